@@ -550,11 +550,12 @@ _VIEW = "---\nmaterialization: view\n---\nSELECT * FROM sessions"
 OF_SPARK = """
 string; BIGINT; decimal; decimal(18,2); DECIMAL( 38 , 38 ); numeric(5); varchar(10); timestamp_ntz
 array<string>; map<string, array<int>>; struct<a: int, `b c`: struct<d: decimal(9,2)>>
-struct<a int, b string>
+struct<a int, b string>; struct<`Last, First`: string>; map<string, struct<`a<b`: int>>
+struct<`x,``>y`: array<struct<`(`: int>>, z: int>
 """
 OF_OTHERS = """
 text; decimal(39,2); decimal(2,3); decimal(0); varchar; array; array<>; array<string, int>
-array<text>; map<string>; struct<a>; struct<a: int,>; array<string; list<string>
+array<text>; map<string>; struct<a>; struct<a: int,>; struct<`a, b: int>; array<string; list<string>
 """
 
 

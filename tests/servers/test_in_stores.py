@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 from tests.crash.scenario import SHAPE, kill
-from tests.lake.delta.orders import Orders, play, shop_over_delta
+from tests.lake.delta import orders as delta_orders
+from tests.lake.delta.orders import Orders, shop_over_delta
+from tests.lake.iceberg.owner import Owner, play
 from tests.servers.google_store import GoogleStore
 from tests.servers.hdfs import USER, Hdfs, Pair, two_namenodes
 from tests.servers.in_store import InStore, Shop, run_fails, shop_in
@@ -24,7 +26,8 @@ from tests.servers.mirror import Mirror
 from tests.servers.moved import retarget
 from tests.servers.object_store import ObjectStore
 from tests.servers.store_gate import Rule
-from tests.servers.store_server import StoreServer
+from tests.servers.store_server import StoreServer, move_to_store
+from tests.spark.events.clicks_project import shop_with
 
 from infold import api
 from infold.api.spark_sessions import session
@@ -229,7 +232,7 @@ def test_a_delta_table_of_others(object_store: ObjectStore, tmp_path: Path) -> N
     retarget(shop.root, {"storage_options": object_store.options})
     orders = Orders(tmp_path / "written" / "orders", 2)
     mirror = Mirror(object_store, orders.folder, url)
-    play(shop, orders, rounds=2, landed=mirror)
+    delta_orders.play(shop, orders, rounds=2, landed=mirror)
 
     orders.append()
     mirror()
@@ -248,6 +251,17 @@ def test_a_delta_table_of_others(object_store: ObjectStore, tmp_path: Path) -> N
         assert run_fails(shop.root).slug == "source-changed"
     shop.run()
     assert shop.rows() == orders.expected()
+
+
+def test_an_iceberg_table_of_others(store: StoreServer, tmp_path: Path) -> None:
+    """Each change of a table that pyiceberg writes in the store arrives."""
+    shop, bucket = shop_with(tmp_path / "shop", tmp_path / "warehouse"), store.new_bucket()
+    move_to_store(shop.root, store, bucket)
+    places.use(api.open_project(shop.root))
+    lake = store.url_of(bucket, "lake", "a b", "é%41")
+    owner = Owner(tmp_path, lake, **{"py-io-impl": "tests.servers.store_io.StoreWriter"})
+    owner.is_read_by(shop)
+    play(shop, owner)
 
 
 def test_spark_is_one_user_of_hdfs(hdfs: Hdfs, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from infold.core import plan, report
+from infold.core.arrow_values import rows_of
 from infold.messages import command_errors
 from infold.render.html import rows_html, screen_html
 from infold.render.table import table_screen
@@ -130,7 +131,7 @@ class Table:
         """The columns, the first rows, and whether there are more."""
         most = SHOWN_ROWS + 1 if self.limit is None else min(self.limit, SHOWN_ROWS + 1)
         found = self._read(most)
-        rows = [list(row.values()) for row in found.slice(0, SHOWN_ROWS).to_pylist()]
+        rows = [list(row.values()) for row in rows_of(found.slice(0, SHOWN_ROWS))]
         return found.column_names, rows, found.num_rows > SHOWN_ROWS
 
 

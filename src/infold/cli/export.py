@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from infold.core import json_text
+from infold.core.arrow_values import FarTime, rows_of, values_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,11 +34,16 @@ def _csv_fields(column: pa.Array) -> Sequence[str]:
 
     kind = column.type
     if pa.types.is_nested(kind) or pa.types.is_map(kind):
-        texts = [None if value is None else json_text.text(value) for value in column.to_pylist()]
+        texts = [None if value is None else json_text.text(value) for value in values_of(column)]
     elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         texts = [None if value is None else value.hex() for value in column.to_pylist()]
     else:
         texts = column.cast(pa.string()).to_pylist()
+        if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+            # Arrow writes no day, and other years, beyond those that Python has.
+            for at, value in enumerate(values_of(column)):
+                if isinstance(value, FarTime):
+                    texts[at] = str(value).replace("+00:00", "Z")
     return [_csv_field(text) for text in texts]
 
 
@@ -57,7 +63,7 @@ def json(rows: pa.Table, path: Path | None) -> None:
     """One JSON object a line; times in ISO 8601, decimals as texts, so that none is rounded."""
     with _open_output(path) as file:
         for batch in rows.to_batches(max_chunksize=10_000):
-            for row in batch.to_pylist():
+            for row in rows_of(batch):
                 file.write(f"{json_text.text(row)}\n".encode())
 
 

@@ -89,6 +89,7 @@ def command(
     environment has them.
     """
     from infold import api
+    from infold.core.arrow_values import rows_of
     from infold.core.model import Kind
     from infold.inspecting.manifest import manifest_table_of
     from infold.render.table import table_screen
@@ -131,7 +132,7 @@ def command(
         left and manifest_table_of(table) is None
     ):  # of stored tables no more rows were read than are shown
         left = _rows_not_shown(project, stored, where, shown.num_rows)
-    rows = [list(row.values()) for row in shown.to_pylist()]
+    rows = [list(row.values()) for row in rows_of(shown)]
     note = f"where {where}" if where else ""
     click.echo(table_screen(table, shown.column_names, rows, more=left, note=note))
 

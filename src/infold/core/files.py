@@ -18,8 +18,8 @@ class ListedFile:
     One input file as a listing (or table metadata) shows it now.
 
     ``path`` is relative to the project where it lies inside, else absolute; for a table
-    it is the data file's path. ``fingerprint`` changes when the content may have: size and
-    modification time in nanoseconds, or data file plus delete files.
+    it is the data file's path. ``fingerprint`` changes when the content may have: that of
+    ``stat_fingerprint``, an object's size and ETag, or data file plus delete files.
     """
 
     path: str
@@ -38,7 +38,7 @@ class FileListing(Sequence[ListedFile]):
     __slots__ = ("fingerprints", "paths")
 
     def __init__(self, found: Mapping[str, str]) -> None:
-        """``found`` has the fingerprint of each file by its path: ``SIZE:NANOSECONDS``."""
+        """``found`` has the fingerprint of each file by its path, as on a disk."""
         self.paths = sorted(found)
         self.fingerprints = [*map(found.__getitem__, self.paths)]
 
@@ -80,13 +80,28 @@ def lasting_path(path: str) -> str:
 
 
 def stat_fingerprint(found: os.stat_result) -> str:
-    """The fingerprint of a file on a disk: ``SIZE:NANOSECONDS``."""
-    return f"{found.st_size}:{found.st_mtime_ns}"
+    """
+    The fingerprint of a file on a disk: ``SIZE:CHANGE.INODE:NANOSECONDS``.
+
+    The last is when it was written, as its writer says: tools that copy a file set it to what the
+    original had. Nobody sets the time of its last change, nor the number that it has on its disk.
+    """
+    return f"{found.st_size}:{found.st_ctime_ns}.{found.st_ino}:{found.st_mtime_ns}"
+
+
+def is_as_listed(known: str, listed: str) -> bool:
+    """
+    Whether a known fingerprint is that of the file as it is listed now.
+
+    Older versions of infold have ``SIZE:NANOSECONDS`` of a file on a disk, and no more to compare.
+    """
+    known, parts = listed_fingerprint(known), listed.split(":")
+    return known == listed or (len(parts) == 3 and known.split(":") == parts[::2])
 
 
 def written_at(fingerprint: str) -> int:
-    """When a file with this fingerprint was changed."""
-    return int(fingerprint.partition(":")[2]) // 1000
+    """When a file on a disk with this fingerprint was written; microseconds."""
+    return int(fingerprint.rpartition(":")[2]) // 1000
 
 
 def paths_and_fingerprints(found: Sequence[ListedFile]) -> tuple[Iterable[str], Iterable[str]]:
@@ -127,11 +142,7 @@ def with_file_policy(listed: ListedFile, known: IngestedFile | None, policy: str
     column was declared, say), and is read again. A file that was ingested stays what it is.
     """
     plain = listed.fingerprint
-    if (
-        known is not None
-        and listed_fingerprint(known.fingerprint) == plain
-        and not set_aside_whole(known)
-    ):
+    if known is not None and is_as_listed(known.fingerprint, plain) and not set_aside_whole(known):
         return replace(listed, fingerprint=known.fingerprint)
     return replace(listed, fingerprint=f"{plain}|{policy}") if policy else listed
 

@@ -102,11 +102,12 @@ def _unquoted(name: str) -> str:
 
 
 def type_parts(text: str) -> list[str]:
-    """The text split at the commas outside all brackets."""
-    parts, depth, at = [], 0, 0
+    """The text split at the commas outside all brackets, and outside names in backticks."""
+    parts, depth, at, quoted = [], 0, 0, False
     for i, letter in enumerate(text):
-        depth += (letter in "<(") - (letter in ">)")
-        if letter == "," and depth == 0:
+        quoted ^= letter == "`"
+        depth += 0 if quoted else (letter in "<(") - (letter in ">)")
+        if letter == "," and depth == 0 and not quoted:
             parts.append(text[at:i])
             at = i + 1
     return [*parts, text[at:]]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from infold.core.dated_path import CALENDAR, DATE, WILD
 from infold.core.formats import (
     FORMATS,
@@ -15,6 +13,7 @@ from infold.core.formats import (
 )
 from infold.core.interval import DAY, HOUR, parse_duration
 from infold.core.model import ON_UNREADABLE, Column, Drift, NewColumns, Place, Source
+from infold.declare import timestamp_pattern
 from infold.declare.catalogs import read_source_catalog
 from infold.declare.database_sources import check_format, is_in_database, read_database
 from infold.declare.delta import check_delta_name
@@ -57,9 +56,6 @@ OF_FILES = (
 """Keys that mean something for single files only."""
 NO_QUOTES = "none"
 QUOTES = ("double", NO_QUOTES)
-_PATTERN_LETTERS = frozenset("GyuDMLdQqEFahkKHmsSVzOXx")
-_BARE_NANOS = re.compile(r"(?<![.,S])S{7}")
-"""Digits finer than microseconds right after the seconds: where they begin is unknown."""
 
 
 def read_source(name: str, keys: Keys) -> Source | None:
@@ -329,14 +325,12 @@ def _timestamp_format(keys: Keys) -> str:
     text = keys.text("timestamp_format")
     if text is None or text in TIMESTAMP_FORMATS:
         return text or "iso"
-    outside = "".join(text.split("'")[::2])  # quoted text is literal
-    letters = {letter for letter in outside if letter.isalpha()}
-    if not letters or letters - _PATTERN_LETTERS or _BARE_NANOS.search(text):
-        at = keys.at("timestamp_format")
-        known = (*TIMESTAMP_FORMATS, "yyyy-MM-dd HH:mm:ss")
-        keys.errors.append(findings.bad_value(at, key="timestamp_format", value=text, known=known))
-        return "iso"
-    return text
+    if not (why := timestamp_pattern.wrong_with(text)):
+        return text
+    known = (*TIMESTAMP_FORMATS, "yyyy-MM-dd HH:mm:ss")
+    at = keys.at("timestamp_format")
+    keys.errors.append(findings.bad_pattern(at, value=text, why=why, known=known))
+    return "iso"
 
 
 def _delimiter(keys: Keys, path: str | None) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from infold.analysis.names.subject import time_column
+from infold.core.arrow_values import rows_of
 from infold.core.interval import MAX, MIN, Interval, Ranges, datetime_of
 from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
@@ -38,8 +39,7 @@ def table_diff(ledger: Ledger, lake: Lake, node: Node, before: str, after: str) 
     common = [name for name in columns[0] if name in columns[1]]
     where = _where(node, Ranges.of(cells).span, columns[0])
     found = [
-        lake.rows(table_name(key), columns=common, where=where).to_pylist()
-        for key in (before, after)
+        rows_of(lake.rows(table_name(key), columns=common, where=where)) for key in (before, after)
     ]
     key = row_key(node) or tuple(name for name in (time_column(node),) if name)
     added, removed, changed = row_diffs(found[0], found[1], key)

@@ -100,6 +100,12 @@ wrong_type = Finding("wrong-type", "{key} takes {wanted}, and this is {found}")
 
 bad_value = Finding("bad-value", "{key} cannot be {value!r}", {"one of": Near("{value}")})
 
+bad_pattern = Finding(
+    "bad-value",
+    "timestamp_format cannot be {value!r}",
+    {"one of": Near("{value}"), "as a pattern": "{why}"},
+)
+
 not_shared = Finding(
     "not-shared",
     "executors of a cluster read files and write tables, and nothing says that they have the "

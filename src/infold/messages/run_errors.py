@@ -353,6 +353,16 @@ unreadable_file = Message(
     exit_code=ExitCode.FAILED,
 )
 
+# Where the source sets new ones aside.
+unreadable_known_file = Message(
+    "unreadable-file",
+    "a file of a source that was ingested before cannot be read",
+    {"file": "{path}", "why": "{why}"},
+    "Put the file back as it was, or remove it: then its rows go. Only new files are set aside by "
+    "`on_unreadable`.",
+    exit_code=ExitCode.FAILED,
+)
+
 avro_extra_missing = Message(
     "avro-library-missing",
     "Avro files need fastavro, which is not installed",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from infold import api
+from infold.core.arrow_values import rows_of
 from infold.core.model import Kind
 from infold.core.ports import Lake
 from infold.core.project import Node, Project
@@ -62,7 +63,7 @@ def _set_aside(project: Project, lake: Lake) -> list[JsonObject]:
             "model": model,
             "reason": reason,
             "rows": rows,
-            "samples": [plain(row) for row in found.take(samples[model, reason]).to_pylist()],
+            "samples": [plain(row) for row in rows_of(found.take(samples[model, reason]))],
         }
         for (model, reason), rows in counts.most_common()
     ]
@@ -97,7 +98,7 @@ def _left_out(project: Project, ledger: SqlLedger, lake: Lake) -> JsonObject:
             found = rows_left_out(project, ledger, lake, SAMPLES, refuse)
         except _SparkNeededError:
             found = None
-        samples = [] if found is None else [plain(row) for row in found.to_pylist()]
+        samples = [] if found is None else [plain(row) for row in rows_of(found)]
     return {
         "models": [
             {

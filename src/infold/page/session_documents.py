@@ -8,6 +8,7 @@ export.
 from __future__ import annotations
 
 from infold import api
+from infold.core.arrow_values import rows_of
 from infold.core.interval import EVER, show_instant
 from infold.core.model import table_name
 from infold.core.ports import Lake
@@ -26,7 +27,7 @@ def sessions_document(ledger: SqlLedger, lake: Lake, name: str) -> JsonObject:
     if name not in ledger.traces() or not cells:
         return {"model": name, "sessions": []}
     where = f"session_start >= '{show_instant(cells[-1].start)}'"
-    found = lake.rows(table_name(name), where=where, limit=NEWEST).to_pylist()
+    found = rows_of(lake.rows(table_name(name), where=where, limit=NEWEST))
     found.sort(key=lambda row: (row["session_start"], row["session_id"]))
     return {"model": name, "sessions": [plain(row) for row in found]}
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from infold.core.arrow_values import FarTime
 from infold.render import formatting
 
 _WIDEST = 40
@@ -56,7 +57,7 @@ def cell(value: Any, widest: int | None = _WIDEST) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         return repr(value)
-    if isinstance(value, datetime):
+    if isinstance(value, datetime | FarTime):
         return value.isoformat(sep=" ").removesuffix("+00:00")
     text = str(value)
     if not text.isprintable():

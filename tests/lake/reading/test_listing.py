@@ -7,7 +7,7 @@ Listings may leave out dated folders, on a disk and in a store: what is asked th
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -125,14 +125,15 @@ def test_outside_the_project_paths_are_absolute(tmp_path: Path) -> None:
         found(root, "in/*.json")
 
 
-def test_a_fingerprint_is_size_and_time(tmp_path: Path) -> None:
-    """A file's fingerprint is its size and time of modification, and either changes it."""
+def test_a_fingerprint_begins_with_the_size_and_ends_with_the_time(tmp_path: Path) -> None:
+    """The time is that of modification; between is what no writer sets."""
     touch(tmp_path, "in/a.json")
     os.utime(tmp_path / "in/a.json", ns=(0, 1_700_000_000_123_456_789))
 
     (file,), settling = matching_files(tmp_path, files("in/*"), 0)
 
-    assert (file.size, file.fingerprint) == (2, "2:1700000000123456789")
+    assert file.size == 2
+    assert file.fingerprint.split(":")[::2] == ["2", "1700000000123456789"]
     assert (file.modified_at, settling) == (1_700_000_000_123_456, ())
 
 
@@ -162,13 +163,44 @@ def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
         assert ([*seen], settling) == ([], ())
 
 
-def test_a_link_to_a_folder_above_does_not_go_on_for_ever(tmp_path: Path) -> None:
-    """A link to a folder above does not make the listing endless; links to files are followed."""
+@pytest.mark.parametrize("pattern", ["in/**/*.json", "in/**", "in/*/*.json", "in/*/*/*.json"])
+def test_links_to_folders_are_followed_by_each_pattern(tmp_path: Path, pattern: str) -> None:
+    """A folder elsewhere that a link names is read as one that is there."""
+    touch(tmp_path, "elsewhere/a.json")
+    touch(tmp_path, "elsewhere/sub/b.json")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/link").symlink_to(tmp_path / "elsewhere")
+    linked = found(tmp_path, pattern)
+    (tmp_path / "in/link").unlink()
+    (tmp_path / "elsewhere").rename(tmp_path / "in/link")
+
+    assert linked == found(tmp_path, pattern) != []
+
+
+@pytest.mark.parametrize("pattern", ["in/**/*.json", "in/**", "in/*.json", "in/*/*.json"])
+def test_links_that_lead_back_lead_to_nothing_new(tmp_path: Path, pattern: str) -> None:
+    """Up, to each other, to themselves and to nothing: the files are those without these links."""
     touch(tmp_path, "in/a.json")
-    (tmp_path / "in/up").symlink_to(tmp_path / "in")
+    touch(tmp_path, "in/one/b.json")
+    touch(tmp_path, "in/two/c.json")
+    without = found(tmp_path, pattern)
+    for name, to in (("up", "."), ("one/up", "../"), ("itself.json", "itself.json"), ("no", "x")):
+        (tmp_path / "in" / name).symlink_to(to)
+
+    assert found(tmp_path, pattern) == without
+
+    (tmp_path / "in/one/other").symlink_to("../two")
+    (tmp_path / "in/two/other").symlink_to("../one")
+    deep = ["in/one/other/c.json", "in/two/other/b.json"] if "**" in pattern else []
+    assert found(tmp_path, pattern) == sorted([*without, *deep])
+
+
+def test_links_to_files_are_followed(tmp_path: Path) -> None:
+    """A link to a file is that file under another name."""
+    touch(tmp_path, "in/a.json")
     (tmp_path / "in/b.json").symlink_to(tmp_path / "in/a.json")
 
-    assert found(tmp_path, "in/**/*.json") == ["in/a.json", "in/b.json"]
+    assert found(tmp_path, "in/*.json") == ["in/a.json", "in/b.json"]
 
 
 def test_each_folder_is_listed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -355,3 +387,51 @@ def test_the_folder_of_a_file(place: Place) -> None:
     digits = DatedPath("in/", ("dt=[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].d",))
     ends = [digits.end(f"in/dt={day}") for day in ("1970-01-03.d", "1970-02-31.d", "1970-01-03xd")]
     assert ends == [3 * DAY, None, None]
+
+
+def in_place(file: Path, new: bytes) -> None:
+    """Write over it."""
+    file.write_bytes(new)
+
+
+def by_another(file: Path, new: bytes) -> None:
+    """Put another file in its place, as rsync does."""
+    other = file.with_name(".new")
+    other.write_bytes(new)
+    other.rename(file)
+
+
+def by_its_folder(file: Path, new: bytes) -> None:
+    """Put another folder in the place of its own."""
+    other = file.parent.with_name("other")
+    other.mkdir()
+    (other / file.name).write_bytes(new)
+    file.parent.rename(file.parent.with_name("old"))
+    other.rename(file.parent)
+
+
+def by_a_link(file: Path, new: bytes) -> None:
+    """Have its name lead elsewhere."""
+    other = file.parent.with_name("elsewhere")
+    other.write_bytes(new)
+    file.unlink()
+    file.symlink_to(other)
+
+
+@pytest.mark.parametrize("replace_", [in_place, by_another, by_its_folder, by_a_link])
+def test_a_file_of_equal_size_and_time_is_another_one(
+    tmp_path: Path, replace_: Callable[[Path, bytes], None]
+) -> None:
+    """However it came into its place: its writer sets the size and the time, and nothing else."""
+    touch(tmp_path, "in/a.json")
+    file = tmp_path / "in/a.json"
+    file.write_bytes(b"old")
+    before = file.stat()
+    [first], _ = matching_files(tmp_path, files("in/*.json"), 0)
+
+    replace_(file, b"new")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    [second], _ = matching_files(tmp_path, files("in/*.json"), 0)
+
+    assert (second.size, second.modified_at) == (first.size, first.modified_at)
+    assert second.fingerprint != first.fingerprint

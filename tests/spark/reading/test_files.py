@@ -24,7 +24,9 @@ NAMES = (
     "2024-03-08T10:00:00.json", "a:[1].json", "a:b/x.json", "c:[d]/x.json", "x[1].json",
     "{a,b}.json", "s*r.json", "q?.json", "p%20q.json", "h#h.json", "b\\s.json", "b\\:s.json",
     "sp ace.json", " lead.json", "a\nb.json", "ü:ü.json", "file:.json", "x:y.json.gz", "-.json",
-    "q\"u'o.json", "..", "x..json", "e\u0301.json", "\U0001f600.json",
+    "q\"u'o.json", "\u200c\u200bx.json", "\ufeff.json", "a\u00adb.json", "a\u00a0b.json",
+    "\u2028.json", "\u0085.json", "\ue000.json", "\u0378.json", "\U000e0001.json", "..",
+    "x..json", "e\u0301.json", "\U0001f600.json",
 )  # fmt: skip
 
 

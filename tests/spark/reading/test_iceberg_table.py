@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.lake.iceberg.owner import Owner, play
 from tests.spark.events.clicks_project import MODEL as CLICKS
 from tests.spark.events.clicks_project import ClicksProject, shop_with
 
@@ -111,3 +112,32 @@ def test_rows_are_appended_changed_and_deleted_and_files_rewritten(
 
 def _snapshots(spark: SparkSession, table: str) -> int:
     return spark.sql(f"SELECT * FROM {table}.snapshots").count()
+
+
+@pytest.mark.parametrize("location", ["file://{}", "file:{}", "{}"])
+def test_a_table_that_pyiceberg_writes(
+    tmp_path: Path, warehouse: Path, spark: SparkSession, location: str
+) -> None:
+    """However its metadata names files, as URLs or paths, each change of its owner arrives."""
+    owner = Owner(tmp_path, location.format(tmp_path / "lake"))
+    shop = shop_with(tmp_path / "shop", warehouse)
+    owner.is_read_by(shop)
+    play(shop, owner)
+
+
+def test_names_in_files_that_mean_another_column(
+    tmp_path: Path, warehouse: Path, spark: SparkSession
+) -> None:
+    """Who changes the table's name mapping changes the values of files that have no ids."""
+    owner = Owner(tmp_path, f"file://{tmp_path / 'lake'}")
+    shop = shop_with(tmp_path / "shop", warehouse)
+    owner.is_read_by(shop)
+    owner.add_file(tmp_path / "added.parquet", a=1)
+    shop.run()
+    assert shop.rows() == owner.expected()
+
+    owner.map_names("w")
+    owner.rows["a"] = None
+    shop.run()
+    assert shop.rows() == owner.expected()
+    assert shop.proven()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import types as T
+from pyspark.sql.pandas.types import to_arrow_type
 from tests.spark.reading.folder import Folder, utc
 from tests.spark.reading.written import TABLES
 
@@ -667,3 +670,132 @@ def test_rows_of_some_files_of_an_iceberg_table(
     with pytest.raises(InfoldError) as raised:
         read(spark, project, source, [(8, gone)])
     assert raised.value.slug == "source-changed"
+
+
+class TestOrc:
+    """Columns are found by their names, whatever these are."""
+
+    def test_names_that_say_no_more_than_places(self, folder: Folder) -> None:
+        """Old Hive wrote _col0, _col1 …: they are declared in any order, and not all of them."""
+        row = {"_col0": "id1", "_col1": "Bern", "_col2": {"a": 1}, "_col3": 7}
+        folder.put("a.orc", pa.Table.from_pylist([row]))
+
+        ignore = {"on_new_columns": NewColumns.IGNORE}
+        two = {"_col1": "string", "_col0": "string"}
+        assert folder.values(two, **ignore) == [("Bern", "id1")]
+        assert folder.values({"_col3": "bigint"}, **ignore) == [(7,)]
+        found = folder.by_name({"_col0": "int", "_col3": "bigint"}, on_drift=Drift.SET_ASIDE)
+        [(raw, problem)] = found["a.orc"]
+        assert json.loads(raw) == row
+        assert problem.startswith("drift: ")
+
+    def test_names_with_anything_in_them(self, folder: Folder) -> None:
+        """Dots, blanks and commas, of columns and of fields."""
+        names = ["c.d", "e f", "g,h", "<", "é"]
+        fields = {"Last, First": "x", "i:j": "y"}
+        folder.put("a.orc", pa.table({name: [name] for name in names} | {"s": [fields]}))
+        type_ = "struct<`Last, First`:string,`i:j`:string>"
+
+        found = folder.values(dict.fromkeys(names, "string") | {"s": type_})
+
+        assert found == [(*names, fields)]
+
+    @pytest.mark.parametrize("rows", [{"a`b": ["x"]}, {"`": ["x"]}, {"s": [{"a`b": "x"}]}])
+    def test_names_that_cannot_be_asked_for(self, folder: Folder, rows: dict[str, Any]) -> None:
+        """A backtick ends a name for the library of ORC: such a file is refused by that."""
+        folder.put("a.orc", pa.table(rows))
+
+        with pytest.raises(InfoldError) as raised:
+            folder.values({"id": "string"}, optional=True, on_new_columns=NewColumns.IGNORE)
+
+        assert raised.value.slug == "unreadable-file"
+        assert "a backtick in its name" in dict(raised.value.facts)["why"]
+
+    def test_files_of_transactions(self, folder: Folder) -> None:
+        """A file of a transactional table of Hive is refused by its name."""
+        names = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
+        folder.put("a.orc", pa.table({name: [0] for name in names} | {"row": [{"id": "a"}]}))
+
+        with pytest.raises(InfoldError) as raised:
+            folder.values({"row": "struct<id:string>"})
+
+        assert raised.value.slug == "unreadable-file"
+        assert "transactional table of Hive" in dict(raised.value.facts)["why"]
+
+
+EDGES: dict[str, list[Any]] = {
+    "bigint": [2**63 - 1, -(2**63)],
+    "double": [float("inf"), -0.0, 5e-324],
+    "string": ["", "\x00", "\U0010ffff"],
+    "binary": [b"", b"\xff\x00"],
+    "date": [date(1, 1, 1), date(9999, 12, 31), date(1582, 10, 4)],
+    "timestamp": [utc(1, 1, 1), utc(9999, 12, 31, 23, 59, 59, 999999), utc(1969, 12, 31, 23)],
+    "timestamp_ntz": [utc(9999, 12, 31, 1).replace(tzinfo=None)],
+    "decimal(38,0)": [Decimal(10**38 - 1), -Decimal(10**38 - 1)],
+    "array<timestamp>": [[utc(9999, 12, 31)]],
+    "boolean": [True],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", ["parquet", "orc", "avro"])
+@pytest.mark.parametrize("writer", ["spark", "arrow"])
+def test_a_file_is_set_aside_if_it_cannot_be_read(
+    folder: Folder, spark: SparkSession, ending: str, writer: str
+) -> None:
+    """The edges of each type, by two writers: the look into a file says what reading it does."""
+    for type_, values in EDGES.items():
+        names = {f"{at}.{ending}": value for at, value in enumerate(values)}
+        folder.files.clear()
+        for name, value in names.items():
+            if written_by(writer, spark, folder.root / name, type_, value):
+                folder.listed(name)
+        if not folder.files:
+            continue
+        columns = {"v": type_}
+        looked = folder.by_name(columns, on_unreadable=Drift.SET_ASIDE, on_drift=Drift.SET_ASIDE)
+        for id_, file in (files := [*folder.files]):
+            folder.files = [(id_, file)]
+            aside = "unreadable" in str(looked[file.path])
+            with pytest.raises(Exception) if aside else nullcontext():
+                read = folder.by_name(columns, on_drift=Drift.SET_ASIDE)[file.path]
+            assert aside or str(looked[file.path]) == str(read), (type_, names[file.path])
+        folder.files = files
+
+
+def written_by(writer: str, spark: SparkSession, at: Path, type_: str, value: Any) -> bool:
+    """Write a file of one value; False where the writer does not have such a one."""
+    at.unlink(missing_ok=True)
+    if writer == "arrow":
+        wanted = to_arrow_type(T.DataType.fromDDL(type_))
+        try:
+            TABLES[at.suffix](pa.table({"v": pa.array([value], wanted)}), at)
+        except (pa.ArrowException, ValueError, OverflowError, TypeError, KeyError):
+            return False
+        return True
+    schema = T.StructType([T.StructField("v", T.DataType.fromDDL(type_))])
+    try:
+        frame = spark.createDataFrame([(value,)], schema).coalesce(1)
+        frame.write.format(at.suffix[1:]).mode("overwrite").save(str(at.with_suffix(".d")))
+    except Exception:  # noqa: BLE001 (of another kind for each format)
+        return False
+    [part] = at.with_suffix(".d").glob(f"part-*{at.suffix}")
+    part.rename(at)
+    return True
+
+
+def test_one_bad_file_does_not_hold_up_others(folder: Folder) -> None:
+    """Damage that only reading meets: each of two such files is set aside by itself."""
+    many = pa.table({"id": [str(at) for at in range(50_000)], "n": range(50_000)})
+    for ending in ("parquet", "orc", "avro"):
+        folder.files.clear()
+        folder.put(f"c.{ending}", many)
+        whole = (folder.root / f"c.{ending}").read_bytes()
+        for name in ("a", "b"):
+            folder.put(f"{name}.{ending}", whole[:2_000] + b"\xff" * 7_000 + whole[9_000:])
+
+        found = folder.by_name({"id": "string", "n": "bigint"}, on_unreadable=Drift.SET_ASIDE)
+
+        assert len(found[f"c.{ending}"]) == 50_000
+        for name in ("a", "b"):
+            [(_, problem)] = found[f"{name}.{ending}"]
+            assert problem.startswith("unreadable: "), ending

@@ -7,6 +7,7 @@ accepts, all accept alike, and a plan's estimate accepts the same texts for time
 from __future__ import annotations
 
 import json
+import zoneinfo
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -44,8 +45,15 @@ TIMES = """
 2024-03-01T10:00:00 Nowhere/City | 2024-03-01T10:00:00 America/New_York
 2024-03-10 02:30:00 America/New_York | 2024-11-03 01:30:00 America/New_York | 0001-01-01
 9999-12-31T23:59:59.999999 | 1969-12-31T23:59:59.999999Z | 1582-10-10T00:00:00
+2024-07-01T10:00:00PST | 2024-07-01 10:00 BST | 2024-07-01T10 CST | 2024-03-01T10:00:00 IST
+2024-03-01T10:00:00 EST | 2024-03-01T10:00:00 CET
 2024-03-01T10:00:00Z junk | 2024-03-01T10:00:00ZZ | 2024-03-01T10:00:00+1:5
 """
+_GUESSED = """
+ACT AET AGT ART AST BET BST CAT CNT CST CTT EAT ECT IET IST JST MIT NET NST PLT PNT PRT PST SST VST
+EDT CEST pst SystemV/PST8
+"""
+GUESSED = _GUESSED.split()
 NOTATIONS = [text.strip() for text in TIMES.replace("\n", "|").split("|") if text.strip()]
 
 
@@ -106,6 +114,20 @@ class TestTimestamps:
         assert csv["2024-03-01T10:00:00.123456000"] == utc(2024, 3, 1, 10, 0, 0, 123456)
         assert csv["2024-03-01T10:00:00.123456789"] == "unparsable"
         assert csv["2024-03-01T10:00:00.000000001Z"] == "unparsable"
+
+    def test_zones_are_those_of_the_database(self, folder: Folder) -> None:
+        """A name that Java has beside those of IANA's, as short ones that mean several, is none."""
+        known = zoneinfo.available_timezones()
+        texts = {f"2015-07-01T10:00:00 {name}": name for name in (*known, *GUESSED)}
+        folder.put("a.csv", "text,v\n" + "".join(f"{text},{text}\n" for text in sorted(texts)))
+
+        found = by_text(folder, "timestamp", sorted(texts))
+
+        read = {text: value for text, value in found.items() if value != "unparsable"}
+        assert {texts[text] for text in read} - known == set()
+        estimates = {text: timestamp_text.iso(text) for text in read}
+        assert {text: micros_of(value) for text, value in read.items()} == estimates
+        assert len(read) > 550
 
     @pytest.mark.parametrize(
         ("written", "good", "finer", "other"),
@@ -281,3 +303,26 @@ def test_files_from_before_and_after_a_type_became_wider(folder: Folder, ending:
     assert folder.by_name(WIDE) == {
         f"{name}.{ending}": [tuple(row.values())] for name, (_, row) in FILES.items()
     }
+
+
+PARTS = {"l": "array<bigint>", "m": "map<string,double>", "s": "struct<a:decimal(20,2),b:bigint>"}
+
+
+@pytest.mark.parametrize("ending", ["orc", "parquet"])
+def test_parts_from_before_and_after_their_type_became_wider(folder: Folder, ending: str) -> None:
+    """In lists, maps and objects, as in columns."""
+    for name, kinds in (
+        ("new", (pa.int64(), pa.float64(), pa.decimal128(20, 2))),
+        ("old", (pa.int32(), pa.float32(), pa.decimal128(5, 2))),
+    ):
+        types = {
+            "l": pa.list_(kinds[0]),
+            "m": pa.map_(pa.string(), kinds[1]),
+            "s": pa.struct([("a", kinds[2]), ("b", kinds[0])]),
+        }
+        row = {"l": [1, None], "m": [("k", 0.5)], "s": {"a": Decimal("1.50"), "b": 7}}
+        folder.put(f"{name}.{ending}", pa.Table.from_pylist([row], pa.schema([*types.items()])))
+
+    found = folder.by_name(PARTS)
+
+    assert found[f"old.{ending}"] == found[f"new.{ending}"] == [tuple(row.values())]

@@ -108,7 +108,7 @@ def data_files(location: str, names: Collection[str] = ()) -> tuple[ListedFile, 
             raise
         raise run_errors.equality_deletes(location=location) from error
     deleted = _deleted_positions(table.io, tasks)
-    columns = _columns_digest(table.schema(), names)
+    columns = _columns_digest(table.schema(), names, table.properties.get(_NAMES_IN_FILES, ""))
     found = {
         task.file.file_path: ListedFile(
             path=task.file.file_path,
@@ -141,7 +141,11 @@ def _deleted_positions(io: FileIO, tasks: Iterable[FileScanTask]) -> dict[str, s
     return found
 
 
-def _columns_digest(schema: Schema, names: Collection[str]) -> str:
+_NAMES_IN_FILES = "schema.name-mapping.default"
+"""The property that says which column a name in a file without ids is."""
+
+
+def _columns_digest(schema: Schema, names: Collection[str], in_files: str) -> str:
     """
     A digest of the ids of the columns ``names`` (empty: all) and their parts.
 
@@ -154,7 +158,23 @@ def _columns_digest(schema: Schema, names: Collection[str]) -> str:
         if not names or set(names).intersection(field.names)
     ]
     found.sort(key=lambda field: str(field["names"]))
-    return _digest(json.dumps(found, sort_keys=True))
+    text = json.dumps(found, sort_keys=True)
+    if in_files:
+        text += _mapped(in_files, {field["field-id"] for field in found})
+    return _digest(text)
+
+
+def _mapped(in_files: str, ids: Collection[int]) -> str:
+    """
+    What names in files are columns with these ids.
+
+    Those of others are left out: a column that a table gains gets names too, and is not asked for.
+    """
+    try:
+        found = [one for one in json.loads(in_files) if one.get("field-id") in ids]
+    except (ValueError, TypeError, AttributeError):
+        return in_files  # not as Iceberg has it: whoever reads the rows says so
+    return json.dumps(sorted(found, key=lambda one: int(one["field-id"])), sort_keys=True)
 
 
 def _fingerprint(size: int, columns: str, deleted: Iterable[int]) -> str:

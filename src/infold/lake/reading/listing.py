@@ -5,14 +5,17 @@ A pattern is relative to the project. ``*``, ``?`` and ``[…]`` match inside on
 number of folders. ``*.csv`` also matches ``*.csv.gz`` and other packed files; a folder without a
 pattern means everything below it. Below the part of the path that has no pattern, names that start
 with ``_`` or ``.`` are left out: files still being written, and what engines leave beside their
-data. A pattern that begins so itself matches them.
+data. A pattern that begins so itself matches them. Links are followed, to files and to folders; one
+to a folder that it is in leads to nothing new, and is passed over.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from errno import ELOOP
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -129,7 +132,18 @@ class _Seen(NamedTuple):
     marks: list[str]
 
 
-def _walk(folder: str, parts: list[str], below: str, seen: _Seen, leaves: Leaves) -> None:
+_Folder = tuple[int, int]
+"""What a folder is, whatever leads to it: its file system, and its number there."""
+
+
+def _walk(
+    folder: str,
+    parts: list[str],
+    below: str,
+    seen: _Seen,
+    leaves: Leaves,
+    above: frozenset[_Folder] = frozenset(),
+) -> None:
     """
     Add the files of a folder that match; ``below`` is before their names.
 
@@ -140,11 +154,9 @@ def _walk(folder: str, parts: list[str], below: str, seen: _Seen, leaves: Leaves
     name, *rest = (parts[1:] or ["*"]) if any_depth else parts
     matches, hidden = matcher(name, last=not rest), name[0] in HIDDEN
     folders: list[tuple[str, list[str]]] = []
-    try:
-        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except FileNotFoundError:  # it went away since its parent was read
-        return
-    try:
+    with _opened(folder) as (opened, here):
+        if opened is None or here in above:
+            return
         with os.scandir(opened) as entries:
             for entry in entries:
                 own = entry.name
@@ -153,20 +165,42 @@ def _walk(folder: str, parts: list[str], below: str, seen: _Seen, leaves: Leaves
                 open_to_all = own[0] not in HIDDEN
                 if not (open_to_all or hidden):
                     continue
-                # A link could lead back up, and on for ever.
-                if any_depth and open_to_all and entry.is_dir(follow_symlinks=False):
+                if any_depth and open_to_all and _is_folder(entry):
                     folders.append((own, parts))
                 if not matches(own):
                     continue
                 if rest:
-                    there = entry.is_dir() and not leaves(below + own)
+                    there = _is_folder(entry) and not leaves(below + own)
                     folders += [(own, rest)] if there else []
                 elif fingerprint := _fingerprint(entry):
                     seen.files[below + own] = fingerprint
+    for own, more in folders:
+        _walk(f"{folder}/{own}", more, f"{below}{own}/", seen, leaves, above | {here})
+
+
+@contextmanager
+def _opened(folder: str) -> Iterator[tuple[int | None, _Folder]]:
+    """A folder, and what it is; None if it went away since its parent was read."""
+    try:
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        yield None, (0, 0)
+        return
+    try:
+        found = os.fstat(opened)
+        yield opened, (found.st_dev, found.st_ino)
     finally:
         os.close(opened)
-    for own, more in folders:
-        _walk(f"{folder}/{own}", more, f"{below}{own}/", seen, leaves)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a folder, or a link to one; a link that only leads to itself is nothing."""
+    try:
+        return entry.is_dir()
+    except OSError as error:
+        if error.errno != ELOOP:
+            raise
+        return False
 
 
 def _names_in(root: Path, folder: str) -> Iterable[str]:
@@ -184,5 +218,9 @@ def _fingerprint(entry: os.DirEntry[str]) -> str:
             return ""
         found = entry.stat()
     except FileNotFoundError:
+        return ""
+    except OSError as error:
+        if error.errno != ELOOP:
+            raise
         return ""
     return stat_fingerprint(found)

@@ -19,6 +19,7 @@ from infold.core.own_columns import state_mark
 from infold.core.queries import Aggregate, GroupedQuery
 from infold.spark.cumulative.parts import ROWS, Merge, Part, States, Value
 from infold.spark.sessions.mergeable import decimal_average
+from infold.spark.sql_types import sql_type
 
 _WHOLE = "decimal(38,0)"
 _EXACT_DOUBLES = 2**53
@@ -141,7 +142,7 @@ class _Parts:
             return None
         merge = Merge(one.call)
         argument = self._where(one, one.argument)
-        part = self.add(merge, argument, type_.simpleString(), shown=shown)
+        part = self.add(merge, argument, sql_type(type_), shown=shown)
         return Value(part.name)
 
     def boolean(self, one: Aggregate, type_: T.DataType, shown: str | None) -> Value | None:
@@ -168,9 +169,9 @@ class _Parts:
             return None
         by, argument = self._where(one, one.order), self._where(one, one.argument)
         end = Merge.LEAST if one.call == "min_by" else Merge.GREATEST
-        extreme = self.add(end, by, of.simpleString())
+        extreme = self.add(end, by, sql_type(of))
         merge = Merge(one.call)
-        type_name = type_.simpleString()
+        type_name = sql_type(type_)
         part = self.add(merge, argument, type_name, of=extreme.name, by=by, shown=shown)
         return Value(part.name)
 

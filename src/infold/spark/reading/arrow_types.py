@@ -1,9 +1,10 @@
 """
 Typed columns (Parquet, Iceberg) as declared ones: which types fit without loss, and how.
 
-Wider is fine (``int32`` as ``bigint``, ``float`` as ``double``), narrower is drift, whatever the
-values are. Timestamps without a zone are UTC. Text may be timestamps, and so may whole numbers if
-``timestamp_format`` is an epoch; these are checked row by row.
+Wider is fine (``int32`` as ``bigint``, ``float`` as ``double``), also in lists, maps and objects;
+narrower is drift, whatever the values are. Timestamps without a zone are UTC. Text may be
+timestamps, and so may whole numbers if ``timestamp_format`` is an epoch; these are checked row by
+row.
 """
 
 from __future__ import annotations
@@ -60,7 +61,48 @@ def type_fit(found: pa.DataType, wanted: T.DataType, timestamp_format: str) -> T
         return TypeFit(T.DateType(), lambda value: value.cast(wanted)) if fits else None
     if pa.types.is_string(found):
         return _text(wanted, timestamp_format)
+    if pa.types.is_nested(found):
+        stored = _stored_parts(found, wanted)
+        return None if stored is None else TypeFit(stored, lambda value: value.cast(wanted))
     return _same_or_wider(found, wanted)
+
+
+def _stored_parts(found: pa.DataType, wanted: T.DataType) -> T.DataType | None:
+    """
+    The type to read a list, a map or an object as, so that a cast makes it the declared one.
+
+    Each part is as declared or narrower. None where one is not, or would have to be checked.
+    """
+    pairs: list[tuple[pa.DataType, T.DataType]] = []
+    if isinstance(wanted, T.ArrayType) and _is_list(found):
+        pairs = [(found.value_type, wanted.elementType)]
+    elif isinstance(wanted, T.MapType) and pa.types.is_map(found):
+        pairs = [(found.key_type, wanted.keyType), (found.item_type, wanted.valueType)]
+    elif isinstance(wanted, T.StructType) and pa.types.is_struct(found):
+        fields = [found.field(at) for at in range(found.num_fields)]
+        if [one.name for one in fields] == wanted.names:
+            pairs = [(one.type, own.dataType) for one, own in zip(fields, wanted, strict=True)]
+    stored = [part for pair in pairs if (part := _stored_part(*pair)) is not None]
+    if not pairs or len(stored) < len(pairs):
+        return None
+    if isinstance(wanted, T.ArrayType):
+        return T.ArrayType(stored[0])
+    if isinstance(wanted, T.MapType):
+        return T.MapType(stored[0], stored[1])
+    assert isinstance(wanted, T.StructType)
+    return T.StructType([T.StructField(*pair) for pair in zip(wanted.names, stored, strict=True)])
+
+
+def _stored_part(found: pa.DataType, wanted: T.DataType) -> T.DataType | None:
+    if (same := _same_or_wider(found, wanted)) is not None:
+        return same.stored
+    entry = type_fit(found, wanted, "iso")
+    return None if entry is None or entry.checked else entry.stored
+
+
+def _is_list(found: pa.DataType) -> bool:
+    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return any(is_(found) for is_ in kinds)
 
 
 def _integer(found: pa.DataType, wanted: T.DataType, timestamp_format: str) -> TypeFit | None:
@@ -90,18 +132,16 @@ def _timestamp(found: pa.DataType, wanted: T.DataType) -> TypeFit | None:
     if not isinstance(wanted, _TIMES):
         return None
     if found.unit == "ns":
-        # Read as a number of nanoseconds; one that is no whole microsecond does not fit.
-        thousand = F.lit(1000)
-        return TypeFit(
-            T.LongType(),
-            lambda value: F.when(
-                value % thousand == 0,
-                F.timestamp_micros(F.call_function("div", value, thousand)),
-            ).cast(wanted),
-            checked=True,
-        )
+        return TypeFit(T.LongType(), lambda value: _whole_micros(value).cast(wanted), checked=True)
     stored = T.TimestampNTZType() if found.tz is None else T.TimestampType()
     return TypeFit(stored, lambda value: value.cast(wanted))
+
+
+def _whole_micros(nanos: Column) -> Column:
+    """The time of a number of nanoseconds; NULL for one that is no whole microsecond."""
+    thousand = F.lit(1000)
+    whole = F.timestamp_micros(F.call_function("div", nanos, thousand))
+    return F.when(nanos % thousand == 0, whole)
 
 
 def _text(wanted: T.DataType, timestamp_format: str) -> TypeFit | None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote
 
-from infold.core.model import Source
+from infold.core.model import Drift, Source
 from infold.core.object_store import is_url, split
 from infold.core.project import Project
 from infold.lake.stores import places
@@ -43,24 +43,47 @@ def naming_files(project: Project, source: Source) -> Iterator[None]:
         path = dict(error.facts)["file"]
         if not _is_there(project, path):
             raise run_errors.source_changed(source=source.name, path=path) from error
-        raise
+        if source.on_unreadable is not Drift.SET_ASIDE:
+            raise
+        raise _of_known(error) from error
     except Exception as error:
-        found = _as_error(project, source, str(error))
+        found = as_error(project, source, str(error))
         if found is None:
             raise
+        if found.slug == "unreadable-file" and source.on_unreadable is Drift.SET_ASIDE:
+            found = _of_known(found)
         raise found from error
 
 
-def _as_error(project: Project, source: Source, message: str) -> InfoldError | None:
-    """The error of one of Spark's messages; None if it is not about a source's file."""
+def _of_known(error: InfoldError) -> InfoldError:
+    """The same where new files that cannot be read are set aside: then the file is no new one."""
+    facts = dict(error.facts)
+    return run_errors.unreadable_known_file(path=facts["file"], why=facts["why"])
+
+
+def unread_file(message: str) -> tuple[str, str] | None:
+    """
+    The file that one of Spark's messages is about, and why Spark cannot read it.
+
+    The file is an absolute path or a URL. None where the message is about something else.
+    """
     match = _FILE.search(message)
     if match is None:
         return None
     causes = _CAUSE.findall(message)
     why = causes[-1] if causes else "Spark cannot read it"
-    if not match[1].startswith("file:"):
-        return _of_object(project, source, unquote(match[1]), message, why)
-    at = Path("/" + unquote(match[1].removeprefix("file:")).lstrip("/"))
+    path = unquote(match[1])
+    return "/" + path.removeprefix("file:").lstrip("/") if path.startswith("file:") else path, why
+
+
+def as_error(project: Project, source: Source, message: str) -> InfoldError | None:
+    """The error of one of Spark's messages; None if it is not about a source's file."""
+    if (found := unread_file(message)) is None:
+        return None
+    location, why = found
+    if is_url(location):
+        return _of_object(project, source, location, message, why)
+    at = Path(location)
     if not project.target.in_store and project.warehouse in at.parents:
         return None  # a table's own file, which is another matter
     there = at.exists()

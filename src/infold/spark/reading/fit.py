@@ -39,6 +39,16 @@ _FINER = r"[.,]\d{6}\d*[1-9]"
 """A fraction of a second with digits beyond microseconds."""
 
 _SPACE = r"[\x00-\x20]*"  # what Java trims
+
+_GUESSED = (
+    r"(?<![A-Za-z/_+-])(?:A[CES]T|AGT|ART|B[ES]T|C[ANS]T|CTT|E[AC]T|I[ES]T|JST|MIT|N[ES]T|P[LNRS]T"
+    rf"|[SV]ST|SystemV/\w+){_SPACE}$"
+)
+"""
+Names that Java has for zones beside those of IANA's database: short ones, which mean several.
+
+``BST`` is Bangladesh to it, ``IST`` India. Others as short (``EDT``, ``CEST``) it does not know.
+"""
 _EXPONENT = rf"^{_SPACE}[+-]?([0-9.]+)[eE]([+-]?[0-9]+){_SPACE}$"
 
 _WHOLE = rf"^{_SPACE}([+-]?[0-9]+)\.0*{_SPACE}$"
@@ -105,7 +115,7 @@ def _simple(text: Column, wanted: T.DataType) -> Column:
 
 
 def _timestamp(text: Column, written: str) -> Column:
-    exact = ~text.rlike(_FINER)
+    exact = ~text.rlike(f"{_FINER}|{_GUESSED}" if written == "iso" else _FINER)
     if written == "iso":
         to_minutes = F.regexp_replace(text, _TO_MINUTES, "$1:00")
         to_hours = F.regexp_replace(text, _TO_HOURS, "$1:00:00")

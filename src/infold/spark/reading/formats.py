@@ -31,9 +31,10 @@ class FormatReader(Protocol):
 
     def check_readable(self, source: Source, file: PresentFile, /) -> None:
         """
-        Read all of a file. Raises ``errors.unreadable_file``.
+        Look into a file that Spark might read otherwise, or not at all, without a word of it.
 
-        It is asked only where a source sets such files aside (``on_unreadable``).
+        Raises ``errors.unreadable_file``. It is asked only where a source sets such files aside
+        (``on_unreadable``). Spark then reads those of formats with types, and says the rest.
         """
 
     def inspect(

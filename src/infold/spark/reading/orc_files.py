@@ -11,7 +11,7 @@ earlier here. So these do not fit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -23,6 +23,8 @@ from pyspark.sql import types as T
 from infold.core.model import Source
 from infold.core.project import Project
 from infold.messages import run_errors
+from infold.spark.content import column as column_of
+from infold.spark.reading.arrow_types import readable_type
 from infold.spark.reading.drift import PresentFile, declared_columns, unreadable
 from infold.spark.reading.paths import glob
 from infold.spark.reading.stored_columns import AsText, StoredShape, drift_of, stored_rows
@@ -32,15 +34,9 @@ _WANTED = "an ORC file"
 columns = declared_columns
 
 
-def check_readable(_: Source, file: PresentFile) -> None:
+def check_readable(source: Source, file: PresentFile) -> None:
     """See ``FormatReader``."""
-    try:
-        opened = orc.ORCFile(file.file.arrow_file())
-        _refuse_unread(file, opened.schema)
-        for stripe in range(opened.nstripes):
-            opened.read_stripe(stripe)
-    except (OSError, pa.ArrowException) as error:
-        raise unreadable(file, error, _WANTED) from error
+    _shape(file, source)
 
 
 def inspect(
@@ -55,7 +51,7 @@ def rows(
 ) -> DataFrame:
     """See ``FormatReader``."""
     paths = [glob(file.file.location) for file in files]
-    return stored_rows(source, shape, partial(_files, spark, paths), _TIMES)
+    return stored_rows(source, shape, partial(_files, spark, paths, shape), _TIMES)
 
 
 def _exact(text: Column) -> Column:
@@ -63,11 +59,48 @@ def _exact(text: Column) -> Column:
     return F.when(~early, text)
 
 
+_OF_A_TRANSACTION = [
+    "operation",
+    "originalTransaction",
+    "bucket",
+    "rowId",
+    "currentTransaction",
+    "row",
+]
+"""The columns by which the library of ORC knows a file of Hive's transactions."""
+
 _TIMES = AsText(pa.types.is_timestamp, _exact)
 
 
-def _files(spark: SparkSession, paths: list[str], schema: T.StructType) -> DataFrame:
-    return spark.read.schema(schema).orc(paths)
+def _files(
+    spark: SparkSession, paths: list[str], shape: StoredShape, schema: T.StructType
+) -> DataFrame:
+    if not all(name.startswith("_col") for name in shape.names):
+        return spark.read.schema(schema).orc(paths)
+    # Columns with such names, as old Hive wrote them, Spark takes by their places: all of these.
+    asked = {one.name: one.dataType for one in schema}
+    places = T.StructType()
+    for at, (name, type_) in enumerate(zip(shape.names, shape.types, strict=True)):
+        if name in asked:
+            places = places.add(name, asked[name])
+        else:
+            places = places.add(f"_unread{at}", _any_of(type_))
+    read = spark.read.schema(places).option("orc.force.positional.evolution", "true")
+    return read.orc(paths).select(*map(column_of, asked))
+
+
+def _any_of(found: pa.DataType) -> T.DataType:
+    """A type that the file's can be read as, for a column that nobody looks at."""
+    if pa.types.is_timestamp(found):
+        return T.StringType()
+    if pa.types.is_map(found):
+        return T.MapType(_any_of(found.key_type), _any_of(found.item_type))
+    if pa.types.is_list(found):
+        return T.ArrayType(_any_of(found.value_type))
+    if pa.types.is_struct(found):
+        fields = [found.field(at) for at in range(found.num_fields)]
+        return T.StructType([T.StructField(one.name, _any_of(one.type)) for one in fields])
+    return readable_type(found) or T.StringType()
 
 
 def _shape(file: PresentFile, source: Source) -> StoredShape:
@@ -84,11 +117,28 @@ def _shape(file: PresentFile, source: Source) -> StoredShape:
 def _refuse_unread(file: PresentFile, schema: pa.Schema) -> None:
     """Raise ``errors.unreadable_file`` where Spark cannot read what this process can."""
     why = "" if schema.names else "it has no columns"
+    if schema.names == _OF_A_TRANSACTION:
+        why = (
+            "it is of a transactional table of Hive, in which a row is a change, and its columns"
+            " are those of that: export the table"
+        )
     for column in schema:
+        if any("`" in name for name in _names_in(column)):
+            why = (
+                f"column {column.name} has a backtick in its name, or in that of a field, and the"
+                " library of ORC takes it for the end of the name"
+            )
         if _has_zone(column.type):
             why = f"column {column.name} has times with a time zone, and Spark reads no such file"
     if why:
         raise run_errors.unreadable_file(path=file.path, why=why)
+
+
+def _names_in(field: pa.Field) -> Iterator[str]:
+    """The names of a column and of all fields in it."""
+    yield field.name
+    for at in range(field.type.num_fields):
+        yield from _names_in(field.type.field(at))
 
 
 def _has_zone(type_: pa.DataType) -> bool:

@@ -17,6 +17,8 @@ _LEGAL = frozenset(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-!.~'()*,;:$&+=/@"
 )
 
+_SPACES_AND_CONTROLS = frozenset({"Zs", "Zl", "Zp", "Cc"})
+
 
 def glob(path: str) -> str:
     """A path as a pattern that matches it alone: Spark reads every path as a pattern."""
@@ -68,7 +70,8 @@ def uri(path: str) -> str:
     """
     The path, or URL of an object, as Spark reports it in ``_metadata.file_path``.
 
-    That is Java's URI: ASCII outside the legal characters is escaped, other letters are not.
+    That is Java's URI: ASCII outside the legal characters is escaped, and beyond it spaces and
+    control characters alone.
     """
     legal = path if _LEGAL.issuperset(path) else "".join(map(_escaped, path))
     return legal if is_url(path) else f"file:{legal}"
@@ -77,6 +80,6 @@ def uri(path: str) -> str:
 def _escaped(letter: str) -> str:
     if letter in _LEGAL:
         return letter
-    if letter.isascii() or unicodedata.category(letter)[0] in "ZC":
+    if letter.isascii() or unicodedata.category(letter) in _SPACES_AND_CONTROLS:
         return "".join(f"%{byte:02X}" for byte in letter.encode())
     return letter

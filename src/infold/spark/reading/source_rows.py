@@ -17,6 +17,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -27,12 +28,13 @@ from pyspark.sql import types as T
 from infold.core.files import (
     IngestedFile,
     ListedFile,
+    is_as_listed,
     listed_fingerprint,
     set_aside_whole,
     stat_fingerprint,
 )
 from infold.core.formats import FORMATS
-from infold.core.model import Source
+from infold.core.model import Drift, Source
 from infold.core.object_store import is_url
 from infold.core.own_columns import FILE
 from infold.core.project import Project
@@ -49,7 +51,8 @@ from infold.spark.reading.drift import (
     refuse_drifted,
     refuse_unseen,
 )
-from infold.spark.reading.formats import READERS
+from infold.spark.reading.failures import as_error, unread_file
+from infold.spark.reading.formats import READERS, FormatReader
 from infold.spark.reading.paths import takeable, uri
 
 File = ListedFile | IngestedFile
@@ -113,13 +116,15 @@ def _read(
     good, bad = readable_files(source, present, reader.check_readable)
     shapes = reader.inspect(spark, project, source, good)
     refuse_drifted(source, shapes, good)
-    together: dict[FileShape, list[PresentFile]] = defaultdict(list)
-    for file in good:
-        if file.id in shapes:
-            together[shapes[file.id]].append(file)
+    if source.on_unreadable is Drift.SET_ASIDE and FORMATS[source.format].has_types:
+        bad |= _unread(spark, project, source, reader, shapes, good)
+        shapes = {id_: shape for id_, shape in shapes.items() if id_ not in bad}
+    together = _together(shapes, good)
     frames = [reader.rows(spark, source, shape, group) for shape, group in together.items()]
+    in_catalog = FORMATS[source.format].is_in_catalog
     for frame, (shape, group) in zip(frames, together.items(), strict=True):
-        if not shape.read:
+        # A table of a catalog is read by its metadata, which names its files: none is overlooked.
+        if not (shape.read or in_catalog):
             refuse_unseen(source, frame, group)
     if bad:
         frames.append(_unreadable(spark, source, [f for f in present if f.id in bad], bad))
@@ -129,12 +134,56 @@ def _read(
     for frame in frames[1:]:
         rows = rows.unionByName(frame)
     # What Spark opens as a table has the rows of all its files, else there are those asked for.
-    how = "inner" if FORMATS[source.format].is_in_catalog else "left"
+    how = "inner" if in_catalog else "left"
     ids = [(file.spark_path, file.id) for file in present]
     counts = {id_: shape.rows for id_, shape in shapes.items() if shape.rows is not None}
     counted = len(counts) == len(shapes) and not bad
     without = frozenset(id_ for id_, shape in shapes.items() if shape.read)
     return ReadRows(_identified(spark, rows, ids, how), counts if counted else None, without)
+
+
+def _together(
+    shapes: Mapping[int, FileShape], files: Iterable[PresentFile]
+) -> dict[FileShape, list[PresentFile]]:
+    """The files that are read, by their shapes."""
+    found: dict[FileShape, list[PresentFile]] = defaultdict(list)
+    for file in files:
+        if file.id in shapes:
+            found[shapes[file.id]].append(file)
+    return found
+
+
+def _unread(
+    spark: SparkSession,
+    project: Project,
+    source: Source,
+    reader: FormatReader,
+    shapes: Mapping[int, FileShape],
+    files: Iterable[PresentFile],
+) -> dict[int, str]:
+    """
+    Why Spark cannot read those of new files that it cannot.
+
+    It reads all of them for that, as any other reader would judge otherwise of some; once more
+    without each that it cannot read, which its message names.
+    """
+    left = [file for file in files if not file.known]
+    bad: dict[int, str] = {}
+    while together := _together(shapes, left):
+        frames = [reader.rows(spark, source, shape, group) for shape, group in together.items()]
+        try:
+            reduce(DataFrame.unionByName, frames).write.format("noop").mode("overwrite").save()
+        except Exception as error:
+            location, why = unread_file(str(error)) or ("", "")
+            found = [file for file in left if file.file.location == location]
+            known = as_error(project, source, str(error))
+            if not found or known is None or known.slug != "unreadable-file":
+                raise
+            bad |= {file.id: why for file in found}
+            left = [file for file in left if file.id not in bad]
+        else:
+            break
+    return bad
 
 
 def _present(project: Project, source: Source, id_: int, file: File, *, texts: bool) -> PresentFile:
@@ -165,7 +214,7 @@ def refuse_changed(project: Project, source: Source, files: Iterable[File]) -> N
 
 
 def unchanged(project: Project, source: Source, file: File) -> bool:
-    """Whether a file has the size and time, or an object the ETag, that its listing showed."""
+    """Whether a file, or an object, is the one that its listing showed."""
     if source.is_table:
         return True
     if is_url(file.path):
@@ -174,7 +223,7 @@ def unchanged(project: Project, source: Source, file: File) -> bool:
         stat = os.stat(location(project.root, file.path))  # noqa: PTH116 - as fast as the listing
     except FileNotFoundError:
         return False
-    return listed_fingerprint(file.fingerprint) == stat_fingerprint(stat)
+    return is_as_listed(file.fingerprint, stat_fingerprint(stat))
 
 
 def _identified(

@@ -13,6 +13,7 @@ from infold.lake.reading.source_file import SourceFile
 from infold.messages import run_errors
 from infold.spark.reading.drift import PresentFile
 from infold.spark.reading.stored_columns import drift_of
+from infold.spark.sql_types import sql_type
 
 
 def check_readable(_source: Source, _file: PresentFile) -> None:
@@ -34,4 +35,4 @@ def refuse_drift(source: Source, place: str, types: Mapping[str, pa.DataType]) -
 
 def columns_of(schema: T.StructType) -> tuple[Column, ...]:
     """The columns of a table, as a source would declare them."""
-    return tuple(Column(one.name, one.dataType.simpleString()) for one in schema)
+    return tuple(Column(one.name, sql_type(one.dataType)) for one in schema)

@@ -1,0 +1,23 @@
+"""Types as Spark SQL reads them, whatever the names of their fields."""
+
+from __future__ import annotations
+
+from pyspark.sql import types as T
+
+from infold.core.quoting import quoted
+
+
+def sql_type(of: T.DataType) -> str:
+    """The type in SQL: Spark's own short text quotes no name of a field, and may be none."""
+    if isinstance(of, T.ArrayType):
+        return f"array<{sql_type(of.elementType)}>"
+    if isinstance(of, T.MapType):
+        return f"map<{sql_type(of.keyType)},{sql_type(of.valueType)}>"
+    if isinstance(of, T.StructType):
+        return f"struct<{','.join(f'{_name(one.name)}:{sql_type(one.dataType)}' for one in of)}>"
+    return of.simpleString()
+
+
+def _name(name: str) -> str:
+    """A plain name as it is, so that texts of types are those of other versions."""
+    return name if name.isascii() and name.isidentifier() else quoted(name)
