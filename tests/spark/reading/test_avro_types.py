@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+import json
+from decimal import Decimal, localcontext
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,8 +62,30 @@ NONE = {
         "name": "node",
         "fields": [{"name": "next", "type": ["null", "node"], "default": None}],
     },
-    "too many digits": logical("bytes", "decimal", precision=39, scale=0),
+    "digits behind the point": logical("bytes", "decimal", precision=50, scale=39),
+    "too many digits in a part": {
+        "type": "array",
+        "items": logical("bytes", "decimal", precision=39, scale=0),
+    },
 }
+
+
+def retold(content: bytes, schema: dict[str, Any]) -> bytes:
+    """A file with another schema in its header than its rows were written by."""
+    blocks: Any = fastavro.block_reader(BytesIO(content))
+    header = {"avro.codec": b"null", "avro.schema": json.dumps(schema).encode()}
+    sink = BytesIO(b"Obj\x01")
+    sink.seek(4)
+    meta = fastavro.parse_schema({"type": "map", "values": "bytes"})
+    fastavro.schemaless_writer(sink, meta, header)
+    mark = b"where a block is"
+    sink.write(mark)
+    for block in blocks:
+        rows = block.bytes_.read()
+        fastavro.schemaless_writer(sink, "long", block.num_records)
+        fastavro.schemaless_writer(sink, "long", len(rows))
+        sink.write(rows + mark)
+    return sink.getvalue()
 
 
 def content(columns: dict[str, Any], row: dict[str, Any]) -> bytes:
@@ -121,3 +144,44 @@ def test_nested_types() -> None:
     found = arrow_type({"type": "array", "items": record})
 
     assert found == pa.list_(pa.struct([pa.field("x", pa.int64())]))
+
+
+WHOLE = (0, 1, -1, 150, -150, 127, 128, -128, -129, 10**18, 2**63, -(2**63), 2**64 + 5, 10**37)
+ENDS = (10**38 - 1, 1 - 10**38)
+LONG = (10**38, -(10**38), 2**127, 2**128 + 5, 10**60)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("size", [None, 30], ids=["bytes", "fixed"])
+@pytest.mark.parametrize(("digits", "scale"), [(4, 2), (18, 0), (38, 2), (64, 2), (64, 38)])
+def test_decimals_of_any_length(
+    tmp_path: Path, spark: SparkSession, size: int | None, digits: int, scale: int
+) -> None:
+    """A value of whatever precision is read as it is, or its row is set aside by its own value."""
+    folder = Folder(tmp_path, spark)
+    plain = {"type": "fixed", "name": "f", "size": size} if size else {"type": "bytes"}
+    meant = {**plain, "logicalType": "decimal", "precision": digits, "scale": scale}
+    values = [*WHOLE, *ENDS, *LONG]
+    shown = [one.to_bytes(size or one.bit_length() // 8 + 1, "big", signed=True) for one in values]
+    fields = [{"name": "id", "type": "int"}, {"name": "v", "type": meant}]
+    # As it is meant its writer would refuse some: what it means is told afterwards.
+    sink = BytesIO()
+    rows = [{"id": at, "v": one} for at, one in enumerate(shown)]
+    untold = {"type": "record", "name": "row", "fields": [fields[0], {"name": "v", "type": plain}]}
+    told = {"type": "record", "name": "row", "fields": fields}
+    fastavro.writer(sink, untold, rows)
+    folder.put("a.avro", retold(sink.getvalue(), told))
+
+    found = folder.rows({"id": "int", "v": f"decimal(38,{scale})"})
+
+    with localcontext(prec=80):
+        exact = [Decimal(one).scaleb(-scale) for one in values]
+    fits = [abs(one) < 10**38 for one in values]
+    problem = f"unparsable: v is not decimal(38,{scale})"
+    by_id = {json.loads(row["_raw"])["id"]: row for row in found}
+    assert [by_id[at]["_problem"] for at in range(len(values))] == [
+        None if one else problem for one in fits
+    ]
+    assert [by_id[at]["v"] for at, one in enumerate(fits) if one] == [
+        value for value, one in zip(exact, fits, strict=True) if one
+    ]

@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyarrow import orc, parquet
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_type
 from tests.spark.reading.folder import Folder, utc
-from tests.spark.reading.written import TABLES
+from tests.spark.reading.written import TABLES, avro
 
 from infold.core.files import ListedFile
 from infold.core.formats import Format
@@ -786,10 +788,14 @@ def written_by(writer: str, spark: SparkSession, at: Path, type_: str, value: An
 def test_one_bad_file_does_not_hold_up_others(folder: Folder) -> None:
     """Damage that only reading meets: each of two such files is set aside by itself."""
     many = pa.table({"id": [str(at) for at in range(50_000)], "n": range(50_000)})
-    for ending in ("parquet", "orc", "avro"):
+    packed = {"parquet": BytesIO(), "orc": BytesIO(), "avro": BytesIO()}
+    parquet.write_table(many, packed["parquet"])
+    orc.write_table(many, packed["orc"], compression="zlib")
+    avro(many, packed["avro"], "deflate")
+    for ending, sink in packed.items():
         folder.files.clear()
-        folder.put(f"c.{ending}", many)
-        whole = (folder.root / f"c.{ending}").read_bytes()
+        whole = sink.getvalue()
+        folder.put(f"c.{ending}", whole)
         for name in ("a", "b"):
             folder.put(f"{name}.{ending}", whole[:2_000] + b"\xff" * 7_000 + whole[9_000:])
 

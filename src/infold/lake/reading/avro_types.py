@@ -36,35 +36,44 @@ _WIDER = {frozenset({"int", "long"}): "long", frozenset({"float", "double"}): "d
 _DIGITS = 38
 
 
-def arrow_type(schema: Any) -> pa.DataType:
+def arrow_type(schema: Any, *, is_column: bool = False) -> pa.DataType:
     """
     The type of Arrow that has the values of one of Avro's.
 
-    A union of Arrow's is what Spark reads as no type that can be declared.
+    A union of Arrow's is what Spark reads as no type that can be declared. Of a whole column, and
+    not of a part of one, any decimals can be read: their digits are looked at one by one.
     """
     if isinstance(schema, list):
-        return _union([one for one in schema if one != "null"])
+        return _union([one for one in schema if one != "null"], is_column=is_column)
     if isinstance(schema, str):
         return _PLAIN.get(schema, pa.dense_union([]))  # the name of a type that has itself in it
     kind = schema["type"]
     if not isinstance(kind, str):
-        return arrow_type(kind)
+        return arrow_type(kind, is_column=is_column)
     nested = _NESTED.get(kind)
     if nested is not None:
         return nested(schema)
     logical = schema.get("logicalType")
     if logical == "decimal" and kind in ("bytes", "fixed"):
-        digits = schema["precision"]
-        return pa.decimal128(digits, schema.get("scale", 0)) if digits <= _DIGITS else _OTHER
+        digits, scale = schema["precision"], schema.get("scale", 0)
+        if digits <= _DIGITS or (is_column and scale <= _DIGITS):
+            return pa.decimal128(min(digits, _DIGITS), scale)
+        return _OTHER
     return _LOGICAL.get((kind, str(logical)), _PLAIN.get(kind, _OTHER))
+
+
+def is_long_decimal(field: Any) -> bool:
+    """Whether a column is a decimal of more digits than Spark has."""
+    kinds = field["type"] if isinstance(field["type"], list) else [field["type"]]
+    return any(isinstance(one, Mapping) and one.get("precision", 0) > _DIGITS for one in kinds)
 
 
 _OTHER = pa.dense_union([])
 
 
-def _union(of: list[Any]) -> pa.DataType:
+def _union(of: list[Any], *, is_column: bool) -> pa.DataType:
     if len(of) == 1:
-        return arrow_type(of[0])
+        return arrow_type(of[0], is_column=is_column)
     names = frozenset(one for one in of if isinstance(one, str))
     if len(names) == len(of) and names in _WIDER:
         return _PLAIN[_WIDER[names]]
