@@ -7,8 +7,8 @@ from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
-import click
 import pytest
+from click.testing import CliRunner
 from tests.declare.shop import INFOLD, SHOP, write
 from tests.running.commands import die, infold, said
 from tests.running.production import (
@@ -22,7 +22,7 @@ from tests.running.production import (
 from tests.running.promoted import MORE, QUERY, at, with_environment
 
 from infold import api
-from infold.cli import output
+from infold.cli import cli, output
 from infold.core.project import Project
 from infold.messages.errors import InfoldError
 
@@ -106,25 +106,21 @@ def test_runs_go_on_by_the_applied_definitions(shop: Project) -> None:
     assert (ran.steps, ran.unapplied, applied(shop)) == ((), ("daily",), before)
 
 
-@pytest.mark.parametrize("yes", [True, False])
+@pytest.mark.parametrize("answer", ["y", "n", ""])
 def test_apply_asks_on_a_terminal(
-    shop: Project, monkeypatch: pytest.MonkeyPatch, *, yes: bool
+    shop: Project, monkeypatch: pytest.MonkeyPatch, answer: str
 ) -> None:
-    """Whoever says no has applied nothing; whoever says yes has."""
+    """Whoever says no, or ends the input, has applied nothing and is told so."""
     before = applied(shop)
     change(shop, COMMENT)
-    asked: list[str] = []
-
-    def say(question: str, *, abort: bool) -> None:
-        asked.append(question)
-        if abort and not yes:
-            raise click.Abort
-
     monkeypatch.setattr(output, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
-    monkeypatch.setattr("click.confirm", say)
-    code, _ = infold(shop, "apply")
+    root = ("-C", str(shop.root), "--target", "prod", "apply")
+    done = CliRunner().invoke(cli, root, input=answer and f"{answer}\n")
 
-    assert (code, asked) == (0 if yes else 130, ["Apply?"])
+    yes = answer == "y"
+    assert done.exit_code == (0 if yes else 3)
+    assert "\nApply? [y/N]" in done.stdout
+    assert ("\nNothing was applied." in done.stderr) != yes
     assert (applied(shop) != before) == yes
 
 

@@ -43,12 +43,11 @@ def write_text(path: Path, text: str) -> None:
 
 
 def confirm(what: str, *, yes: bool, asks: bool) -> None:
-    """Ask whether to go on; refused where nobody is there to ask, stopped if the answer is no."""
+    """Ask whether to go on; refused where nobody is there to ask, or the answer is no."""
     from infold.messages import run_errors
 
     if not yes:
-        _require_somebody(run_errors.unconfirmed(what=what), asks=asks)
-        click.confirm(f"This will {what}. Go on?", abort=True)
+        _ask(f"This will {what}. Go on?", run_errors.unconfirmed(what=what), asks=asks)
 
 
 def confirm_apply(target: str, *, yes: bool, asks: bool) -> None:
@@ -56,9 +55,7 @@ def confirm_apply(target: str, *, yes: bool, asks: bool) -> None:
     from infold.messages import apply_errors
 
     if not yes:
-        _require_somebody(apply_errors.apply_not_confirmed(target=target), asks=asks)
-        click.echo()
-        click.confirm("Apply?", abort=True)
+        _ask("\nApply?", apply_errors.apply_not_confirmed(target=target), asks=asks)
 
 
 def carry_out_exchange(
@@ -72,9 +69,8 @@ def carry_out_exchange(
         click.echo(exchange.exchange_screen(target, shown))
     if shown.changes:
         if not yes:
-            _require_somebody(promote_errors.promote_not_confirmed(target=target), asks=not as_json)
-            click.echo()
-            click.confirm("Exchange them?", abort=True)
+            refused = promote_errors.promote_not_confirmed(target=target)
+            _ask("\nExchange them?", refused, asks=not as_json)
         do()
     if as_json:
         print_json(exchange.exchange_json(shown, done=shown.changes))
@@ -82,9 +78,16 @@ def carry_out_exchange(
         click.echo(f"\n{exchange.exchanged_text(target, shown)}")
 
 
-def _require_somebody(refused: InfoldError, *, asks: bool) -> None:
-    """Raise the error where nobody is there to ask."""
+def _ask(question: str, refused: InfoldError, *, asks: bool) -> None:
+    """Raise the error where nobody is there to ask, or the answer is no, as Ctrl-D is one."""
     if not asks or not sys.stdin.isatty():
+        raise refused
+    try:
+        answer = click.confirm(question)
+    except click.Abort:
+        click.echo()
+        answer = False
+    if not answer:
         raise refused
 
 
