@@ -9,9 +9,9 @@ from contextlib import closing
 from functools import cache
 from pathlib import Path
 
-from tests.declare.shop import INFOLD, SHOP, write
+from tests.declare.shop import SHOP, write
 from tests.running.commands import infold
-from tests.running.standing_tables import copied, new_folder, stand_up
+from tests.running.standing_tables import DECLARED, copied, new_folder, stand_up
 
 from infold import api
 from infold.core.project import Project
@@ -60,7 +60,7 @@ def _after_a_run() -> Project:
 
 def change(shop: Project, *changes: tuple[str, str, str]) -> None:
     """Write the shop's files with some texts replaced: the file's name, old and new."""
-    files = {**SHOP, "infold.yml": INFOLD + TARGET}
+    files = {**SHOP, "infold.yml": DECLARED + TARGET}
     for name, old, new in changes:
         assert old in files[name]
         files[name] = files[name].replace(old, new, 1)

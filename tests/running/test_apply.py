@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
-from tests.declare.shop import INFOLD, SHOP, write
+from tests.declare.shop import SHOP, write
 from tests.running.commands import die, infold, said
 from tests.running.production import (
     TARGET,
@@ -20,6 +20,7 @@ from tests.running.production import (
     shop_in_production,
 )
 from tests.running.promoted import MORE, QUERY, at, with_environment
+from tests.running.standing_tables import DECLARED
 
 from infold import api
 from infold.cli import cli, output
@@ -61,7 +62,7 @@ def test_before_the_first_apply_nothing_runs(tmp_path: Path) -> None:
     """A target without tables and without an applied definition refuses what builds tables, and
     names the models; the plan is what `apply` would do.
     """
-    root = write(tmp_path / "shop", {**SHOP, "infold.yml": INFOLD + TARGET})
+    root = write(tmp_path / "shop", {**SHOP, "infold.yml": DECLARED + TARGET})
     (root / "landing" / "clicks").mkdir(parents=True)
     (root / "countries.csv").write_text("code,country\n", encoding="utf-8")
     shop = api.open_project(root, "prod")

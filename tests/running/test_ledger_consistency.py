@@ -12,9 +12,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.declare.shop import INFOLD, SHOP, write
+from tests.declare.shop import SHOP, write
 from tests.running.commands import said
 from tests.running.standing_tables import (
+    DECLARED,
     NAMES,
     commit,
     day,
@@ -130,7 +131,7 @@ def test_a_lost_ledger(shop: Project, by: tuple[str, ...]) -> None:
 
 def test_two_ledgers_on_one_warehouse(shop: Project) -> None:
     """Another file's target on the same warehouse is refused, and the first one's tables stay."""
-    text = INFOLD.replace("{warehouse", "{ledger: 'sqlite:///other.db', warehouse")
+    text = DECLARED.replace("{warehouse", "{ledger: 'sqlite:///other.db', warehouse")
     write(shop.root, {"infold.yml": text})
 
     facts = refused(api.open_project(shop.root), "ledger-behind")
@@ -227,7 +228,7 @@ def test_a_ledger_of_another_project(shop: Project) -> None:
         book.set_owner(shop.name, "warehouse")
     root = shop.root.parent / "store"
     shutil.copytree(shop.root, root)
-    write(root, {"infold.yml": INFOLD.replace("name: shop", "name: store")})
+    write(root, {"infold.yml": DECLARED.replace("name: shop", "name: store")})
     wrong = api.open_project(root)
     before = ledger_file(wrong).read_bytes()
 

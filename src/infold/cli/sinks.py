@@ -1,7 +1,7 @@
 """
 ``--metrics`` and ``--log``: the files in which a command that runs says what it did.
 
-A run tells its listeners by itself. What ends a command before or without one is told here.
+A run tells its listeners by itself. Here they hear of what ends a command before or without one.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ class Failure:
 
     @property
     def misdefined(self) -> bool:
-        """Whether it is the definition that is wrong, as Spark's analyser finds before any step."""
-        return self.error.slug in MISDEFINED
+        """Whether the project is wrong, as is found before any step: a definition, or a path."""
+        return self.error.slug in MISDEFINED or self.error.slug == "no-file-matches"
 
     @property
     def reason(self) -> str:
@@ -108,7 +108,7 @@ class RunFailed(InfoldErrors):
     A run that did not bring everything up to date; ``result`` is what it did all the same.
 
     The exit code is 3 when everything that was to be done was refused, so that nothing was
-    written; 2 when nothing but definitions is wrong, as `check` has it; else 1.
+    written; 2 when nothing but the project is wrong; else 1.
     """
 
     def __init__(self, result: RunResult) -> None:

@@ -100,7 +100,7 @@ def nothing_screen(
         states_text(model_states),
         _looked_at_block(project, observed),
         _left_alone_block(project, plan.skipped),
-        "\n".join((*plan.notes, *notes)),
+        "\n".join(dict.fromkeys((*plan.notes, *notes))),
     ]
     return "\n\n".join(part for part in parts if part)
 

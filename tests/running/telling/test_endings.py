@@ -12,6 +12,7 @@ import pytest
 from tests.declare.shop import INFOLD, SHOP, write
 from tests.running.commands import infold, said
 from tests.running.production import TARGET, change, shop_in_production
+from tests.running.standing_tables import DECLARED
 from tests.running.telling.runs import end, project, raising
 
 from infold import api
@@ -87,7 +88,7 @@ def test_where_nothing_was_to_be_done(shop: Project) -> None:
 
 def test_where_nothing_is_applied(tmp_path: Path) -> None:
     """Before the first `apply`, and where the files cannot be read either."""
-    root = write(tmp_path / "shop", {**SHOP, "infold.yml": INFOLD + TARGET})
+    root = write(tmp_path / "shop", {**SHOP, "infold.yml": DECLARED + TARGET})
     shop = api.open_project(root, "prod")
     change(shop, WITH_HOOKS)
     for words in ("run", "restate daily"):
