@@ -137,6 +137,9 @@ class Batches(StrEnum):
 CELLS_TOGETHER = 31
 """Up to so many cells that are computed each by itself are one query and one commit."""
 
+ALL_COLUMNS = ("*",)
+"""In place of the columns of a table that its inputs do not determine: its rows are not, either."""
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -168,6 +171,8 @@ class Node:
     """How much event time of its backfill one run builds: the model's limit, or the project's."""
     overrides_used: tuple[Override, ...] = ()
     """Overrides without which the model would be refused."""
+    undetermined: tuple[str, ...] = ()
+    """Columns that its inputs do not determine, as an override allows; or ``ALL_COLUMNS``."""
     bounds_declared: bool = False
     """Whether each cell is made from the bounds that the model's author declares, and no more."""
     downgraded: tuple[str, ...] = ()

@@ -133,7 +133,9 @@ class Verdict:
 
     ``differing`` are (cell, rows stored, rows rebuilt). ``sample`` are a few rows that only one
     side has, as (``stored`` or ``rebuilt``, row). ``key`` are the columns that identify a row,
-    where they are known. ``note`` says what was not compared, or how.
+    where they are known. ``note`` says what was not compared, or how. ``left_out`` are columns that
+    were not compared, as ``allow_nondeterministic`` lets them have any value; ``ALL_COLUMNS``: its
+    rows were not.
     """
 
     model: str
@@ -148,6 +150,7 @@ class Verdict:
     built: bool = True
     """Whether there is a table to compare."""
     key: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     moved: bool = False
     """
     Whether runs changed it whenever it was compared: it is neither known to be equal nor to differ.

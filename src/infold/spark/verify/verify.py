@@ -17,7 +17,7 @@ Both frames that are compared have the model's columns, technical ones left out.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -26,11 +26,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from infold.core.interval import EVER, Interval, Ranges
-from infold.core.model import Kind
+from infold.core.model import Kind, Override
 from infold.core.plan import Action, Step
 from infold.core.ports import Lake, Ledger
 from infold.core.progress import Progress
-from infold.core.project import Node, Project
+from infold.core.project import ALL_COLUMNS, Node, Project
 from infold.core.queries import SessionsQuery
 from infold.core.report import Verdict
 from infold.core.target import Publish
@@ -137,7 +137,7 @@ class Verifier:
         return Work(self.spark, tables, self.ledger, project, "verify", "verify")
 
     def _verdict(self, work: Work, node: Node, moment: Moment, sample: int | None) -> Verdict:
-        notes = []
+        notes = list(_left_to_chance(node))
         if why := _incomparable(node, moment):
             return _unequal_verdict(node, why)
         step, gone = self._as_built(work.project, node, moment)
@@ -192,6 +192,7 @@ class Verifier:
             sample=result.sample,
             note="; ".join(notes),
             key=key,
+            left_out=node.undetermined,
         )
 
     def _as_built(self, project: Project, node: Node, moment: Moment) -> tuple[Step, str]:
@@ -239,7 +240,8 @@ class Verifier:
         whole = recompute.definition(work, node, step, narrow=False)
         if cells != Ranges.ever():
             whole = whole.where(time_predicate(whole, time, cells, exact=True))
-        return len(compare(rebuilt, whole, time, node.model.granularity).differing)
+        found = compare(rebuilt, whole, time, node.model.granularity, left_out=node.undetermined)
+        return len(found.differing)
 
     def _quarantine_differences(self, work: Work, node: Node, step: Step, moment: Moment) -> int:
         """How many sessions only the rebuild or only the ledger has in quarantine."""
@@ -297,7 +299,7 @@ def _compared(
     Raises ``errors.source_changed`` where they differ, and a file was replaced while it was read.
     """
     time, key = _time_column(node), row_key(node)
-    found = compare(stored, rebuilt, time, node.model.granularity, key)
+    found = compare(stored, rebuilt, time, node.model.granularity, key, left_out=node.undetermined)
     if found.differing and node.model.kind is Kind.EVENTS:
         build.refuse_changed(work, node, moment.files)
     return found
@@ -312,6 +314,14 @@ def _incomparable(node: Node, moment: Moment) -> str:
     if node.name in moment.dropped:
         return "its table was dropped: `infold run` rebuilds it"
     return ""
+
+
+def _left_to_chance(node: Node) -> Iterator[str]:
+    """A note on columns that are not compared because any result will do."""
+    if node.undetermined == ALL_COLUMNS:
+        yield f"{Override.NONDETERMINISTIC}: its rows are not compared"
+    elif node.undetermined:
+        yield f"{Override.NONDETERMINISTIC}: without {', '.join(node.undetermined)}"
 
 
 def _cells(node: Node, moment: Moment, sample: int | None) -> Ranges:
