@@ -111,6 +111,7 @@ CHANGES_NO_ROW = {
     "project.targets",
     "project.default_target",
     "project.dev_target",
+    "project.state_messages",
 }
 
 

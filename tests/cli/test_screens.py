@@ -133,7 +133,7 @@ def nothing_to_do(files: FileDiff) -> str:
 def summary(step: Step, receipt: Receipt) -> str:
     """The end of a run of one step."""
     return summary_screen(
-        replace(sample.result(), steps=((step, receipt),), receipt=receipt, notes=())
+        replace(sample.result(), steps=((step, receipt),), receipt=receipt, notes=()), verbose=True
     )
 
 

@@ -278,6 +278,18 @@ def test_what_was_applied_meanwhile_is_not_taken_back(
     assert applied(shop) == after
 
 
+def test_cells_that_keep_their_rows_are_left_alone(shop: Project) -> None:
+    """The strip of a forward-only change has what is built from its instant on alone."""
+    change(shop, QUERY)
+    words = ("--forward-only", "daily", "--effective-from", "2024-03-02")
+
+    lines = said(shop, "plan", *words).splitlines()
+
+    [strip] = [line for line in lines if line.split()[:3] == ["daily", "-", "B"]]
+    assert strip.endswith("forward-only: cells before 2024-03-02 keep their rows")
+    assert "  1. daily  derive  cells from 2024-03-02 on" in lines
+
+
 def test_forward_only_of_a_model_that_did_not_change(shop: Project) -> None:
     """An option that names none of the changed models is noted, as it changes nothing."""
     change(shop, QUERY)

@@ -15,7 +15,9 @@ from infold.messages.errors import ExitCode
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from infold.core.project import Project
     from infold.core.promotion import Exchange
+    from infold.core.report import RunResult
     from infold.messages.errors import InfoldError
 
 
@@ -110,19 +112,33 @@ def end_if_refused(
 
 
 @contextmanager
-def failures_after_summary(*, as_json: bool) -> Iterator[None]:
-    """Where a part of a run fails, print its summary, then every error; end with its exit code."""
+def summarized(
+    project: Project, *, as_json: bool = False, verbose: bool = False
+) -> Iterator[Callable[[RunResult], None]]:
+    """
+    A run whose summary is printed by the function that the block gets.
+
+    Where a part of it fails, print its summary, then every error, and end with its exit code.
+    """
+    from infold.api.spark_sessions import has_started_spark
     from infold.core.report import RunFailed
 
+    had_spark = has_started_spark()
+
+    def print_summary(result: RunResult) -> None:
+        from infold.render.run import summary_screen
+
+        states, spark = project.target.state_messages, has_started_spark() and not had_spark
+        click.echo(f"\n{summary_screen(result, verbose=verbose, states=states, spark=spark)}")
+
     try:
-        yield
+        yield print_summary
     except RunFailed as failed:
         from infold.render import json_shapes
-        from infold.render.run import summary_screen
 
         if as_json:
             print_json(json_shapes.failed(failed))
         else:
-            click.echo(f"\n{summary_screen(failed.result)}")
+            print_summary(failed.result)
             click.echo(f"\n{failed}", err=True)
         click.get_current_context().exit(failed.exit_code)

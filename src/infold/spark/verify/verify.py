@@ -171,14 +171,14 @@ class Verifier:
             )
         beyond_bounds = self._cells_beyond_bounds(work, node, step, rebuilt, cells)
         if beyond_bounds:
-            notes.append(f"{beyond_bounds} cells would differ without its declared bounds")
+            notes.append(f"{_cells_text(beyond_bounds)} would differ without its declared bounds")
         # Nothing else judges the bounds of a function.
         unproven = node.model.python is not None and beyond_bounds > 0
         if result.rounded:
-            notes.append(f"{result.rounded} cells equal but for the last digits of doubles")
+            notes.append(f"{_cells_text(result.rounded)} equal but for the last digits of doubles")
         if wrong:
             notes.append(
-                f"the ledger has {len(wrong)} cells otherwise, so its files changed: "
+                f"the ledger has {_cells_text(len(wrong))} otherwise, so its files changed: "
                 f"{CURE.format(node.name)}"
             )
         return Verdict(
@@ -322,6 +322,10 @@ def _left_to_chance(node: Node) -> Iterator[str]:
         yield f"{Override.NONDETERMINISTIC}: its rows are not compared"
     elif node.undetermined:
         yield f"{Override.NONDETERMINISTIC}: without {', '.join(node.undetermined)}"
+
+
+def _cells_text(number: int) -> str:
+    return formatting.count(number, "cell")
 
 
 def _cells(node: Node, moment: Moment, sample: int | None) -> Ranges:
