@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from infold.core.audits import JudgedAudit
 from infold.core.plan import Observations, PlanOptions
 from infold.core.ports import Ledger
 from infold.core.project import Project
@@ -39,12 +40,14 @@ def states(
         for node in project
     )
     refused, apart = seen.refused, _apart(project, looking, seen)
-    judged = audits_found(project, looking.ledger)
+    judged: dict[str, list[JudgedAudit]] = {}
+    for one in audits_found(project, looking.ledger):
+        judged.setdefault(one.result.model, []).append(one)
     return tuple(
         replace(
             entry,
             apart=apart.get(entry.model),
-            audits=tuple(one for one in judged if one.result.model == entry.model),
+            audits=tuple(judged.get(entry.model, ())),
             refused=refused.get(entry.model),
             waits_for=refused_inputs(project, entry.model, refused),
         )

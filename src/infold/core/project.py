@@ -9,7 +9,7 @@ alone. ``analysis`` makes nodes; this file has the values and the graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import reduce
@@ -376,25 +376,26 @@ class Project:
 
     def upstream(self, names: Iterable[str]) -> frozenset[str]:
         """The models that ``names`` depend on, directly or not, views included."""
-        return self._reachable(names, {node.name: node.reads for node in self.nodes})
+        return self._reachable(
+            names, lambda name: self._by_name[name].reads if name in self._by_name else ()
+        )
 
     def downstream(self, names: Iterable[str]) -> frozenset[str]:
         """The models that depend on ``names``, directly or not, views included."""
-        readers: dict[str, tuple[str, ...]] = {}
+        readers: dict[str, list[str]] = {}
         for node in self.nodes:
             for name in node.reads:
-                readers[name] = (*readers.get(name, ()), node.name)
-        return self._reachable(names, readers)
+                readers.setdefault(name, []).append(node.name)
+        return self._reachable(names, lambda name: readers.get(name, ()))
 
     def _reachable(
-        self, names: Iterable[str], edges: Mapping[str, Iterable[str]]
+        self, names: Iterable[str], edges: Callable[[str], Iterable[str]]
     ) -> frozenset[str]:
-        known = {node.name for node in self.nodes}
         found: set[str] = set()
         todo = list(names)
         while todo:
-            for name in edges.get(todo.pop(), ()):
-                if name in known and name not in found:
+            for name in edges(todo.pop()):
+                if name in self._by_name and name not in found:
                     found.add(name)
                     todo.append(name)
         return frozenset(found)

@@ -215,7 +215,7 @@ def test_files_that_cannot_be_estimated(tmp_path: Path, values: dict[str, Any]) 
 
 
 def test_a_thousand_small_files_cost_more_than_one(tmp_path: Path) -> None:
-    """Each file is opened, so that a plan over a hundred thousand does not look into all of them."""
+    """Each is opened, so a plan over a hundred thousand does not look into all of them."""
     (tmp_path / "a.csv").write_text("t,x\n2024-03-09,1\n")
     source = Source("raw.x", Format.CSV, (), path="*", event_time_column="t")
     files = [ListedFile("a.csv", 17, 0, "")] * 20

@@ -31,7 +31,7 @@ BUDGET = 32 * 1024 * 1024
 """Bytes on disk, about, that reading may cost: a few tenths of a second."""
 
 PER_FILE = 16 * 1024
-"""To open a file costs as much as so many bytes of it: some two thousand are looked into at most."""
+"""Opening a file costs as much as so many bytes: some two thousand are looked into at most."""
 
 _PACKED = 5
 """A packed file of text costs about this much more than its size."""
