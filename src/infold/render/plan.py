@@ -58,7 +58,7 @@ def plan_screen(
         _arrived_block(observed),
         _steps_block(project, observed, plan),
         _left_alone_block(project, plan.skipped),
-        "\n".join(plan.notes),
+        "\n".join(dict.fromkeys(plan.notes)),
         _closing_text(project, plan, options, command, saved=saved),
     ]
     return "\n\n".join(part for part in parts if part)
