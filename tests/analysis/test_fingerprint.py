@@ -284,6 +284,7 @@ CHANGES_NO_ROW = {
     "incremental.forward_only",  # of changes to come
     "incremental.late",
     "source.removal_limit",
+    "source.may_be_empty",
     "source.path",  # files that are not named any more have gone, as others have
     "source.table",  # its snapshots are of another table, whose rows are all new
     "source.catalog",
@@ -298,6 +299,7 @@ CHANGES_NO_ROW = {
     "project.targets",
     "project.default_target",
     "project.dev_target",
+    "project.state_messages",
 }
 
 

@@ -49,8 +49,12 @@ class FakeLake:
     def rows(self, table: str, **asked: object) -> pa.Table:
         """The rows, as many as are wanted."""
         self.asked = {"table": table, **asked}
-        limit = asked["limit"]
+        limit = asked.get("limit")
         return three() if limit is None else three().slice(0, limit)
+
+    def columns(self, _: str) -> dict[str, str]:
+        """Those of the rows."""
+        return dict.fromkeys(three().column_names, "")
 
 
 class FakeLedger:
@@ -65,6 +69,10 @@ class FakeLedger:
         return {}
 
     traces = left_out
+
+    def cells(self, _: str) -> tuple[()]:
+        """There are so few rows that it does not matter where they are."""
+        return ()
 
 
 @pytest.fixture
@@ -328,7 +336,7 @@ class TestRun:
         [*_, daily] = sample.result().steps
         fake.result = replace(sample.result(), steps=(daily,) * 49, receipt=Receipt(arrived=290))
 
-        lines = infold("run").stdout.partition("Summary")[2].splitlines()
+        lines = infold("run", "-v").stdout.partition("Summary")[2].splitlines()
 
         [line] = [line for line in lines if "daily" in line]
         said = "daily in 49 steps: 490.00 read, 490.00 scanned per arrived row"
@@ -464,15 +472,16 @@ class TestShow:
         """`show` prints an aligned table and how many rows it does not show."""
         result = infold("show", "daily", "--limit", "2")
 
-        assert lake.asked == {"table": "daily", "columns": None, "where": None, "limit": 3}
+        assert lake.asked == {"table": "daily", "columns": None, "where": None}
         screen("show", result.stdout)
 
     @pytest.mark.parametrize(
         ("words", "asked"),
         [
             ("daily --where day>='2024-03-09'", {"where": "day>='2024-03-09'"}),
-            ("daily --columns day,note", {"columns": ["day", "note"]}),
-            ("daily --limit 0", {"limit": None}),
+            ("daily --columns note", {"columns": ["note", "day"]}),  # which it is sorted by
+            ("daily --order -day", {"where": None, "limit": None}),
+            ("daily --limit 0", {"where": None}),
             ("set_aside", {"table": "infold__set_aside"}),  # a short name
         ],
     )
@@ -511,19 +520,20 @@ class TestShow:
             "bytes": [b"\xff", *[None] * 6],
         }
         monkeypatch.setattr(lake, "rows", lambda *_, **__: pa.table(values))
+        monkeypatch.setattr(lake, "columns", lambda _: values)
 
         lines = infold("show", "daily", "--format", "csv").stdout.split("\n")
 
         assert lines == [
             "id,at,parts,bytes",
-            '6f1e,1970-01-01 00:00:00.000000Z,"[1, 2]",ff',
-            ",,,",
             '"",,,',
-            '"a,b",,,',
-            '"a""b",,,',
+            " a ,,,",
+            '6f1e,1970-01-01 00:00:00.000000Z,"[1, 2]",ff',
             '"a',
             'b",,,',
-            " a ,,,",
+            '"a""b",,,',
+            '"a,b",,,',
+            ",,,",
             "",
         ]
 

@@ -132,7 +132,7 @@ def nothing_to_do(files: FileDiff) -> str:
 def summary(step: Step, receipt: Receipt) -> str:
     """The end of a run of one step."""
     return summary_screen(
-        replace(sample.result(), steps=((step, receipt),), receipt=receipt, notes=())
+        replace(sample.result(), steps=((step, receipt),), receipt=receipt, notes=()), verbose=True
     )
 
 
@@ -270,6 +270,25 @@ def test_parts_of_screens() -> None:
     assert history_screen(()) == "No runs yet: `infold run` makes the first."
     assert history_screen((), "daily").startswith("No runs of daily yet: ")
     assert verification_screen(VerificationReport(())).endswith("no table was built yet.")
+
+
+def test_what_any_result_will_do_for_is_not_verified() -> None:
+    """Columns that an override leaves open are named, and tables of them are not called equal."""
+    one, two = sample.verification().models[:2]
+    note = "allow_nondeterministic: its rows are not compared"
+    open_rows = replace(two, left_out=("*",), note=note, equal=True)
+    found = verification_screen(VerificationReport((replace(one, left_out=("url",)), open_rows)))
+
+    said, rows = found.splitlines(), f"{one.rows:,}"
+    assert said[0].startswith("  model")
+    assert said[1].endswith("equal")
+    assert said[2].endswith("not compared")
+    assert f"{two.model}: {note}" in said
+    end = f"Not compared: {one.model}.url, {two.model}."
+    assert said[-1] == f"Verified: 1 table of {rows} rows equal a full rebuild. {end}"
+    assert verification_screen(VerificationReport((open_rows,))).endswith(
+        f"Nothing was verified. Not compared: {two.model}."
+    )
     assert table_screen("daily", ["day"], []) == "daily has no rows."
     uncounted = table_screen("t", ["n"], [[1]], more=None, note="where n = 1")
     assert uncounted.endswith("1 row shown, there are more (--limit 0 for all) where n = 1.")

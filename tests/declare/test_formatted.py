@@ -158,6 +158,7 @@ class TestCommand:
         ]
         assert second.exit_code == called(root, "--check").exit_code == 0
         assert second.stdout == "0 files formatted, 3 files left as they are.\n"
+        assert called(root, "daily").stdout == "0 files formatted, 1 file left as it is.\n"
         assert "select cast(session_start as date)" in (root / "models" / "daily.sql").read_text()
         assert called(other, "sessions").stdout.splitlines()[0] == "models/sessions.sql"
         assert (other / "models" / "daily.sql").read_text() == DAILY

@@ -293,12 +293,13 @@ class TestMerging:
         """
         text = INFOLD + (
             "models:\n  daily: {tags: [finance], timeseries: {granularity: week}}\n"
-            "  users: {materialization: view}\n"
+            "  users: {materialization: view}\n  all: {materialization: table}\n"
             "defaults: {tags: [all], timeseries: {granularity: hour}, prefer: [amount desc]}\n"
         )
         files = spoilt("models/daily.sql", ", granularity: day", "")
         users = "SELECT DISTINCT user_id FROM clicks"
-        shop = project({**files, "infold.yml": text, "models/users.sql": users})
+        whole = {"models/all.sql": "SELECT count(*) AS n FROM clicks"}
+        shop = project({**files, "infold.yml": text, "models/users.sql": users, **whole})
         daily, clicks = shop["daily"].model, shop["clicks"].model
 
         assert daily.tags == ("finance",)
@@ -307,6 +308,7 @@ class TestMerging:
         assert clicks.timeseries == Timeseries("event_ts", "event_ts", Granularity.DAY)
         assert shop["sessions"].model.granularity is Granularity.HOUR
         assert shop["users"].model.materialization is Materialization.VIEW
+        assert shop["all"].model.timeseries is None  # it is by no time, whatever cells others have
 
     @pytest.mark.parametrize(
         ("old", "new", "granularity"),

@@ -285,7 +285,7 @@ SOURCES: list[Mapping[str, list[str]]] = [
         "table: a.b.i, format: delta, catalog: c.db": ["bad-name `a.b.i` (namespace.name, as the metastore has it)", "delta-source-catalog `c.db`"],
         "table: shop.j, format: csv": ["bad-value `csv` (iceberg, delta)"],
         "path: k.json, full_listing: daily": ["needless-key `full_listing`"],
-        "path: l, format: delta, settle: 1 minute, on_unreadable: set_aside": ["needless-key `on_unreadable`", "needless-key `settle`"],
+        "path: l, format: delta, settle: 1 minute, on_unreadable: set_aside, may_be_empty: true": ["needless-key `may_be_empty`", "needless-key `on_unreadable`", "needless-key `settle`"],
         "path: m/*, format: iceberg": ["bad-value `iceberg` (csv, json, parquet, avro, orc, delta)"],
         "path: n.json, timestamp_format: epoch_second": ["bad-value `epoch_second` (epoch_seconds, epoch_micros, epoch_millis)"],
         "path: o.json, timestamp_format: HHmmssSSSSSSSSS": [

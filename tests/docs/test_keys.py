@@ -53,6 +53,7 @@ PLACES: Mapping[str, tuple[str, ...]] = {
 """Where the keys of a section of the page are in the project of this test."""
 
 VALUES: Mapping[str, Iterable[str]] = {
+    "state_messages": ["snowplow"],
     "format": Format,
     "timestamp_format": TIMESTAMP_FORMATS,
     "corrections": database_sources.CORRECTIONS,

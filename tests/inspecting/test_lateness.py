@@ -13,13 +13,13 @@ from typing import cast
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.page.history import FIRST, History, day, history, lay_out
+from tests.page.history import FIRST, day, history, lay_out
 
 from infold import api
-from infold.core.interval import DAY, HOUR, Interval, micros_of
+from infold.core.interval import DAY, HOUR, micros_of
 from infold.core.lateness import How
 from infold.core.ports import Lake
-from infold.core.trace import CellChange, CellState
+from infold.core.trace import CellState
 from infold.inspecting.lateness import (
     LOOKBACKS,
     MOST_ROWS,
@@ -140,31 +140,6 @@ def test_rows_of_the_table_tell_themselves(tmp_path: Path) -> None:
     assert found.measures is not None
     assert (found.how, found.column, found.measures.rows) == (How.RECEIVED, "seen_at", 2)
     assert [one.rows for one in found.measures.lookbacks] == [1, 0, 0, 0]
-
-
-def test_a_row_of_a_long_cell_is_as_late_as_it_must_be(tmp_path: Path) -> None:
-    """Rows that come on the last day of their month are not late, whenever in it they happened."""
-    root = lay_out(tmp_path / "shop")
-    model = root / "models" / "clicks.sql"
-    text = model.read_text(encoding="utf-8").replace("granularity: day", "granularity: month")
-    model.write_text(text, encoding="utf-8")
-    project = api.open_project(root)
-    made = History(project, api.ledger(project))
-    now = datetime.now(UTC)
-    first = datetime(now.year, now.month, 1, tzinfo=UTC)
-    after = (first + timedelta(days=32)).replace(day=1)
-    old = Interval(FIRST, FIRST + 31 * DAY)
-    present = Interval(micros_of(first), micros_of(after))
-    for cell in (old, present):
-        change = CellChange(cell, 10, 0, 0, 10, 0, 70, cell.start)
-        made.run(("clicks", (change,), "new"), file="first")
-
-    found = lateness_of(project, made.book, cast("Lake", StoredRows(pa.table({}))), "clicks")
-
-    assert found.measures is not None
-    assert (found.how, found.measures.rows, found.long_cells) == (How.RUNS, 10, True)
-    assert [one.rows for one in found.measures.lookbacks] == [0, 0, 0, 0]
-    assert found.measures.longest_days == 0
 
 
 def test_the_newest_cell_is_read_whatever_its_size() -> None:

@@ -42,7 +42,7 @@ def stale(node: Node, **seen: ModelObservation) -> str:
     known = {entry.model: entry for entry in model_states(made, observed, todo)}
     step = next((step for step in todo.steps if step.model == node.name), None)
     book: Any = Book()
-    entry = model_status(node, book, observed, step, known[node.name], head=None, left_out=0)
+    entry = model_status(node, book, observed, step, known[node.name], built_at=None, left_out=0)
     line = status_screen(made, [entry], {}).splitlines()[3]
     return line.split("2019-10-28", 1)[1].rsplit("never", 1)[0].strip()
 

@@ -146,7 +146,7 @@ def _picture(text: str) -> str:
 
 def test_marks_and_texts() -> None:
     """A column has the first mark that applies to it: a week with one day to build is marked as to
-    build. A table without cells has one mark, in the first column beside others. A long reason
+    build. A table without cells has one mark, which all columns are around. A long reason
     beside the strip ends in an ellipsis, and is printed in full below it.
     """
     few, year = span("2024-03-04", "2024-03-06"), span("2024-01-01", "2024-12-31")
@@ -160,7 +160,7 @@ def test_marks_and_texts() -> None:
         "       March 2024",
         "       04 05",
         "  t     #  #",
-        "  one   B       x",
+        "  one  [ B  ]   x",
     ]
     assert (len(long), long[-1]) == (60, "…")
 

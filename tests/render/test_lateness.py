@@ -36,7 +36,7 @@ MEASURES = Measures(
         since=FIRST,
     ),
 )
-LATE = Lateness("clicks", "raw.clicks", How.RECEIVED, "seen_at", FIRST, False, MEASURES)
+LATE = Lateness("clicks", "raw.clicks", How.RECEIVED, "seen_at", FIRST, MEASURES)
 
 
 def test_the_screen() -> None:
@@ -74,25 +74,18 @@ week
     )
 
 
-def test_runs_tell_less() -> None:
-    """Where only the run is known in which rows came, the screen says how that is counted."""
-    text = lateness_screen(
-        PROJECT, [Lateness("clicks", "raw.clicks", How.RUNS, None, None, True, MEASURES)], Look(100)
-    )
-
-    assert "clicks: 10,000 rows of raw.clicks, by the runs in which they came" in text
-    assert "Rows of the first run are left out, and a row may be later." in text
-    assert "Rows are known by the ends of cells over a day long: they may be later." in text
-
-
 def test_nothing_known() -> None:
-    """No arrivals, no times, no events; rows before their time by a wrong clock are not late."""
+    """No column says when rows were received, no row has both times, no table of events; rows
+    received before they happened, by a wrong clock, are not late.
+    """
     unknown = Lateness("clicks", "raw.clicks", How.NOTHING)
     empty = Lateness("clicks", "raw.clicks", How.NOTHING, "seen_at")
     early = measures_of(rows_of([(0, -3 * HOUR), (0, 0)]))
-    wrong = Lateness("c", "s", How.RECEIVED, "r", None, False, early)
+    wrong = Lateness("c", "s", How.RECEIVED, "r", None, early)
 
-    assert "of the first run nobody knows" in lateness_screen(PROJECT, [unknown], Look(200))
+    assert "raw.clicks has no `received_column` that the table keeps" in lateness_screen(
+        PROJECT, [unknown], Look(200)
+    )
     assert "no row has both times" in lateness_screen(PROJECT, [empty], Look(200))
     assert "No model has the materialization" in lateness_screen(PROJECT, [], Look(200))
     assert early.longest_days == 0
@@ -145,7 +138,7 @@ def test_no_screen_is_too_wide(drawn: list[tuple[int, int]], width: int, plain: 
     """Whatever the times and the width are, each row that is not left out has its place."""
     look = Look(width, plain=True) if plain else Look(width, plain=False)
     found = measures_of(rows_of(drawn), bins(look))
-    one = Lateness("clicks", "raw.clicks", How.RECEIVED, "seen_at", None, False, found)
+    one = Lateness("clicks", "raw.clicks", How.RECEIVED, "seen_at", None, found)
 
     text = lateness_screen(PROJECT, [one], Look(width))
 

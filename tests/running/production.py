@@ -10,9 +10,9 @@ from contextlib import closing
 from functools import cache
 from pathlib import Path
 
-from tests.declare.shop import INFOLD, SHOP, write
+from tests.declare.shop import SHOP, write
 from tests.running.commands import infold
-from tests.running.standing_tables import copied, new_folder, stand_up
+from tests.running.standing_tables import DECLARED, copied, new_folder, stand_up
 
 from infold import api
 from infold.core.project import Project
@@ -68,7 +68,7 @@ def placed(made: Project, root: Path) -> Project:
 
 def change(shop: Project, *changes: tuple[str, str, str]) -> None:
     """Write the shop's files with some texts replaced: the file's name, old and new."""
-    files = {**SHOP, "infold.yml": INFOLD + TARGET}
+    files = {**SHOP, "infold.yml": DECLARED + TARGET}
     for name, old, new in changes:
         assert old in files[name]
         files[name] = files[name].replace(old, new, 1)

@@ -23,6 +23,8 @@ from infold.core.trace import CellChange, Trace
 from infold.ledger.store import SqlLedger
 
 START = parse_instant_text("2024-03-01")
+DECLARED = INFOLD.replace("format: json\n", "format: json\n    may_be_empty: true\n")
+"""No file is there: what is said to be taken in is only in the ledger."""
 NAMES = ("clicks", "sessions", "daily")
 INPUTS = {"clicks": {}, "sessions": {"clicks": 1}, "daily": {"sessions": 1}}
 
@@ -98,7 +100,7 @@ def taken_over(project: Project, run: str) -> None:
 def _made(targets: str, target: str | None) -> Project:
     """The project that others are copies of: dozens of tests begin with the same one."""
     root = new_folder()
-    write(root, {**SHOP, "infold.yml": INFOLD + targets})
+    write(root, {**SHOP, "infold.yml": DECLARED + targets})
     (root / "landing" / "clicks").mkdir(parents=True)
     (root / "countries.csv").write_text("code,country\n", encoding="utf-8")
     project = api.open_project(root, target, declared=True)

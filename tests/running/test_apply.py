@@ -7,9 +7,9 @@ from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
-import click
 import pytest
-from tests.declare.shop import INFOLD, SHOP, write
+from click.testing import CliRunner
+from tests.declare.shop import SHOP, write
 from tests.running.commands import infold, said
 from tests.running.production import (
     TARGET,
@@ -20,9 +20,10 @@ from tests.running.production import (
     shop_in_production,
 )
 from tests.running.promoted import MORE, QUERY, at, with_environment
+from tests.running.standing_tables import DECLARED
 
 from infold import api
-from infold.cli import output
+from infold.cli import cli, output
 from infold.core.project import Project
 from infold.messages.errors import InfoldError
 
@@ -84,7 +85,7 @@ def test_before_the_first_apply_nothing_runs(tmp_path: Path) -> None:
     """A target without tables and without an applied definition refuses what builds tables, and
     names the models; the plan is what `apply` would do.
     """
-    root = write(tmp_path / "shop", {**SHOP, "infold.yml": INFOLD + TARGET})
+    root = write(tmp_path / "shop", {**SHOP, "infold.yml": DECLARED + TARGET})
     (root / "landing" / "clicks").mkdir(parents=True)
     (root / "countries.csv").write_text("code,country\n", encoding="utf-8")
     shop = api.open_project(root, "prod")
@@ -129,25 +130,21 @@ def test_runs_go_on_by_the_applied_definitions(shop: Project) -> None:
     assert (ran.steps, ran.unapplied, applied(shop)) == ((), ("daily",), before)
 
 
-@pytest.mark.parametrize("yes", [True, False])
+@pytest.mark.parametrize("answer", ["y", "n", ""])
 def test_apply_asks_on_a_terminal(
-    shop: Project, monkeypatch: pytest.MonkeyPatch, *, yes: bool
+    shop: Project, monkeypatch: pytest.MonkeyPatch, answer: str
 ) -> None:
-    """Whoever says no has applied nothing; whoever says yes has."""
+    """Whoever says no, or ends the input, has applied nothing and is told so."""
     before = applied(shop)
     change(shop, COMMENT)
-    asked: list[str] = []
-
-    def say(question: str, *, abort: bool) -> None:
-        asked.append(question)
-        if abort and not yes:
-            raise click.Abort
-
     monkeypatch.setattr(output, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
-    monkeypatch.setattr("click.confirm", say)
-    code, _ = infold(shop, "apply")
+    root = ("-C", str(shop.root), "--target", "prod", "apply")
+    done = CliRunner().invoke(cli, root, input=answer and f"{answer}\n")
 
-    assert (code, asked) == (0 if yes else 130, ["Apply?"])
+    yes = answer == "y"
+    assert done.exit_code == (0 if yes else 3)
+    assert "\nApply? [y/N]" in done.stdout
+    assert ("\nNothing was applied." in done.stderr) != yes
     assert (applied(shop) != before) == yes
 
 
@@ -302,6 +299,18 @@ def test_what_was_applied_meanwhile_is_not_taken_back(
             api.run(project)
 
     assert applied(shop) == after
+
+
+def test_cells_that_keep_their_rows_are_left_alone(shop: Project) -> None:
+    """The strip of a forward-only change has what is built from its instant on alone."""
+    change(shop, QUERY)
+    words = ("--forward-only", "daily", "--effective-from", "2024-03-02")
+
+    lines = said(shop, "plan", *words).splitlines()
+
+    [strip] = [line for line in lines if line.split()[:3] == ["daily", "-", "B"]]
+    assert strip.endswith("forward-only: cells before 2024-03-02 keep their rows")
+    assert "  1. daily  derive  cells from 2024-03-02 on" in lines
 
 
 def test_forward_only_of_a_model_that_did_not_change(shop: Project) -> None:

@@ -9,10 +9,19 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.declare.shop import INFOLD, SHOP, write
+from tests.declare.shop import SHOP, write
 from tests.running.commands import said
 from tests.running.production import change, production
-from tests.running.standing_tables import NAMES, commit, day, folders, leased, put, stand_up
+from tests.running.standing_tables import (
+    DECLARED,
+    NAMES,
+    commit,
+    day,
+    folders,
+    leased,
+    put,
+    stand_up,
+)
 
 from infold import api
 from infold.api import environments
@@ -198,7 +207,7 @@ def test_a_saved_plan_is_not_outdated_by_it(tmp_path: Path) -> None:
 def test_keys_that_are_taken(shop: Project) -> None:
     """A key is longer where the shorter one is another environment's, a model's or a folder's."""
     key = built(shop, "other")
-    write(shop.root, {**SHOP, "infold.yml": INFOLD, "models/daily.sql": OTHER})
+    write(shop.root, {**SHOP, "infold.yml": DECLARED, "models/daily.sql": OTHER})
 
     own = variant_of(shop).own["daily"]
     assert own.startswith(key)
@@ -213,7 +222,7 @@ def test_a_plan_of_one(shop: Project) -> None:
     """A plan names what differs from production and what follows; it writes nothing."""
     nothing = "Nothing to do: nothing that was asked for differs from production"
     assert nothing in said(shop, "plan", "--env", "dev")
-    write(shop.root, {**SHOP, "infold.yml": INFOLD, "models/daily.sql": OTHER})
+    write(shop.root, {**SHOP, "infold.yml": DECLARED, "models/daily.sql": OTHER})
 
     printed = said(shop, "plan", "--env", "dev")
     for line in (

@@ -10,7 +10,7 @@ from tests.declare.shop import SHOP, project, spoilt, write
 from tests.ledger.fresh import FreshLedger
 from tests.ledger.steps import do
 from tests.running.commands import said
-from tests.running.standing_tables import NAMES
+from tests.running.standing_tables import DECLARED, NAMES
 
 from infold import api
 from infold.core.definition_text import digest_of
@@ -26,7 +26,10 @@ WITH_VIEW = {
     "models/paid.sql": PAID,
     "models/sessions.sql": SHOP["models/sessions.sql"].replace("FROM clicks", "FROM paid"),
 }
-COMMENT = spoilt("models/daily.sql", "FROM sessions", "FROM sessions /* all */")
+COMMENT = {
+    **spoilt("models/daily.sql", "FROM sessions", "FROM sessions /* all */"),
+    "infold.yml": DECLARED,
+}
 CHANGED = spoilt("models/daily.sql", "count(*) AS sessions", "count(events) AS sessions")
 
 

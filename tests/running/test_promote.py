@@ -305,9 +305,14 @@ class TestRollback:
 
     def test_all_is_as_it_was(self, shop: Project) -> None:
         """It says which tables go back, and asks; then names and definitions are as they were, and
-        there is nothing to do. So there is after the promote of tables that read one another.
+        there is nothing to do. So there is after the promote of tables that read one another. The
+        tables were built when they were before.
         """
-        before = (at(shop, ["daily", "sessions"]), applied(shop))
+
+        def built_at() -> list[int | None]:
+            return [one.last_built_at for one in api.status(shop)]
+
+        before = (at(shop, ["daily", "sessions"]), applied(shop), built_at())
         with_environment(shop, QUERY, MORE, own=BOTH)
         as_json(shop, "promote", "dev", "--yes")
         assert "Nothing to do" in said(shop, "run")
@@ -317,7 +322,7 @@ class TestRollback:
         assert "daily            9          6  2 of 3" in printed
         assert "Took back 2 tables" in said(shop, "rollback", "--yes")
 
-        assert (at(shop, ["daily", "sessions"]), applied(shop)) == before
+        assert (at(shop, ["daily", "sessions"]), applied(shop), built_at()) == before
         assert "Nothing to do" in said(shop, "run")
 
     def test_what_is_not_promoted_cannot_be_taken_back(self, shop: Project) -> None:

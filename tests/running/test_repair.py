@@ -17,9 +17,10 @@ from pathlib import Path
 
 import pytest
 from tests.crash.scenario import living
-from tests.declare.shop import INFOLD, SHOP, write
+from tests.declare.shop import SHOP, write
 from tests.running.commands import said
 from tests.running.standing_tables import (
+    DECLARED,
     NAMES,
     commit,
     day,
@@ -625,7 +626,7 @@ def test_a_lost_catalog(shop: Project, lost: str, by: str) -> None:
 
 def test_two_ledgers_on_one_warehouse(shop: Project) -> None:
     """Another file's target on the same warehouse is refused, and the first one's tables stay."""
-    text = INFOLD.replace("{warehouse", "{ledger: 'sqlite:///other.db', warehouse")
+    text = DECLARED.replace("{warehouse", "{ledger: 'sqlite:///other.db', warehouse")
     write(shop.root, {"infold.yml": text})
 
     facts = refused(api.open_project(shop.root), "ledger-behind")
@@ -722,7 +723,7 @@ def test_a_ledger_of_another_project(shop: Project) -> None:
         book.set_owner(shop.name, "warehouse")
     root = shop.root.parent / "store"
     shutil.copytree(shop.root, root)
-    write(root, {"infold.yml": INFOLD.replace("name: shop", "name: store")})
+    write(root, {"infold.yml": DECLARED.replace("name: shop", "name: store")})
     wrong = api.open_project(root)
     before = ledger_file(wrong).read_bytes()
 

@@ -91,7 +91,7 @@ def test_a_command_uses_what_an_earlier_one_left(shop: Engine) -> None:
 
     assert (left[0], used[0], used[2]) == (0, 0, "")
     assert "Spark stays ready" in left[2]
-    assert "rows arrived         1" in used[1]
+    assert "1 row arrived in 1 new file" in used[1]
     assert "equal a full rebuild" in verified
     assert "passed" in tested
     assert (after["jvm"], after["process"]) == (engine["jvm"], engine["process"])

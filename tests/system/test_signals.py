@@ -88,6 +88,23 @@ def test_a_signal_waits_until_a_child_is_registered(monkeypatch: pytest.MonkeyPa
     assert signals.exit_code() == 143
 
 
+def test_pyspark_does_not_take_ctrl_c_over() -> None:
+    """While a session is made the handler of Ctrl-C stays, at every moment; PySpark's own way of
+    setting it is as before afterwards.
+    """
+    from pyspark.core import context
+
+    from infold.spark.jvm.gateway import own_signals
+
+    before = signal.getsignal(signal.SIGINT)
+    with own_signals():
+        module = vars(context)["signal"]
+        module.signal(module.SIGINT, lambda *_: None)  # as SparkContext does
+        assert signal.getsignal(signal.SIGINT) is before
+
+    assert vars(context)["signal"] is signal
+
+
 # -- with Spark ------------------------------------------------------------------------------------
 
 

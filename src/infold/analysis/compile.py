@@ -52,9 +52,10 @@ from infold.analysis.session_input import session_input
 from infold.analysis.sessions_query import split_sessions_query
 from infold.analysis.spark_syntax import unreadable_by_spark
 from infold.analysis.times.shape import Grain
+from infold.analysis.undetermined import undetermined_columns
 from infold.analysis.versioned_query import split_versioned_query
 from infold.core.model import Kind, Model, Source
-from infold.core.project import Bound, Input, Node
+from infold.core.project import ALL_COLUMNS, Bound, Input, Node
 from infold.core.queries import SessionsQuery
 from infold.messages import findings, python_findings
 from infold.messages.errors import InfoldError, Spot
@@ -231,6 +232,7 @@ class _Compiler:
             else None,
             landed=draft.landed,
             overrides_used=found.overrides_used,
+            undetermined=undetermined_columns(subject, found),
             bounds_declared=found.uses_declared_bounds,
             downgraded=downgraded,
             matches=lookup_matches(subject, source) if not downgraded else (),
@@ -296,6 +298,7 @@ class _Compiler:
             unread_columns=unread,
             grouped=grouped,
             overrides_used=vouched,
+            undetermined=ALL_COLUMNS if vouched else (),
             bounds_declared=by_cells,
             matches=lookup_matches(subject, source) if model.kind in python_models.FOLDED else (),
         )

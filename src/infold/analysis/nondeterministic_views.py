@@ -43,7 +43,8 @@ class NondeterministicViews:
         may = subject.model.kind in (Kind.INCREMENTAL_TABLE, Kind.TABLE)
         if may and _ANY in subject.model.overrides:
             self.overridden.update(views)
-            return replace(found, overrides_used=tuple(sorted({*found.overrides_used, _ANY})))
+            used = tuple(sorted({*found.overrides_used, _ANY}))
+            return replace(found, overrides_used=used, of_views=True)
         for name in views:
             self.readers.setdefault(name, []).append((subject.model.name, subject.model.kind))
         return found

@@ -3,7 +3,7 @@ What a model's author vouches for: safety overrides and declared bounds.
 
 An override turns off one refusal: the author means that each cell is computed by itself. Declared
 bounds replace those that cannot be derived, for every input with a time column. ``verify`` compares
-such models like all others.
+such models like all others, but for columns that ``undetermined`` finds.
 """
 
 from __future__ import annotations
@@ -56,6 +56,10 @@ class RemainingFindings:
     """Declared bounds, where an override or the want of a proven bound gives them a meaning."""
     uses_declared_bounds: bool = False
     """Whether declared bounds replace proven ones: each cell is made from them alone."""
+    undetermined: tuple[InfoldError, ...] = ()
+    """What ``allow_nondeterministic`` let pass."""
+    of_views: bool = False
+    """Whether it let pass what is in views, too."""
 
 
 def apply_overrides(subject: Subject, errors: Sequence[InfoldError]) -> RemainingFindings:
@@ -91,7 +95,11 @@ def apply_overrides(subject: Subject, errors: Sequence[InfoldError]) -> Remainin
         else:
             left.append(error)
     return RemainingFindings(
-        tuple(left), tuple(sorted(used)), declared if used or bounded else (), bounded
+        tuple(left),
+        tuple(sorted(used)),
+        declared if used or bounded else (),
+        bounded,
+        tuple(one for one in errors if BY_SLUG.get(one.slug) is Override.NONDETERMINISTIC),
     )
 
 
@@ -101,7 +109,8 @@ def _allowed_for_whole_table(subject: Subject, errors: Sequence[InfoldError]) ->
     if chance not in subject.model.overrides:
         return RemainingFindings(tuple(errors))
     left = tuple(error for error in errors if BY_SLUG.get(error.slug) is not chance)
-    return RemainingFindings(left, (chance,) if len(left) < len(errors) else ())
+    passed = tuple(error for error in errors if error not in left)
+    return RemainingFindings(left, (chance,) if passed else (), undetermined=passed)
 
 
 def offer_overrides(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infold.api.opening import lake, ledger
@@ -11,6 +12,7 @@ from infold.core.progress import Progress, SilentProgress
 from infold.core.project import Project
 from infold.core.report import RunResult
 from infold.core.sinks import Sinks
+from infold.messages.errors import InfoldError
 
 if TYPE_CHECKING:
     from infold.core.lineage import Lineage
@@ -32,7 +34,61 @@ def told(
     What a target declares is about production; files that a command was given are for any run, and
     so are traces. Files come first: then they are there when a hook is told.
     """
-    shown = progress or SilentProgress()
+    end: BaseException | None = None
+    try:
+        return _told(project, command, progress or SilentProgress(), carry_out, sinks, environment)
+    except BaseException as error:
+        end = error
+        raise
+    finally:
+        if sinks is not None:
+            sinks.told.append(end)
+
+
+def tell_of_end(
+    root: Path,
+    target: str | None,
+    command: str,
+    sinks: Sinks,
+    error: BaseException | None = None,
+    *,
+    environment: str = "",
+) -> None:
+    """
+    Tell of the end of a command that did not come to a run: nothing was to be done, or an error.
+
+    Whoever was told of the error is not told again. Where infold.yml cannot be read, nobody is
+    known who could be told.
+    """
+    from infold.declare.load import load_with_mistakes
+
+    if any(one is error for one in sinks.told):
+        return
+
+    def end(_: Progress) -> RunResult:
+        if error is not None:
+            raise error
+        return RunResult("", "done")
+
+    try:
+        project, _ = load_with_mistakes(root, target)
+    except InfoldError:
+        return
+    try:
+        told(project, command, None, end, sinks=sinks, environment=environment)
+    except BaseException as again:
+        if again is not error:
+            raise
+
+
+def _told(
+    project: Project,
+    command: str,
+    shown: Progress,
+    carry_out: Callable[[Progress], RunResult],
+    sinks: Sinks | None,
+    environment: str,
+) -> RunResult:
     hooks = () if environment else project.target.hooks
     lineage = None if environment else project.target.lineage
     traces = _traces_are_wanted()

@@ -20,7 +20,7 @@ from infold.core.progress import Progress, SilentProgress
 from infold.core.record import Receipt
 from infold.messages import command_errors
 from infold.messages.errors import InfoldError
-from infold.render.run import failed_line, step_line
+from infold.render.run import failed_line, name_width, step_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,8 +36,9 @@ Time = str | date
 class _Printed(SilentProgress):
     """A line for each step as it ends, as the commands print them into a file."""
 
-    def __init__(self) -> None:
+    def __init__(self, project: core.Project) -> None:
         self.index = 0
+        self.width = name_width(node.name for node in project)
 
     def step(self, index: int, total: int | None, step: Step) -> None:
         """Remember its number."""
@@ -46,11 +47,11 @@ class _Printed(SilentProgress):
 
     def done(self, step: Step, receipt: Receipt) -> None:
         """The step's line."""
-        _say(step_line(self.index, step, receipt))
+        _say(step_line(self.index, step, receipt, self.width))
 
     def failed(self, step: Step, error: InfoldError) -> None:
         """The step's line; the error is raised at the end."""
-        _say(failed_line(self.index, step, error))
+        _say(failed_line(self.index, step, error, self.width))
 
     def note(self, text: str) -> None:
         """The text, on a line of its own."""
@@ -140,13 +141,12 @@ class Project:
             wait=wait,
             allow_refresh=allow_refresh,
             allow_removals=allow_removals,
-            progress=progress or _Printed(),
+            progress=progress or _Printed(project),
         )
         if found.steps:
             text = summary_screen(found)
         else:
-            states, notes = found.model_states, found.notes
-            text = nothing_screen(project, None, found.plans[-1], states, notes)
+            text = nothing_screen(project, None, found.plans[-1], notes=found.notes)
         return Run(found, text, lambda: json_shapes.run(found))
 
     def table(
@@ -209,8 +209,9 @@ class Project:
         from infold.render import json_shapes
         from infold.render.verification import verification_screen
 
-        shown = progress or _Printed()
-        found = api.verify(self.opened(), select=terms, sample=sample, progress=shown)
+        project = self.opened()
+        shown = progress or _Printed(project)
+        found = api.verify(project, select=terms, sample=sample, progress=shown)
         text = verification_screen(found)
         return Verification(found, text, lambda: json_shapes.verification(found))
 

@@ -171,6 +171,11 @@ def observer(
     def count(source: Source, some: Sequence[ListedFile]) -> Mapping[str, int]:
         return FORMAT_FILES[source.format].row_counts(project, some)
 
+    def others(source: Source) -> str:
+        from infold.lake.reading.unmatched import other_files
+
+        return other_files(project, source)
+
     return Observer(
         project,
         book,
@@ -184,6 +189,7 @@ def observer(
         stretches=Stretches(project, book, declared=True),
         dated=DatedLook(path, some),
         full_listing=asked is not None and asked.full_listing,
+        other_files=others,
     )
 
 

@@ -36,6 +36,7 @@ def show(
     where: str | None = None,
     select: Sequence[str] = (),
     limit: int | None = None,
+    order: Sequence[str] | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> pa.Table:
     """
@@ -44,12 +45,14 @@ def show(
 
     A view is evaluated by Spark, and so is which rows sessions leave out where that takes more than
     columns; ``note`` is called before. ``where`` is a predicate of Spark SQL that compares columns
-    with values; ``select`` picks models of a manifest table.
+    with values; ``select`` picks models of a manifest table. Rows of a table are sorted by time and
+    key, or by the columns of an ``order`` (``-revenue``: downwards).
     """
     from infold.inspecting.audits import audit_failure_rows
     from infold.inspecting.left_out import rows_left_out as left_out_of
     from infold.inspecting.manifest import manifest_table_of
-    from infold.inspecting.show import select_rows, shown_rows
+    from infold.inspecting.row_order import in_order
+    from infold.inspecting.show import StoredRows, select_rows, shown_rows
 
     def by_spark(table: str, nodes: Sequence[Node], most: int | None) -> pa.Table:
         from infold.spark.left_out import left_out
@@ -66,8 +69,14 @@ def show(
     if manifest_table is None:
         shown = published_lake(project)
         beside = evaluate, left, lambda: audit_failure_rows(project, ledger(project))
-        return shown_rows(project, shown, table, columns, where, limit, *beside)
-    return select_rows(manifest(project, manifest_table, select, where), columns, limit)
+        stored = None
+        if order is None and table in project and project[table].model.kind is not Kind.VIEW:
+            stored = StoredRows(project[table], ledger(project).cells(table), note)
+        return shown_rows(
+            project, shown, table, columns, where, limit, *beside, order=order, stored=stored
+        )
+    found = manifest(project, manifest_table, select, where)
+    return select_rows(found if order is None else in_order(found, order), columns, limit)
 
 
 def lateness(

@@ -100,6 +100,16 @@ def close() -> None:
         stop(wait_seconds=30)
 
 
+def has_started_spark() -> bool:
+    """Whether this process started a JVM: it was not left by an earlier command."""
+    gateway = sys.modules.get("infold.spark.jvm.gateway")
+    if gateway is None:
+        return False
+    from infold.spark.jvm import lasting
+
+    return bool(gateway.has_started()) and not lasting.has_attached()
+
+
 def numbered_session(project: Project, size: Size, number: int) -> Any:
     """The session of a project with this number; further ones are for steps side by side."""
     if project.target.engine.remote:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from infold.core.audits import JudgedAudit
 from infold.core.plan import Observations, PlanOptions
+from infold.core.ports import Ledger
 from infold.core.project import Project
 from infold.core.report import BuiltApart, ModelStatus
 from infold.inspecting.audits import audits_found
@@ -24,7 +26,7 @@ def states(
     todo = planned(project, seen, asked or PlanOptions())
     steps = {step.model: step for step in todo.steps}
     known = {entry.model: entry for entry in model_states(project, seen, todo)}
-    heads, left_out = looking.ledger.newest_versions(), looking.ledger.left_out()
+    built_at, left_out = _built_at(looking.ledger), looking.ledger.left_out()
     found = (
         model_status(
             node,
@@ -32,23 +34,35 @@ def states(
             seen,
             steps.get(node.name),
             known.get(node.name),
-            head=heads.get(node.name),
+            built_at=built_at.get(node.name),
             left_out=left_out.get(node.name, 0),
         )
         for node in project
     )
     refused, apart = seen.refused, _apart(project, looking, seen)
-    judged = audits_found(project, looking.ledger)
+    judged: dict[str, list[JudgedAudit]] = {}
+    for one in audits_found(project, looking.ledger):
+        judged.setdefault(one.result.model, []).append(one)
     return tuple(
         replace(
             entry,
             apart=apart.get(entry.model),
-            audits=tuple(one for one in judged if one.result.model == entry.model),
+            audits=tuple(judged.get(entry.model, ())),
             refused=refused.get(entry.model),
             waits_for=refused_inputs(project, entry.model, refused),
         )
         for entry in found
     )
+
+
+def _built_at(ledger: Ledger) -> Mapping[str, int]:
+    """When the table of each model was built last: a rollback builds nothing."""
+    found = {name: head.committed_at for name, head in ledger.newest_versions().items()}
+    exchanged = {model for swap in ledger.swaps() for model in swap.kept}
+    for name in exchanged & found.keys():
+        *_, head = versions = ledger.versions(name)
+        found[name] = min(one.committed_at for one in versions if one.step == head.step)
+    return found
 
 
 def _apart(project: Project, looking: Observer, seen: Observations) -> Mapping[str, BuiltApart]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from infold.cli import shared_options
-from infold.cli.output import confirm_apply, failures_after_summary, print_json
+from infold.cli.output import confirm_apply, print_json, summarized
 from infold.cli.sinks import sinks as with_sinks
 
 if TYPE_CHECKING:
@@ -90,20 +90,19 @@ def _carry_out(project: Project, given: dict[str, Any], *, as_json: bool, shown:
     from infold.cli.progress import progress
     from infold.render import json_shapes
     from infold.render.plan import nothing_screen
-    from infold.render.run import summary_screen
 
-    with failures_after_summary(as_json=as_json):
-        with progress(quiet=as_json, verbose=False) as steps:
+    with summarized(project, as_json=as_json) as print_summary:
+        with progress(project, quiet=as_json) as steps:
             result = api.run(project, command="apply", progress=steps, **given)
         if as_json:
             print_json(json_shapes.run(result))
         elif result.steps:
-            click.echo(f"\n{summary_screen(result)}")
+            print_summary(result)
         elif shown:
             click.echo("\n".join(("", *result.notes)))
         else:
             last = result.plans[-1]
-            click.echo(nothing_screen(project, None, last, result.model_states, result.notes))
+            click.echo(nothing_screen(project, None, last, notes=result.notes))
 
 
 def _saved_plan(options: shared_options.BuildOptions) -> SavedPlan | None:

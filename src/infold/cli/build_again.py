@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from infold.cli.output import end_if_refused, failures_after_summary, print_json
+from infold.cli.output import end_if_refused, print_json, summarized
 from infold.cli.shared_options import Rebuild, cells_at_once
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ def build_again(
     from infold.planning import requested_window
     from infold.render import json_shapes
     from infold.render.plan import plan_screen
-    from infold.render.run import summary_screen
 
     size = cells_at_once(options.batch_size, per_partition=options.per_partition)
     allowed = frozenset(options.allow_destructive)
@@ -43,8 +42,8 @@ def build_again(
     if nothing:
         end_if_refused(plan.refused, part=bool(plan), as_json=options.as_json)
         return 0
-    with failures_after_summary(as_json=options.as_json):
-        with progress(quiet=options.as_json, verbose=False) as shown:
+    with summarized(project, as_json=options.as_json) as print_summary:
+        with progress(project, quiet=options.as_json) as shown:
             result = api.run(
                 project,
                 asked=asked,
@@ -60,5 +59,5 @@ def build_again(
         if options.as_json:
             print_json(json_shapes.run(result))
         else:
-            click.echo(f"\n{summary_screen(result)}")
+            print_summary(result)
     return 0

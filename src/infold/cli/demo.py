@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from infold.cli.output import refuse_used_folder
+from infold.cli.output import refuse_used_folder, summarized
 from infold.messages.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -60,7 +60,6 @@ def _plan_and_run(project: Project) -> None:
     from infold import api
     from infold.cli.progress import progress
     from infold.render.plan import nothing_screen, plan_strip
-    from infold.render.run import summary_screen
 
     observed = api.observe(project, as_of=None)
     plan = api.make_plan(project, observed)
@@ -70,9 +69,10 @@ def _plan_and_run(project: Project) -> None:
     lines = plan_strip(project, observed, plan, api.coverage(project))
     if lines:
         click.echo("\n".join(lines) + "\n")
-    with progress() as shown:
-        result = api.run(project, progress=shown)
-    click.echo(f"\n{summary_screen(result)}")
+    with summarized(project) as print_summary:
+        with progress(project) as shown:
+            result = api.run(project, progress=shown)
+        print_summary(result)
 
 
 def _next_commands(directory: Path) -> str:

@@ -35,7 +35,8 @@ def command(models: tuple[str, ...], check_only: bool) -> int:
             (root / file).write_bytes(text.encode())
         click.echo(file)
     done = "would be formatted" if check_only else "formatted"
-    rest = f"{count(len(found.same), 'file')} left as they are" if found.same else "no other"
+    are = "it is" if len(found.same) == 1 else "they are"
+    rest = f"{count(len(found.same), 'file')} left as {are}" if found.same else "no other"
     click.echo(f"{count(len(found.changed), 'file')} {done}, {rest}.")
     if found.left:
         raise InfoldErrors(found.left)

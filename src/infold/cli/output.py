@@ -15,7 +15,9 @@ from infold.messages.errors import ExitCode
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from infold.core.project import Project
     from infold.core.promotion import Exchange
+    from infold.core.report import RunResult
     from infold.messages.errors import InfoldError
 
 
@@ -43,12 +45,11 @@ def write_text(path: Path, text: str) -> None:
 
 
 def confirm(what: str, *, yes: bool, asks: bool) -> None:
-    """Ask whether to go on; refused where nobody is there to ask, stopped if the answer is no."""
+    """Ask whether to go on; refused where nobody is there to ask, or the answer is no."""
     from infold.messages import run_errors
 
     if not yes:
-        _require_somebody(run_errors.unconfirmed(what=what), asks=asks)
-        click.confirm(f"This will {what}. Go on?", abort=True)
+        _ask(f"This will {what}. Go on?", run_errors.unconfirmed(what=what), asks=asks)
 
 
 def confirm_apply(target: str, *, yes: bool, asks: bool) -> None:
@@ -56,9 +57,7 @@ def confirm_apply(target: str, *, yes: bool, asks: bool) -> None:
     from infold.messages import apply_errors
 
     if not yes:
-        _require_somebody(apply_errors.apply_not_confirmed(target=target), asks=asks)
-        click.echo()
-        click.confirm("Apply?", abort=True)
+        _ask("\nApply?", apply_errors.apply_not_confirmed(target=target), asks=asks)
 
 
 def carry_out_exchange(
@@ -72,9 +71,8 @@ def carry_out_exchange(
         click.echo(exchange.exchange_screen(target, shown))
     if shown.changes:
         if not yes:
-            _require_somebody(promote_errors.promote_not_confirmed(target=target), asks=not as_json)
-            click.echo()
-            click.confirm("Exchange them?", abort=True)
+            refused = promote_errors.promote_not_confirmed(target=target)
+            _ask("\nExchange them?", refused, asks=not as_json)
         do()
     if as_json:
         print_json(exchange.exchange_json(shown, done=shown.changes))
@@ -82,9 +80,16 @@ def carry_out_exchange(
         click.echo(f"\n{exchange.exchanged_text(target, shown)}")
 
 
-def _require_somebody(refused: InfoldError, *, asks: bool) -> None:
-    """Raise the error where nobody is there to ask."""
+def _ask(question: str, refused: InfoldError, *, asks: bool) -> None:
+    """Raise the error where nobody is there to ask, or the answer is no, as Ctrl-D is one."""
     if not asks or not sys.stdin.isatty():
+        raise refused
+    try:
+        answer = click.confirm(question)
+    except click.Abort:
+        click.echo()
+        answer = False
+    if not answer:
         raise refused
 
 
@@ -107,19 +112,33 @@ def end_if_refused(
 
 
 @contextmanager
-def failures_after_summary(*, as_json: bool) -> Iterator[None]:
-    """Where a part of a run fails, print its summary, then every error; end with its exit code."""
+def summarized(
+    project: Project, *, as_json: bool = False, verbose: bool = False
+) -> Iterator[Callable[[RunResult], None]]:
+    """
+    A run whose summary is printed by the function that the block gets.
+
+    Where a part of it fails, print its summary, then every error, and end with its exit code.
+    """
+    from infold.api.spark_sessions import has_started_spark
     from infold.core.report import RunFailed
 
+    had_spark = has_started_spark()
+
+    def print_summary(result: RunResult) -> None:
+        from infold.render.run import summary_screen
+
+        states, spark = project.target.state_messages, has_started_spark() and not had_spark
+        click.echo(f"\n{summary_screen(result, verbose=verbose, states=states, spark=spark)}")
+
     try:
-        yield
+        yield print_summary
     except RunFailed as failed:
         from infold.render import json_shapes
-        from infold.render.run import summary_screen
 
         if as_json:
             print_json(json_shapes.failed(failed))
         else:
-            click.echo(f"\n{summary_screen(failed.result)}")
+            print_summary(failed.result)
             click.echo(f"\n{failed}", err=True)
         click.get_current_context().exit(failed.exit_code)

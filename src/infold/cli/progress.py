@@ -8,7 +8,7 @@ nothing to do does not pay for it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,11 +20,13 @@ from infold.core.progress import SilentProgress
 from infold.core.record import Receipt
 from infold.messages.errors import InfoldError
 from infold.render.formatting import count
-from infold.render.run import failed_line, step_line
+from infold.render.run import failed_line, name_width, step_line
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
+
+    from infold.core.project import Node
 
 
 class NoLines(SilentProgress):
@@ -37,8 +39,9 @@ class NoLines(SilentProgress):
 class Lines(NoLines):
     """One line a step, as it ends."""
 
-    def __init__(self, *, verbose: bool = False) -> None:
+    def __init__(self, *, verbose: bool = False, width: int = 0) -> None:
         self.verbose = verbose
+        self.width = width
         self.index = 0
         self.heard = True
 
@@ -52,11 +55,11 @@ class Lines(NoLines):
 
     def done(self, step: Step, receipt: Receipt) -> None:
         """The step's line."""
-        self.say(step_line(self.index, step, receipt))
+        self.say(step_line(self.index, step, receipt, self.width))
 
     def failed(self, step: Step, error: InfoldError) -> None:
         """The step's line; the whole error comes at the end."""
-        self.say(failed_line(self.index, step, error))
+        self.say(failed_line(self.index, step, error, self.width))
 
     def note(self, text: str) -> None:
         """The text, on a line of its own."""
@@ -75,8 +78,8 @@ class Lines(NoLines):
 class Moving(Lines):
     """The same lines, and below them what goes on now, how far it is and how long it takes."""
 
-    def __init__(self, *, verbose: bool = False) -> None:
-        super().__init__(verbose=verbose)
+    def __init__(self, *, verbose: bool = False, width: int = 0) -> None:
+        super().__init__(verbose=verbose, width=width)
         self.bars: Bars | None = None
         self.task: TaskID | None = None
 
@@ -137,15 +140,22 @@ class Moving(Lines):
 
 
 @contextmanager
-def progress(*, quiet: bool = False, verbose: bool = False) -> Iterator[NoLines]:
-    """The progress of a command on a terminal, in a file, or nowhere; always ended properly."""
+def progress(
+    project: Iterable[Node] = (), *, quiet: bool = False, verbose: bool = False
+) -> Iterator[NoLines]:
+    """
+    The progress of a command on a terminal, in a file, or nowhere; always ended properly.
+
+    Lines of steps have room for the names in a ``project``.
+    """
     shown: NoLines
+    width = name_width(node.name for node in project)
     if quiet:
         shown = NoLines()
     elif sys.stdout.isatty():
-        shown = Moving(verbose=verbose)
+        shown = Moving(verbose=verbose, width=width)
     else:
-        shown = Lines(verbose=verbose)
+        shown = Lines(verbose=verbose, width=width)
     try:
         yield shown
     finally:

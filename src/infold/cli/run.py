@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from infold.cli import shared_options
-from infold.cli.output import failures_after_summary, print_json
+from infold.cli.output import print_json, summarized
 from infold.cli.sinks import sinks as with_sinks
 
 if TYPE_CHECKING:
@@ -34,7 +34,12 @@ if TYPE_CHECKING:
 @click.option(
     "--watch", is_flag=True, help="Go on: take files in as they land, until Ctrl-C or a failure."
 )
-@click.option("-v", "--verbose", is_flag=True, help="Say why each step is done.")
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Say why each step is done, the states of models, and all counts.",
+)
 @with_sinks
 @shared_options.env
 @shared_options.as_json
@@ -56,8 +61,8 @@ def command(
     Bring the tables up to date: all, or those of some terms.
 
     Carries out what `infold plan` shows, with the same options. A line is printed for each step
-    as it ends, and a summary at the end. A model that fails, or is refused, keeps waiting only
-    those that read it: the summary says which, and the exit code is 1.
+    as it ends, and at the end what arrived and changed. A model that fails, or is refused, keeps
+    waiting only those that read it: the summary says which, and the exit code is 1.
 
     With --env, the files' definitions are built in that environment, beside production's tables.
 
@@ -69,7 +74,6 @@ def command(
     from infold.cli.progress import progress
     from infold.render import json_shapes
     from infold.render.plan import nothing_screen
-    from infold.render.run import summary_screen
 
     name = shared_options.environment(env)
     if watch:
@@ -89,8 +93,8 @@ def command(
         )
     project = options.project() if name is None else options.project_for_environment()
     asked = options.plan_options(project)
-    with failures_after_summary(as_json=as_json):
-        with progress(quiet=as_json, verbose=verbose) as shown:
+    with summarized(project, as_json=as_json, verbose=verbose) as print_summary:
+        with progress(project, quiet=as_json, verbose=verbose) as shown:
             run = api.run if name is None else _run_in(name)
             result = run(
                 project,
@@ -110,11 +114,12 @@ def command(
         if as_json:
             print_json(json_shapes.run(result))
         elif result.steps:
-            click.echo(f"\n{summary_screen(result)}")
+            print_summary(result)
         else:
             last = result.plans[-1]
             of = project if name is None else replace(project, environment=name)
-            click.echo(nothing_screen(of, None, last, result.model_states, result.notes))
+            said = result.model_states if verbose or project.target.state_messages else ()
+            click.echo(nothing_screen(of, None, last, said, result.notes))
     return 0
 
 
@@ -143,8 +148,8 @@ def _watch(options: shared_options.BuildOptions, *, verbose: bool, **asked: Any)
     def run() -> bool:
         project = options.project()
         with (
-            failures_after_summary(as_json=False),
-            progress(quiet=False, verbose=verbose) as shown,
+            summarized(project, verbose=verbose),
+            progress(project, verbose=verbose) as shown,
         ):
             result = api.run(project, **chosen(project), **asked, progress=shown)
             for note in result.notes:

@@ -41,6 +41,12 @@ _ROWS = 20
     help="Only these columns, in this order: day,sessions.",
 )
 @click.option(
+    "--order",
+    metavar="NAMES",
+    shell_complete=completing.columns,
+    help="Sort by these columns, -name downwards; by default tables are sorted by time and key.",
+)
+@click.option(
     "--limit",
     "-n",
     type=click.IntRange(min=0),
@@ -72,6 +78,7 @@ def command(
     where: str | None,
     select: tuple[str, ...],
     columns: str | None,
+    order: str | None,
     limit: int | None,
     plot: bool,
     lines: bool,
@@ -96,7 +103,7 @@ def command(
 
     format_, output = _destination(format_, output, older)
     project, stored = _opened(table, env)
-    wanted = [name.strip() for name in columns.split(",")] if columns else None
+    wanted = _names(columns)
     if select and manifest_table_of(table) is None:
         raise click.UsageError(
             "--select is for manifest tables, which have rows of several models."
@@ -121,6 +128,7 @@ def command(
         where=where,
         select=select,
         limit=most,
+        order=_names(order),
         note=lambda text: click.echo(text, err=True),
     )
     shown = found.slice(0, limit) if limit else found
@@ -135,6 +143,11 @@ def command(
     rows = [list(row.values()) for row in rows_of(shown)]
     note = f"where {where}" if where else ""
     click.echo(table_screen(table, shown.column_names, rows, more=left, note=note))
+
+
+def _names(typed: str | None) -> list[str] | None:
+    """The names that are typed with commas between them."""
+    return [name.strip() for name in typed.split(",")] if typed else None
 
 
 def _opened(table: str, env: str | None) -> tuple[Project, str]:

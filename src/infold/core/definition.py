@@ -340,6 +340,7 @@ KEYS: Mapping[str, Decides] = {
     "Source.place": Decides.NOTHING,
     "Source.on_new_columns": Decides.METADATA,
     "Source.on_unreadable": Decides.METADATA,
+    "Source.may_be_empty": Decides.METADATA,
     "Source.full_listing": Decides.METADATA,
     "Source.listing_window": Decides.METADATA,
     "Source.url": Decides.METADATA,  # and so are what rows of it are read, as paths are

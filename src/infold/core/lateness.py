@@ -13,10 +13,8 @@ class How(StrEnum):
 
     RECEIVED = "received"
     """A column of the row says it."""
-    RUNS = "runs"
-    """The run in which it arrived, and the cell that it is in."""
     NOTHING = "nothing"
-    """No row has come that could tell."""
+    """No column says it, or no row has both times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,5 @@ class Lateness:
     """The column of the table with the received time, if there is one."""
     since: int | None = None
     """Rows that happened before this were not read."""
-    long_cells: bool = False
-    """Rows are known by cells longer than a day, so that a lookback misses cells, not days."""
     measures: Measures | None = None
     """None if nothing is known."""

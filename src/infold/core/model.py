@@ -114,6 +114,8 @@ class Source:
     What happens to files with columns that are not declared; None: as ``on_drift`` says.
     """
     on_unreadable: Drift = Drift.ERROR
+    may_be_empty: bool = False
+    """Whether a table is built first where no file is there."""
     full_listing: str | None = None
     """
     When all dated folders are listed: ``daily``, ``weekly`` or after a length of time, as written.

@@ -9,7 +9,7 @@ alone. ``analysis`` makes nodes; this file has the values and the graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import reduce
@@ -137,6 +137,9 @@ class Batches(StrEnum):
 CELLS_TOGETHER = 31
 """Up to so many cells that are computed each by itself are one query and one commit."""
 
+ALL_COLUMNS = ("*",)
+"""In place of the columns of a table that its inputs do not determine: its rows are not, either."""
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -168,6 +171,8 @@ class Node:
     """How much event time of its backfill one run builds: the model's limit, or the project's."""
     overrides_used: tuple[Override, ...] = ()
     """Overrides without which the model would be refused."""
+    undetermined: tuple[str, ...] = ()
+    """Columns that its inputs do not determine, as an override allows; or ``ALL_COLUMNS``."""
     bounds_declared: bool = False
     """Whether each cell is made from the bounds that the model's author declares, and no more."""
     downgraded: tuple[str, ...] = ()
@@ -371,25 +376,26 @@ class Project:
 
     def upstream(self, names: Iterable[str]) -> frozenset[str]:
         """The models that ``names`` depend on, directly or not, views included."""
-        return self._reachable(names, {node.name: node.reads for node in self.nodes})
+        return self._reachable(
+            names, lambda name: self._by_name[name].reads if name in self._by_name else ()
+        )
 
     def downstream(self, names: Iterable[str]) -> frozenset[str]:
         """The models that depend on ``names``, directly or not, views included."""
-        readers: dict[str, tuple[str, ...]] = {}
+        readers: dict[str, list[str]] = {}
         for node in self.nodes:
             for name in node.reads:
-                readers[name] = (*readers.get(name, ()), node.name)
-        return self._reachable(names, readers)
+                readers.setdefault(name, []).append(node.name)
+        return self._reachable(names, lambda name: readers.get(name, ()))
 
     def _reachable(
-        self, names: Iterable[str], edges: Mapping[str, Iterable[str]]
+        self, names: Iterable[str], edges: Callable[[str], Iterable[str]]
     ) -> frozenset[str]:
-        known = {node.name for node in self.nodes}
         found: set[str] = set()
         todo = list(names)
         while todo:
-            for name in edges.get(todo.pop(), ()):
-                if name in known and name not in found:
+            for name in edges(todo.pop()):
+                if name in self._by_name and name not in found:
                     found.add(name)
                     todo.append(name)
         return frozenset(found)

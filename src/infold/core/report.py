@@ -42,8 +42,8 @@ class Failure:
 
     @property
     def misdefined(self) -> bool:
-        """Whether it is the definition that is wrong, as Spark's analyser finds before any step."""
-        return self.error.slug in MISDEFINED
+        """Whether the project is wrong, as is found before any step: a definition, or a path."""
+        return self.error.slug in MISDEFINED or self.error.slug == "no-file-matches"
 
     @property
     def reason(self) -> str:
@@ -108,7 +108,7 @@ class RunFailed(InfoldErrors):
     A run that did not bring everything up to date; ``result`` is what it did all the same.
 
     The exit code is 3 when everything that was to be done was refused, so that nothing was
-    written; 2 when nothing but definitions is wrong, as `check` has it; else 1.
+    written; 2 when nothing but the project is wrong; else 1.
     """
 
     def __init__(self, result: RunResult) -> None:
@@ -133,7 +133,9 @@ class Verdict:
 
     ``differing`` are (cell, rows stored, rows rebuilt). ``sample`` are a few rows that only one
     side has, as (``stored`` or ``rebuilt``, row). ``key`` are the columns that identify a row,
-    where they are known. ``note`` says what was not compared, or how.
+    where they are known. ``note`` says what was not compared, or how. ``left_out`` are columns that
+    were not compared, as ``allow_nondeterministic`` lets them have any value; ``ALL_COLUMNS``: its
+    rows were not.
     """
 
     model: str
@@ -153,6 +155,7 @@ class Verdict:
     Whether it differs in what rows beyond its declared bounds would change alone: ``differing`` and
     ``sample`` are then what is stored beside what the query gives over all rows.
     """
+    left_out: tuple[str, ...] = ()
     moved: bool = False
     """
     Whether runs changed it whenever it was compared: it is neither known to be equal nor to differ.

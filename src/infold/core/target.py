@@ -73,6 +73,8 @@ class Target:
     """Who is told of the ends of its runs."""
     lineage: Lineage | None = None
     """Where events of lineage are sent; None: nowhere."""
+    state_messages: bool = False
+    """Whether each run says the state of its models in Snowplow's words; all targets are alike."""
 
     @property
     def in_store(self) -> bool:

@@ -145,6 +145,11 @@ def read_model(
         if key in own.entries and key not in _MEANT_FOR[kind]:
             errors.append(misplaced(own.keys[key], kind))
     meant = {key: value for key, value in keys.entries.items() if key in _MEANT_FOR[kind]}
+    default = meant.get("timeseries") if "timeseries" not in own.entries else None
+    by_time = kind is Materialization.SESSIONS or default is None
+    if not by_time and default is not None and "event_time_column" not in default.entries:
+        # Defaults say how long cells are; which time a table is by, if any, its model says.
+        del meant["timeseries"]
     keys.value = replace(keys.value, entries=meant)
     section = keys.section("incremental")
     overrides = _overrides(section) if section is not None else ()

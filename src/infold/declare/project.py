@@ -49,6 +49,7 @@ KEYS = (
     "dev_target",
     "models",
     "defaults",
+    "state_messages",
 )
 DEV = "dev"
 """The target for development, where ``dev_target`` names no other."""
@@ -190,6 +191,9 @@ def _read_targets(reading: _Reading, keys: Keys) -> str:
     if not reading.targets:
         reading.targets["dev"] = Target("dev")
     _protect_targets(reading, keys)
+    if keys.choice("state_messages", ("snowplow",)) is not None:
+        for name, target in reading.targets.items():
+            reading.targets[name] = replace(target, state_messages=True)
     if section is not None:
         named, root = keys.entries.get("name"), reading.folder.root
         project, places = named.text if named is not None else "", section.value.keys

@@ -42,6 +42,7 @@ KEYS = (
     "on_drift",
     "on_new_columns",
     "on_unreadable",
+    "may_be_empty",
     "removal_limit",
     "delimiter",
     "header",
@@ -51,7 +52,7 @@ KEYS = (
 )
 OF_FILES = (
     *("settle", "file_time_column", "on_new_columns", "on_unreadable", "full_listing"),
-    "listing_window",
+    *("listing_window", "may_be_empty"),
 )
 """Keys that mean something for single files only."""
 NO_QUOTES = "none"
@@ -106,6 +107,7 @@ def read_source(name: str, keys: Keys) -> Source | None:
         place=place,
         on_new_columns=NewColumns.IGNORE if database.url else _new_columns(keys),
         on_unreadable=Drift(keys.choice("on_unreadable", ON_UNREADABLE) or Drift.ERROR),
+        may_be_empty=keys.flag("may_be_empty", False),
         url=database.url,
         key=database.key,
         reread=database.reread,
@@ -265,6 +267,7 @@ def _check_companions(keys: Keys, format_: Format | None) -> None:
         ("file_time_column", "path"),
         ("on_new_columns", "path"),
         ("on_unreadable", "path"),
+        ("may_be_empty", "path"),
     )
     for key, other in needs:
         if other not in keys.entries:

@@ -121,7 +121,7 @@ def any_result(keys: Mapping[str, Any]) -> Way:
         {**keys, "materialization": "table", "incremental": override},
         only_for=UNDETERMINED,
         gained="its rows do not follow from its inputs alone, as before: it is a table with "
-        "allow_nondeterministic, and nothing compares it with a rebuild",
+        "allow_nondeterministic, and `infold verify` does not compare what that leaves open",
     )
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from infold.core.definition import Definition
 from infold.core.interval import Interval, Ranges, datetime_of, show_duration, show_instant
 from infold.core.model import Deduplicate, Kind, Strategy, table_name
 from infold.core.project import Batches, Bound, Input, Node
 from infold.core.queries import SessionsQuery
-from infold.core.record import Arrival, StepRecord
+from infold.core.record import Arrival, Receipt, StepRecord
 from infold.core.report import AppliedDefinition, ExplainedInput, Explanation
-from infold.core.trace import EarlierCells, Trace
+from infold.core.trace import CellChange, EarlierCells, Trace
 from infold.planning import cron
 from infold.planning.plan_notes import follows_from_states
 from infold.planning.planner import plan
@@ -304,17 +307,29 @@ def _arrivals_at_cell(observer: Observer, name: str, cell: Interval) -> tuple[Ar
 def _built_by(
     observer: Observer, name: str, cell: Interval | None
 ) -> tuple[tuple[int, StepRecord], ...]:
-    """The steps behind the newest versions, newest first; those that changed ``cell`` if given."""
+    """
+    The steps behind the newest versions, newest first; those that changed ``cell`` if given, with
+    what they did to that.
+    """
     ledger = observer.ledger
     found: list[tuple[int, StepRecord]] = []
-    newer = 0
-    for version in reversed(ledger.versions(name)[-_MOST:]):
-        if cell is not None:
-            changes = sum(entry.cell == cell for entry in ledger.changes(name, version.number - 1))
-            touched, newer = changes > newer, changes
-            if not touched and not version.whole:
-                continue
+    versions = ledger.versions(name)[-_MOST:]
+    changes = ledger.changes_by_version(name, versions[0].number - 1) if versions else {}
+    for version in reversed(versions):
+        own = [one for one in changes.get(version.number, ()) if one.cell == cell]
+        if cell is not None and not own and not version.whole:
+            continue
         for run in ledger.runs(1, run=version.run):
             steps = (step for step in run.steps if step.id == version.step)
-            found.extend((version.committed_at, step) for step in steps)
+            found.extend((version.committed_at, _at_cell(step, cell, own)) for step in steps)
     return tuple(found)
+
+
+def _at_cell(step: StepRecord, cell: Interval | None, own: Sequence[CellChange]) -> StepRecord:
+    """A step with the rows that it wrote and removed in one cell alone, if there is one."""
+    if cell is None or step.outcome is None:
+        return step
+    receipt = Receipt(
+        written=sum(one.added for one in own), removed=sum(one.removed for one in own)
+    )
+    return replace(step, outcome=replace(step.outcome, receipt=receipt))

@@ -1,9 +1,8 @@
 """
 How late rows are: event day by received day, shares by age, and what a lookback would have missed.
 
-Where a source names the column that says when a row was received and the table keeps it, each row
-tells itself. Elsewhere the ledger knows in which run rows arrived, and for which cells. Rows of the
-first run are left out there: they were all there already, and nobody knows since when.
+A source names the column that says when a row was received, and the table keeps it: so each row
+tells itself. The run in which a row arrived says nothing: a file may have been there for years.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from infold.core.interval import DAY, EVER, HOUR, Granularity, show_instant, within_calendar
+from infold.core.interval import DAY, HOUR, Granularity, show_instant, within_calendar
 from infold.core.lateness import Heat, How, Lateness, Measures, Missed
 from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
@@ -57,16 +56,13 @@ _TAIL = 0.002
 
 @dataclass(frozen=True)
 class Measured:
-    """Rows by event time, received time, age and number, and how they were measured."""
+    """Rows by event time, received time, age and number."""
 
     rows: pa.Table
     """With ``event`` and ``received`` (timestamps), ``age`` (microseconds), ``late`` (whole days
     of UTC from one to the other) and ``rows``."""
-    how: How
     since: int | None = None
     """Older rows were not read."""
-    long_cells: bool = False
-    """Rows are known by cells longer than a day, so that a lookback misses cells, not days."""
 
 
 def lateness_of(
@@ -84,10 +80,9 @@ def lateness_of(
     return Lateness(
         model=name,
         source=node.source,
-        how=found.how,
+        how=How.RECEIVED,
         column=column,
         since=found.since,
-        long_cells=found.long_cells,
         measures=measures_of(found.rows, bins),
     )
 
@@ -96,9 +91,9 @@ def _measured(project: Project, node: Node, ledger: Ledger, lake: Lake) -> Measu
     if node.name not in ledger.traces():
         return None
     column, cells = received_column(project, node), ledger.cells(node.name)
-    if column is not None and cells:
-        return _from_rows(node, lake, column, cells)
-    return _from_arrivals(node, ledger)
+    if column is None or not cells:
+        return None
+    return _from_rows(node, lake, column, cells)
 
 
 def received_column(project: Project, node: Node) -> str | None:
@@ -151,7 +146,7 @@ def _from_rows(
     ones = pa.array([1], pa.int64()).take(pa.array([0] * pair.num_rows))
     late = pc.subtract(_days(pair["received"]), _days(pair["event"]))
     rows = pair.append_column("age", age).append_column("late", late).append_column("rows", ones)
-    return Measured(rows, How.RECEIVED, since)
+    return Measured(rows, since)
 
 
 def _newest(cells: Sequence[CellState]) -> int | None:
@@ -166,35 +161,6 @@ def _newest(cells: Sequence[CellState]) -> int | None:
             return since
         rows, since = rows + one.rows, one.cell.start
     return None
-
-
-def _from_arrivals(node: Node, ledger: Ledger) -> Measured | None:
-    """By the runs in which rows arrived; ages are the least that rows of a cell can have."""
-    import pyarrow as pa
-
-    versions = ledger.versions(node.name)
-    first = versions[0].number if versions else 0
-    found = [
-        one
-        for one in ledger.arrivals(node.name, limit=200_000)
-        if one.version > first and one.cell != EVER
-    ]
-    if not found:
-        return None
-    instant = pa.timestamp("us")
-    rows = pa.table(
-        {
-            "event": pa.array([one.cell.start for one in found], instant),
-            "received": pa.array([one.received.start for one in found], instant),
-            "age": pa.array([max(0, one.received.start - one.cell.end) for one in found]),
-            "late": pa.array(
-                [max(0, one.received.start // DAY - (one.cell.end - 1) // DAY) for one in found]
-            ),
-            "rows": pa.array([one.rows for one in found]),
-        }
-    )
-    long_cells = any(one.cell.end - one.cell.start > DAY for one in found)
-    return Measured(rows, How.RUNS, long_cells=long_cells)
 
 
 def _days(instants: Any) -> Any:

@@ -8,7 +8,7 @@ from infold.core.plan import Action, ModelObservation, Observations, Step
 from infold.core.ports import Ledger
 from infold.core.project import Node
 from infold.core.report import ModelState, ModelStatus, State
-from infold.core.trace import Cause, Version
+from infold.core.trace import Cause
 from infold.planning import cron
 from infold.planning.buildable_cells import cells_with_rows
 
@@ -20,13 +20,13 @@ def model_status(
     step: Step | None,
     model_state: ModelState | None,
     *,
-    head: Version | None,
+    built_at: int | None,
     left_out: int,
 ) -> ModelStatus:
     """
     One model, with the step that a run would begin with; ``model_state`` is None of a view.
 
-    ``head`` is the newest version of its table, ``left_out`` how many rows are in no session.
+    ``built_at`` is when its table was built last, ``left_out`` how many rows are in no session.
     """
     name = node.name
     if model_state is None:
@@ -52,7 +52,7 @@ def model_status(
         partly=step is not None and _is_partial(node, step),
         pending=model.trace.pending if model.trace else (),
         version=model.version,
-        last_built_at=head.committed_at if head and there else None,
+        last_built_at=built_at if there else None,
         last_event=max(last) if last else None,
         set_aside=aside + (left_out if there else 0),
         waiting=sum(file.waiting for file in ledger.files_due(name, MAX)),

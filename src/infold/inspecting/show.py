@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from infold.core.model import SET_ASIDE, Kind, table_name
 from infold.core.ports import Lake
-from infold.core.project import Project
+from infold.core.project import Node, Project
 from infold.inspecting.audits import AUDIT_FAILURES
 from infold.inspecting.left_out import set_aside_schema
 from infold.inspecting.manifest import TABLES
+from infold.inspecting.row_order import MOST, UNORDERED, first_cells, in_order, own_order
 from infold.messages import command_errors, errors
 from infold.planning.selection import with_unapplied
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from infold.core.trace import CellState
 
 
 def shown_rows(
@@ -28,15 +32,23 @@ def shown_rows(
     evaluate: Callable[[Project, str, int | None], pa.Table],
     left_out: Callable[[int | None], pa.Table | None],
     audit_failures: Callable[[], pa.Table],
+    order: Sequence[str] | None = None,
+    stored: StoredRows | None = None,
 ) -> pa.Table:
     """
     Rows of a stored table; of a view what ``evaluate`` makes of it.
 
     ``left_out`` are the rows that sessions leave out, at most so many: they are set aside, too.
-    ``audit_failures`` are the rows that failed audits.
+    ``audit_failures`` are the rows that failed audits. They are sorted as ``order`` says; those of
+    a table by its time and key, of which ``stored`` knows how many there are.
     """
     from infold.lake.filtered_rows import filtered_rows
 
+    if order is not None:
+        every = shown_rows(
+            project, lake, table, None, where, None, evaluate, left_out, audit_failures
+        )
+        return select_rows(in_order(every, order), columns, limit)
     if table in {"set_aside", SET_ASIDE}:
         return _set_aside(project, lake, columns, where, limit, left_out)
     if table == AUDIT_FAILURES and table not in project:
@@ -53,11 +65,47 @@ def shown_rows(
             )
         return select_rows(evaluate(project, table, limit), columns, limit)
     try:
-        return lake.rows(table_name(table), columns=columns, where=where, limit=limit)
+        if stored is None:
+            return lake.rows(table_name(table), columns=columns, where=where, limit=limit)
+        return _by_time_and_key(lake, stored, columns, where, limit)
     except errors.InfoldError as error:
         if error.slug != "not-built":
             raise
         raise command_errors.not_built(name=table) from None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    """A table whose rows are shown, the cells of it that have some, and who is told of no order."""
+
+    node: Node
+    cells: Sequence[CellState]
+    note: Callable[[str], None]
+
+
+def _by_time_and_key(
+    lake: Lake,
+    stored: StoredRows,
+    columns: Sequence[str] | None,
+    where: str | None,
+    limit: int | None,
+) -> pa.Table:
+    """Rows in the order of their time and key, as far as they are not too many for that."""
+    node, table = stored.node, table_name(stored.node.name)
+    known = {name.lower(): name for name in lake.columns(table) or {}}
+    order = [known[name.lower()] for name in own_order(node) if name.lower() in known]
+    near = where
+    if sum(cell.rows for cell in stored.cells) > MOST:
+        near = (
+            None if limit is None or where is not None else first_cells(node, stored.cells, limit)
+        )
+        if near is None:
+            stored.note(UNORDERED.format(MOST))
+            return lake.rows(table, columns=columns, where=where, limit=limit)
+    beside = [] if columns is None else [name for name in order if name not in columns]
+    wanted = None if columns is None else [*columns, *beside]
+    found = in_order(lake.rows(table, columns=wanted, where=near), order)
+    return select_rows(found, columns, limit)
 
 
 def _set_aside(

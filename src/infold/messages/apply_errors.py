@@ -38,7 +38,7 @@ applied_meanwhile = Message(
 apply_not_confirmed = Message(
     "apply-not-confirmed",
     "this would apply definitions in {target}, and it was not confirmed",
-    todo="Nothing was written. --yes confirms it.",
+    todo="Nothing was applied. --yes confirms it.",
     exit_code=ExitCode.REFUSED,
 )
 

@@ -252,6 +252,12 @@ bad_filter = Message(
 
 unknown_columns = Message("unknown-column", "there is no column {names}", {"columns": "{known}"})
 
+not_sortable = Message(
+    "unknown-column",
+    "rows cannot be sorted by {names}",
+    todo="Lists, maps and structs have no order: name other columns.",
+)
+
 crashed = Message(
     "internal", "{what} (a mistake in infold; the traceback is in {log})", exit_code=ExitCode.FAILED
 )

@@ -353,7 +353,8 @@ no_time_input = Finding(
     "no-time-input",
     "{cell.model} is to be built {cell.length} by {cell.length}, and nothing that it reads has "
     "a time column",
-    todo="Remove `incremental`, or declare event_time_column of the source.",
+    {"reads": "{reads}", "write": "{rewrite}"},
+    "{todo}, or build it whole (remove `incremental`).",
 )
 
 # The partition column comes from the side of an outer join that can be missing.
@@ -370,6 +371,6 @@ null_cell = Finding(
 partition_unproven = Finding(
     "partition-not-proven",
     "{column} does not follow from the time of the rows read, so {cell} cannot be rebuilt alone",
-    {"why": "{why}", "cells by": "{columns}"},
+    {"why": "{why}", "cells by": "{columns}", "write": "{rewrite}"},
     "Make it a floor of the input's time column (cast(… AS date), date_trunc), " + _WHOLE,
 )

@@ -121,6 +121,14 @@ no_such_folder = Message(
     "Create it (it may be empty), or correct `path` in infold.yml.",
 )
 
+no_file_matches = Message(
+    "no-file-matches",
+    "no file matches the path of source {source}",
+    {"path": "{pattern}", "files": "{there}"},
+    "Correct `path` in infold.yml. If nothing has been delivered yet, `may_be_empty: true` of the "
+    "source lets its tables be built without rows.",
+)
+
 bad_file_name = Message(
     "bad-file-name",
     "a file of source {source} has a name that is not valid UTF-8",

@@ -25,7 +25,6 @@ def lateness_document(project: Project, ledger: SqlLedger, lake: Lake, name: str
         "how": found.how.value,
         "column": found.column,
         "since": None if found.since is None else iso(found.since),
-        "long_cells": found.long_cells,
         **({} if found.measures is None else _shapes(found.measures)),
         "arrivals": _arrivals(ledger, project[name]),
     }

@@ -26,18 +26,24 @@ from infold.planning.stretches import definitions_in_force
 def model_states(project: Project, observed: Observations, plan: Plan) -> tuple[ModelState, ...]:
     """The state of every stored model before ``plan`` is executed, inputs before their readers."""
     steps = {step.model: step for step in plan.steps}
+    built = any(model.trace is not None for model in observed.models.values())
     return tuple(
-        _state_of(project, node, observed, steps.get(node.name))
+        _state_of(project, node, observed, steps.get(node.name), some_are_built=built)
         for node in project
         if node.model.kind is not Kind.VIEW
     )
 
 
 def _state_of(
-    project: Project, node: Node, observed: Observations, step: Step | None
+    project: Project,
+    node: Node,
+    observed: Observations,
+    step: Step | None,
+    *,
+    some_are_built: bool,
 ) -> ModelState:
     model = observed.models[node.name]
-    state, why = _state_and_reason(project, node, observed)
+    state, why = _state_and_reason(project, node, observed, some_are_built=some_are_built)
     cells = _cells_of_step(node, model, step)
     lower, upper = _limits(node, model, step)
     late = _starts_late(node, model) if step is not None else ""
@@ -58,11 +64,12 @@ def _state_of(
     )
 
 
-def _state_and_reason(project: Project, node: Node, observed: Observations) -> tuple[State, str]:
+def _state_and_reason(
+    project: Project, node: Node, observed: Observations, *, some_are_built: bool
+) -> tuple[State, str]:
     model = observed.models[node.name]
     if model.trace is None:
-        built = any(other.trace is not None for other in observed.models.values())
-        return (State.NEW_MODEL if built else State.FIRST_RUN), ""
+        return (State.NEW_MODEL if some_are_built else State.FIRST_RUN), ""
     behind = next(_reasons_out_of_sync(project, node, model, observed), None)
     return (State.STANDARD_RUN, "") if behind is None else (State.OUT_OF_SYNC, behind)
 

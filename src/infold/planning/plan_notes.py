@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from infold.core.model import Override
 from infold.core.plan import Action, FileDiff, ModelObservation, Observations, PlanOptions, Step
-from infold.core.project import Node
+from infold.core.project import ALL_COLUMNS, Node
 from infold.core.queries import GroupedQuery
 from infold.core.trace import Cause
 from infold.planning.file_reasons import count_of
@@ -35,10 +35,18 @@ def unused_forward_only(seen: Observations, asked: PlanOptions) -> Iterator[str]
 def _unproven(node: Node) -> Iterator[str]:
     """What its definition relies on that nothing proves."""
     if node.overrides_used:
-        words = ", ".join(node.overrides_used)
         alone = set(node.overrides_used) - {Override.NONDETERMINISTIC}
-        what = "each cell be built by itself" if alone else "rows depend on more than the inputs"
-        yield f"{node.name}: {words} lets {what}; `infold verify` checks it"
+        if alone:
+            lets = f"{', '.join(sorted(alone))} lets each cell be built by itself"
+            yield f"{node.name}: {lets}; `infold verify` checks it"
+    if node.undetermined:
+        rows = node.undetermined == ALL_COLUMNS
+        what = "its rows" if rows else ", ".join(node.undetermined)
+        depend = "depends" if len(node.undetermined) == 1 and not rows else "depend"
+        yield (
+            f"{node.name}: {what} {depend} on more than the inputs, as {Override.NONDETERMINISTIC} "
+            "allows; `infold verify` does not compare that"
+        )
     if node.bounds_declared:
         yield (
             f"{node.name}: its bounds are declared, not proven: a cell sees nothing beyond them; "

@@ -90,7 +90,7 @@ class _Planner(PlanDraft):
                     Skipped(node.name, f"its input {entry.name} is of an old definition")
                 )
                 return
-        model = self.observed.models[node.name]
+        model, before = self.observed.models[node.name], len(self.skipped)
         renames = evolvable(self, node, model)
         step = rebucket_table(self, node, model)
         if renames is not None:
@@ -99,7 +99,7 @@ class _Planner(PlanDraft):
             step = _STEP_OF_KIND[node.model.kind](self, node, model)
         if step is not None:
             self.steps[node.name] = step
-        elif not any(entry.model == node.name for entry in self.skipped):
+        elif len(self.skipped) == before:  # nobody has said why
             kept = sorted(self.observed.models[node.name].inputs_kept & self.steps.keys())
             why = READS_NO_CHANGE.format(", ".join(kept)) if kept else UP_TO_DATE
             self.skipped.append(Skipped(node.name, why))

@@ -57,6 +57,8 @@ def refused_inputs(
     project: Project, model: str, refused: Mapping[str, InfoldError]
 ) -> tuple[str, ...]:
     """The refused models that a model reads, directly or not."""
+    if not refused:
+        return ()
     reads = project.upstream((model,))
     return tuple(name for name in refused if name in reads)
 

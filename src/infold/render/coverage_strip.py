@@ -132,8 +132,8 @@ def _has_ends(part: Interval) -> bool:
 
 def _row_text(row: Row, found: Axis) -> str:
     """One row's characters."""
-    if row.single:
-        return " " * found.offset + row.single
+    if row.single:  # one cell that reaches over all columns
+        return f"[{row.single:^{found.width - 2}}]" if found.width > 2 else row.single
     marks = ["…" if cell is None else _mark_at(row, cell) for cell in found.columns]
     return "".join(
         " " * found.offset + mark + " " * (found.step - found.offset - 1) for mark in marks

@@ -150,7 +150,11 @@ def _builders_block(value: Explanation) -> str:
     rows = []
     for at, record in value.built_by:
         receipt = record.outcome.receipt if record.outcome else None
-        did = f"{receipt.read:,} read, {receipt.written:,} written" if receipt else ""
+        did = ""
+        if receipt is not None and value.cell is not None:
+            did = f"{receipt.written:,} written, {receipt.removed:,} removed in it"
+        elif receipt is not None:
+            did = f"{receipt.read:,} read, {receipt.written:,} written"
         rows.append((formatting.clock(at), record.run, record.action, did))
     what = "Built by" if value.cell is None else "Changed by"
     return "\n".join([what, *formatting.columns(rows)]) if rows else ""

@@ -337,6 +337,7 @@ def verification(value: VerificationReport) -> JsonObject:
                     for pair in pair_rows(entry.sample, entry.key)
                     for name, (stored, rebuilt) in pair.differing.items()
                 ],
+                "left_out": list(entry.left_out),
                 "note": entry.note,
             }
             for entry in value.models

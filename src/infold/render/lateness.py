@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from infold.core.interval import Granularity, Interval, Ranges, show_instant
-from infold.core.lateness import Heat, How, Lateness, Measures
+from infold.core.lateness import Heat, Lateness, Measures
 from infold.core.project import Project
 from infold.render import formatting
 from infold.render.coverage_strip import Axis, axis, header_lines
@@ -40,26 +40,26 @@ def lateness_screen(project: Project, found: Sequence[Lateness], look: Look) -> 
 
 def _table_lines(found: Lateness, look: Look) -> list[str]:
     if found.measures is None:
-        return look.wrapped(f"{found.model}: {_NOTHING[found.column is not None]}")
+        return look.wrapped(f"{found.model}: {_unknown(found)}")
     rows = formatting.count(found.measures.rows, "row")
-    by = f"by {found.column}" if found.how is How.RECEIVED else "by the runs in which they came"
     since = "" if found.since is None else f", since {show_instant(found.since)}"
-    lines = look.wrapped(f"{found.model}: {rows} of {found.source}, {by}{since}")
-    if found.how is How.RUNS:
-        lines += look.wrapped("Rows of the first run are left out, and a row may be later.")
-    lines += ["", *_lookback_lines(found, found.measures, look)]
+    lines = look.wrapped(f"{found.model}: {rows} of {found.source}, by {found.column}{since}")
+    lines += ["", *_lookback_lines(found.measures, look)]
     lines += ["", "Age when received", *_age_lines(found.measures, look)]
     return [*lines, "", *_heat_lines(found.measures.heat, look)]
 
 
-_NOTHING = {
-    True: "nothing is known yet: no row has both times.",
-    False: "nothing is known yet: of the first run nobody knows since when its rows were there. "
-    "A `received_column` of the source tells for each row.",
-}
+def _unknown(found: Lateness) -> str:
+    """Why nothing is known."""
+    if found.column is not None:
+        return "nothing is known yet: no row has both times."
+    return (
+        f"{found.source or 'its source'} has no `received_column` that the table keeps, so nobody "
+        "knows how late its rows came."
+    )
 
 
-def _lookback_lines(found: Lateness, measures: Measures, look: Look) -> list[str]:
+def _lookback_lines(measures: Measures, look: Look) -> list[str]:
     """How much a job would miss that processes the last days again each day."""
     title = "A job that processes the last days again each day would have missed"
     rows = [("lookback", "rows", "", "of days")]
@@ -77,9 +77,6 @@ def _lookback_lines(found: Lateness, measures: Measures, look: Look) -> list[str
     if longest > 0:
         days = formatting.count(longest, "day")
         lines += look.wrapped(f"  The latest row came {days} after it happened.")
-    if found.long_cells:
-        text = "  Rows are known by the ends of cells over a day long: they may be later."
-        lines += look.wrapped(text)
     return lines
 
 
@@ -185,7 +182,6 @@ def _model_json(found: Lateness) -> dict[str, Any]:
         "how": found.how.value,
         "column": found.column,
         "since": None if found.since is None else iso(found.since),
-        "long_cells": found.long_cells,
         "rows": one.rows if one else 0,
         "ages": [{"age": age, "rows": rows} for age, rows in one.ages] if one else [],
         "lookbacks": [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from infold.core.interval import Granularity, Ranges
+from infold.core.interval import MIN, Granularity, Interval, Ranges, show_instant
 from infold.core.model import Kind, OnLoss
 from infold.core.plan import (
     UP_TO_DATE,
@@ -58,7 +58,7 @@ def plan_screen(
         _arrived_block(observed),
         _steps_block(project, observed, plan),
         _left_alone_block(project, plan.skipped),
-        "\n".join(plan.notes),
+        "\n".join(dict.fromkeys(plan.notes)),
         _closing_text(project, plan, options, command, saved=saved),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -100,7 +100,7 @@ def nothing_screen(
         states_text(model_states),
         _looked_at_block(project, observed),
         _left_alone_block(project, plan.skipped),
-        "\n".join((*plan.notes, *notes)),
+        "\n".join(dict.fromkeys((*plan.notes, *notes))),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -184,6 +184,8 @@ def _strip_row(
         return Row(node.name, taken_in, rest, note=note, shows=cells | arrived)
     stale = left.stale if left else Ranges()
     build = step.stale_cells if step else Ranges()
+    if step is not None:
+        build -= _kept_cells(seen)
     marks = (("B", build), (".", stale), ("-", there))
     return Row(
         node.name, marks, rest, note=note, shows=cells | _cells_to_show(node, seen, build, stale)
@@ -200,6 +202,12 @@ def _cells_to_show(node: Node, seen: ModelObservation, build: Ranges, stale: Ran
 
 
 _FEW_CELLS = 14
+
+
+def _kept_cells(seen: ModelObservation) -> Ranges:
+    """The cells that keep their rows, as a changed definition holds from a later one on."""
+    since = seen.redefined.effective_from if seen.redefined is not None else None
+    return Ranges() if since is None else Ranges((Interval(MIN, since),))
 
 
 def _builds_whole(step: Step) -> bool:
@@ -307,12 +315,14 @@ def _cells_text(node: Node, observed: Observations, step: Step) -> str:
         return "changed keys"
     if step.action is Action.REFOLD:
         return "sessions that may end elsewhere"
+    seen = observed.models.get(step.model)
+    if seen is not None and (kept := _kept_cells(seen)):
+        return f"cells from {show_instant(kept.parts[-1].end)} on"
     redefined = any(reason.cause is Cause.REDEFINED for reason in step.reasons)
     if _builds_whole(step) and not redefined:
         return "the whole table"
     stale = step.stale_cells
     if not formatting.has_ends(stale):  # all but what a window left out, say: those that hold rows
-        seen = observed.models.get(step.model)
         stale &= Ranges.of(cells_with_rows(node, seen) if seen is not None else ())
         if not stale or node.model.kind is not Kind.INCREMENTAL_TABLE:
             return "the whole table"

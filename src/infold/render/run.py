@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from infold.core.plan import Step
 from infold.core.record import Receipt
 from infold.core.report import RunResult
@@ -9,9 +11,17 @@ from infold.messages.errors import InfoldError
 from infold.render import formatting
 from infold.render.state_messages import states_text
 
+LONGEST = 40
+"""So much room is left for the names of models at most."""
 
-def step_line(index: int, step: Step, receipt: Receipt) -> str:
-    """What one step did, in one line of fixed places."""
+
+def name_width(names: Iterable[str]) -> int:
+    """How much room the names of models take in the lines of steps."""
+    return min(LONGEST, max((len(name) for name in names), default=0))
+
+
+def step_line(index: int, step: Step, receipt: Receipt, width: int = 0) -> str:
+    """What one step did, in one line of fixed places; names take ``width`` places."""
     facts = [
         f"{receipt.read:,} read",
         f"{receipt.written:,} written",
@@ -27,14 +37,15 @@ def step_line(index: int, step: Step, receipt: Receipt) -> str:
         cells += f" ({receipt.cells_cut_off:,} cut off)"
     took = formatting.seconds(receipt.seconds)
     return (
-        f"{index:>3}. {step.model:<12}  {step.action.value:<9}  {took:>10}"
+        f"{index:>3}. {step.model:<{width}}  {step.action.value:<9}  {took:>10}"
         f"  {cells}, {', '.join(facts)}"
     )
 
 
-def failed_line(index: int, step: Step, error: InfoldError) -> str:
+def failed_line(index: int, step: Step, error: InfoldError, width: int = 0) -> str:
     """The same for a step that did not succeed, with why in a word."""
-    return f"{index:>3}. {step.model:<12}  {step.action.value:<9}  {'failed':>10}  {error.slug}"
+    name, what = f"{step.model:<{width}}", f"{step.action.value:<9}"
+    return f"{index:>3}. {name}  {what}  {'failed':>10}  {error.slug}"
 
 
 def outcome_lines(result: RunResult) -> list[str]:
@@ -60,12 +71,53 @@ def outcome_lines(result: RunResult) -> list[str]:
     return [*formatting.columns([("up to date", "", ""), *rows])[1:], *last]
 
 
-def summary_screen(result: RunResult) -> str:
-    """The summary of a whole run; of one that did nothing, what it could not do."""
+def summary_screen(
+    result: RunResult, *, verbose: bool = False, states: bool = False, spark: bool = False
+) -> str:
+    """
+    The summary of a whole run; of one that did nothing, what it could not do.
+
+    ``verbose``: with all counts, and the times of models. ``states``: with the states of models
+    before it, as ``verbose`` has them. ``spark``: Spark was started for it.
+    """
     outcome = outcome_lines(result)
     if not result.steps:
         head = f"Run {result.run}: {result.state}, nothing was written"
         return "\n\n".join(["\n".join([head, *outcome]), *result.notes])
+    took = f"{formatting.seconds(result.seconds)}{', the start of Spark included' if spark else ''}"
+    if verbose:
+        parts = ["\n".join(_all_counts(result, took))]
+    else:
+        parts = ["\n".join([f"Run {result.run}: {result.state} in {took}", *_changes(result)])]
+    if outcome:
+        parts.append("\n".join(["What is up to date, and what is not", *outcome]))
+    if result.model_states and (verbose or states):
+        parts.insert(0, states_text(result.model_states))
+    if result.notes:
+        parts.append("\n".join(dict.fromkeys(result.notes)))
+    return "\n\n".join(parts)
+
+
+def _changes(result: RunResult) -> Iterator[str]:
+    """What arrived and changed, in one line, and what was not used."""
+    total = result.receipt
+    arrived = ""
+    if total.arrived or total.files_new or total.files_removed:
+        files = _files_text(total)
+        arrived = f"{formatting.count(total.arrived, 'row')} arrived"
+        arrived += f" {files}; " if files.startswith("in ") else f", {files}; " if files else "; "
+    yield f"  {arrived}{total.written:,} written, {total.removed:,} removed"
+    if sessions := _sessions_text(total, every=False):
+        yield f"  sessions: {sessions}"
+    if total.set_aside:
+        yield f"  {formatting.count(total.set_aside, 'row')} set aside, {_reasons_text(total)}"
+    if total.waiting:
+        wait = "waits, as it is" if total.waiting == 1 else "wait, as they are"
+        yield f"  {formatting.count(total.waiting, 'row')} {wait} dated in the future"
+
+
+def _all_counts(result: RunResult, took: str) -> list[str]:
+    """Every count of a run, and the time of each model."""
     total = result.receipt
     rows = [
         ("rows arrived", f"{total.arrived:,}", _files_text(total)),
@@ -92,16 +144,10 @@ def summary_screen(result: RunResult) -> str:
         )
         for i, (model, steps, receipt) in enumerate(_receipts_by_model(result))
     )
-    rows.append(("", formatting.seconds(result.seconds), "in all, the start of Spark included"))
+    seconds, _, start = took.partition(", ")
+    rows.append(("", seconds, f"in all{', ' if start else ''}{start}"))
     head = f"Summary of run {result.run}: {result.state}"
-    parts = ["\n".join([head, *formatting.columns(rows, right=(1,))])]
-    if outcome:
-        parts.append("\n".join(["What is up to date, and what is not", *outcome]))
-    if result.model_states:
-        parts.insert(0, states_text(result.model_states))
-    if result.notes:
-        parts.append("\n".join(result.notes))
-    return "\n\n".join(parts)
+    return [head, *formatting.columns(rows, right=(1,))]
 
 
 def amplification(total: Receipt) -> tuple[float | None, float | None]:
@@ -169,7 +215,8 @@ def _keys_scanned_row(total: Receipt) -> list[tuple[str, str, str]]:
     return [("keys scanned", f"{total.keys_scanned:,}", "of these, for copies at other times")]
 
 
-def _sessions_text(total: Receipt) -> str:
+def _sessions_text(total: Receipt, *, every: bool = True) -> str:
+    """How sessions changed; with ``every`` count, or those that are not zero."""
     counts: tuple[tuple[str, int], ...] = (
         ("new", total.sessions_new),
         ("extended", total.sessions_extended),
@@ -181,4 +228,4 @@ def _sessions_text(total: Receipt) -> str:
         counts += (("put into quarantine", total.sessions_quarantined),)
     if not any(number for _, number in counts):
         return ""
-    return ", ".join(f"{number:,} {name}" for name, number in counts)
+    return ", ".join(f"{number:,} {name}" for name, number in counts if number or every)

@@ -40,7 +40,8 @@ def _processed_text(entry: ModelState) -> str:
         return "Nothing to process"
     window = _window_text(entry)
     if entry.empty:
-        return f"No data in {formatting.names(entry.reads)}{window}; covered without rows"
+        where = f" in {formatting.names(entry.reads)}" if entry.reads else ""
+        return f"No data{where}{window}; covered without rows"
     return f"Processing data{window}" if window else ""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import takewhile
 
 from infold.core.interval import EVER, Interval, show_instant
+from infold.core.project import ALL_COLUMNS
 from infold.core.report import Verdict, VerificationReport
 from infold.render import formatting
 from infold.render.row_pairs import Pair, pair_rows
@@ -51,7 +52,7 @@ def _result(verdict: Verdict) -> str:
     if not verdict.built:
         return "never built"
     if verdict.equal:
-        return "equal"
+        return "not compared" if verdict.left_out == ALL_COLUMNS else "equal"
     if verdict.beyond_bounds:
         return "DIFFERS beyond its declared bounds"
     return "DIFFERENT" if _was_compared(verdict) else "NOT COMPARED"
@@ -126,20 +127,33 @@ def _common_prefix(a: str, b: str) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
 
 
+def _left_out(verdict: Verdict) -> Iterator[str]:
+    """What of a table was not compared because any result will do."""
+    if verdict.left_out == ALL_COLUMNS:
+        yield verdict.model
+    else:
+        yield from (f"{verdict.model}.{name}" for name in verdict.left_out)
+
+
 def _cell_text(cell: Interval) -> str:
     return "the table" if cell == EVER else show_instant(cell.start)
 
 
 def _conclusion(value: VerificationReport) -> str:
-    rows = sum(verdict.rows for verdict in value.models)
     took = f", in {formatting.seconds(value.seconds)}" if value.seconds else ""
     built = [verdict for verdict in value.models if verdict.built]
     if not built:
         return "Nothing to verify: no table was built yet."
     if value.equal:
+        left = [name for verdict in built for name in _left_out(verdict)]
+        but = f" Not compared: {formatting.names(left)}." if left else ""
+        compared = [verdict for verdict in built if verdict.left_out != ALL_COLUMNS]
+        if not compared:
+            return f"Nothing was verified{took}.{but}"
+        rows = sum(verdict.rows for verdict in compared)
         return (
-            f"Verified: {formatting.count(len(built), 'table')} of {formatting.count(rows, 'row')} "
-            f"equal a full rebuild{took}."
+            f"Verified: {formatting.count(len(compared), 'table')} of "
+            f"{formatting.count(rows, 'row')} equal a full rebuild{took}.{but}"
         )
     unequal = [verdict for verdict in value.models if not verdict.equal]
     wrong = [verdict.model for verdict in unequal if _was_compared(verdict)]

@@ -243,7 +243,8 @@ class Runner:
         if request.max_rows is not None and now.rows_to_read > request.max_rows:
             raise run_errors.over_budget(rows=now.rows_to_read, max_rows=request.max_rows)
         refuse_removals(self.project, now, allowed=request.allow_removals)
-        course.notes = (*course.notes, *self._destructive.refuse(now, request.options))
+        lost = self._destructive.refuse(now, request.options)
+        course.notes = (*course.notes, *self.observer.empty.values(), *lost)
         course.model_states = tuple(
             entry
             for entry in model_states(self.project, observed, now)

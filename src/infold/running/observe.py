@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from infold.core.definition import How, Redefinition
 from infold.core.interval import Ranges
-from infold.core.model import Kind, table_name
+from infold.core.model import Kind, Source, table_name
 from infold.core.own_columns import state_mark
 from infold.core.plan import (
     Action,
@@ -28,7 +28,7 @@ from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project, Stretch
 from infold.core.record import RunRecord
 from infold.core.trace import CellChange, CellState, Trace, Version, was_dropped
-from infold.messages import errors
+from infold.messages import errors, run_errors
 from infold.planning.stretches import by_definitions_in_force, inputs_in_force
 from infold.running.damaged_tables import DAMAGED, Damage, given_up_if_damaged
 from infold.running.file_changes import redefined_files
@@ -74,9 +74,14 @@ class Observer:
     dated: DatedLook | None = None
     """Lists sources without some of their dated folders; None: all are listed."""
     full_listing: bool = False
+    other_files: Callable[[Source], str] = lambda _: ""
+    """Says which files are where no file of a source is found."""
     _locations: Mapping[str, str] = field(default_factory=dict)
     """Those of the ledger, as the look that goes on began: there is one for each table."""
     _refused: dict[str, errors.InfoldError] = field(default_factory=dict)
+    empty: dict[str, str] = field(default_factory=dict)
+    """Notes on sources without a file, as the looks found them."""
+    _others: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.damage = Damage(self.ledger, self.lake)
@@ -144,7 +149,8 @@ class Observer:
             for node in self.project
             if node.model.kind is not Kind.VIEW
         }
-        return Observations(self.as_of, models, tuple(lost.values()), dict(self._refused))
+        notes = (*lost.values(), *self.empty.values())
+        return Observations(self.as_of, models, notes, dict(self._refused))
 
     def _restamped(self, trace: Trace, changes: Mapping[str, Redefinition]) -> Trace:
         """The trace, as of the present definition if the rows are proven to be the same by it."""
@@ -247,7 +253,7 @@ class Observer:
             # Most files are as they were. All are asked for where not only other files make it due.
             every = change is not None or node.name in self.restated or bool(earlier)
             every = every or any(diff.changes for diff in inputs) or bool(trace and trace.pending)
-            files = self._file_diff(node, fresh=again, every=every)
+            files = self._file_diff(node, first=head is None, fresh=again, every=every)
             if change is not None and change.how is How.DERIVE:
                 files = replace(files, cells=tuple(self.ledger.file_cells(node.name)))
             files = replace(files, redefined=redefined_files(self.ledger, trace, files))
@@ -346,7 +352,18 @@ class Observer:
             full=self.full_listing,
         )
 
-    def _file_diff(self, node: Node, *, fresh: bool, every: bool) -> FileDiff:
+    def _note_empty(self, node: Node, source: Source, *, first: bool) -> None:
+        """Note a source that never had a file; the first build from it is refused."""
+        there = self._others.setdefault(source.name, "") or self.other_files(source)
+        self._others[source.name] = there
+        if first:
+            wrong = run_errors.no_file_matches(source=source.name, pattern=source.path, there=there)
+            self._refused.setdefault(node.name, wrong)
+            return
+        said = f"{source.name}: no file matches {source.path}"
+        self.empty[source.name] = f"{said}; {there}" if there else said
+
+    def _file_diff(self, node: Node, *, first: bool, fresh: bool, every: bool) -> FileDiff:
         source = self.project.sources[node.source or node.name]
         try:
             listed, seen = self._sources.changes(
@@ -355,6 +372,9 @@ class Observer:
         except UnlistedError as error:
             self._refused.setdefault(node.name, error.known_as)
             return FileDiff(source=source.name, as_of=self.as_of)
+        found = listed.files or listed.settling or listed.left_out or seen.removed
+        if not (found or source.is_table or source.url or source.may_be_empty):
+            self._note_empty(node, source, first=first)
         # What is lost is told as a part of all.
         every = every or fresh or bool(seen.lost or seen.replaced)
         ingested = tuple(self.ledger.files(node.name)) if every else ()

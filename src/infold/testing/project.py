@@ -109,6 +109,7 @@ def _given_source(source: Source, columns: Mapping[str, str]) -> Source:
         settle=0,
         full_listing=None,
         removal_limit=None,
+        may_be_empty=True,
     )
 
 
@@ -121,6 +122,7 @@ def _given_model(node: Node, columns: Mapping[str, str]) -> Source:
         path=f"{LANDING}/{node.name}/*.json",
         event_time_column=time_column(node),
         place=node.model.place,
+        may_be_empty=True,
     )
 
 

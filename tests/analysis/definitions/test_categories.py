@@ -71,6 +71,7 @@ def test_a_key_that_defines_breaks(key: str) -> None:
         ("infold.yml", "start: 2024-01-01", "start: 2024-01-01\nbackfill_limit: 30 days", {"daily": "metadata"}),
         ("infold.yml", "format: json", "settle: 5 minutes", {"clicks": "metadata"}),
         ("infold.yml", "format: json", "removal_limit: 5%", {"clicks": "metadata"}),
+        ("infold.yml", "format: json", "may_be_empty: true", {"clicks": "metadata"}),
         ("infold.yml", "format: json", "on_new_columns: ignore", {"clicks": "metadata"}),
         ("infold.yml", "format: json", "on_unreadable: set_aside", {"clicks": "metadata"}),
         ("infold.yml", "path: landing/clicks/*.json", "path: elsewhere/**/*.json", {"clicks": "metadata"}),

@@ -229,7 +229,6 @@ SELECT w.size AS day, url FROM (SELECT window(event_ts, '1 day') AS w, url FROM 
 
 -- page: Nothing says how long after its start a session ends, so the day of the end can be any.
 -- refused: partition-not-proven `cast(session_end AS date)`: the day of the end
--- refused: group-over-cells `GROUP BY`
 -- with: {timeseries: {event_time_column: day, partition_column: day}}
 SELECT cast(session_end AS date) AS day, count(*) AS visits FROM sessions GROUP BY 1
 

@@ -26,7 +26,7 @@ from infold.core.interval import (
 )
 from infold.core.model import Source
 from infold.core.trace import CellState
-from infold.lake.reading.event_times import estimate_cells
+from infold.lake.reading.event_times import PER_FILE, estimate_cells
 
 NOW = parse_instant_text("2100-01-01")
 
@@ -212,6 +212,19 @@ def test_files_that_cannot_be_estimated(tmp_path: Path, values: dict[str, Any]) 
     (tmp_path / "a.csv").write_text("t,x\n2024-03-09,1\n")
 
     assert look(tmp_path, "a.csv", **values) is None
+
+
+def test_a_thousand_small_files_cost_more_than_one(tmp_path: Path) -> None:
+    """Each is opened, so a plan over a hundred thousand does not look into all of them."""
+    (tmp_path / "a.csv").write_text("t,x\n2024-03-09,1\n")
+    source = Source("raw.x", Format.CSV, (), path="*", event_time_column="t")
+    files = [ListedFile("a.csv", 17, 0, "")] * 20
+
+    def estimated(*, budget: int) -> bool:
+        return estimate_cells(tmp_path, source, files, Granularity.DAY, NOW, budget) is not None
+
+    assert estimated(budget=30 * PER_FILE)
+    assert not estimated(budget=10 * PER_FILE)
 
 
 @pytest.mark.parametrize(

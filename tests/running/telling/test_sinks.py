@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -29,17 +29,20 @@ from infold.running.telling import traces
 
 
 @pytest.mark.parametrize(
-    ("sink", "note"),
+    ("sinks_to", "note"),
     [
-        ("log", "the log failed: FileNotFoundError"),
-        ("metrics", "{} was not written: No such file or directory"),
+        (lambda file: Sinks(log=file), "the log failed: FileNotFoundError"),
+        (lambda file: Sinks(metrics=file), "{} was not written: No such file or directory"),
     ],
+    ids=["log", "metrics"],
 )
-def test_what_cannot_be_written_is_a_note(tmp_path: Path, sink: str, note: str) -> None:
+def test_what_cannot_be_written_is_a_note(
+    tmp_path: Path, sinks_to: Callable[[Path], Sinks], note: str
+) -> None:
     """One note, however many lines there would have been; the run is as it was."""
     file, own = tmp_path / "gone" / "file", sample.result()
 
-    result = end(project(tmp_path, ""), good, Sinks(**{sink: file}))
+    result = end(project(tmp_path, ""), good, sinks_to(file))
 
     assert (result.steps, result.notes) == (own.steps, (*own.notes, note.format(file)))
 

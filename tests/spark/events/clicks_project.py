@@ -41,6 +41,7 @@ class ClicksProject:
             "sources:\n"
             "  raw.clicks:\n"
             "    path: landing/*.csv\n"
+            "    may_be_empty: true\n"
             f"{source}"
             f"targets:\n  dev: {{storage: iceberg, warehouse: '{warehouse}'}}\n"
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from infold.analysis.bounds.cells import cells_of
+from infold.analysis.bounds.cells import Cells, cells_of
 from infold.analysis.names.relation import Block
 from infold.analysis.names.select_parts import has_aggregate, is_grouped, several_sets
 from infold.analysis.names.subject import Subject
@@ -34,6 +34,8 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             )
         elif cells.select(block).groups_by_time():
             continue
+        elif _groups_by_partition(cells, block, group):
+            continue  # the cell is what it groups by: that it is none is found of that column
         elif several_sets(group):
             yield refusals.grouping_sets(_group_spot(block, group), cell=cells.cell_name)
         else:
@@ -41,6 +43,28 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             yield refusals.group_over_cells(
                 at, cell=cells.cell_name, columns=cells.time_columns(block)
             )
+
+
+def _groups_by_partition(cells: Cells, block: Block, group: exp.Group) -> bool:
+    """Whether the partition column, which this SELECT computes, is one of the keys."""
+    named = cells.partition_column.lower()
+    outputs = block.outputs or ()
+    at = next((i for i, out in enumerate(outputs) if out.name.lower() == named), None)
+    if block is not cells.subject.relation or at is None or several_sets(group):
+        return False
+    value = outputs[at].node.unalias()
+    if cells.select(block).own_shapes(outputs[at]):
+        return False  # it follows a time, and what brings rows together is to blame
+    return any(
+        key == value
+        or (isinstance(key, exp.Literal) and key.this == str(at + 1))
+        or (
+            isinstance(key, exp.Column)
+            and block.aliases.get(key) is not None
+            and key.name.lower() == named
+        )
+        for key in group.expressions
+    )
 
 
 def _group_spot(block: Block, group: exp.Group) -> Spot:

@@ -18,10 +18,11 @@ from infold.analysis.names.relation import (
     SetOperation,
     Table,
 )
-from infold.analysis.names.subject import Subject
+from infold.analysis.names.subject import Subject, time_column
 from infold.analysis.rules.combining import COMBINING
 from infold.analysis.sql.text import UNIT
 from infold.analysis.times.floors import floor_of
+from infold.core.interval import Granularity
 from infold.messages import refusals
 from infold.messages.errors import InfoldError, Spot
 
@@ -37,8 +38,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     if relation.columns is not None and column.lower() not in names:
         return  # time_columns says so
     if not known.reads_time:
-        spot = subject.text.spot(0, len(subject.text.tokens[0].text))
-        yield refusals.no_time_input(spot, cell=cells.cell_name)
+        yield _no_time_input(cells)
     elif not _can_partition(cells, known.columns.get(column.lower(), {})):
         at = names.index(column.lower()) if names else 0
         found = [*_findings_at(cells, relation, at)]
@@ -89,7 +89,12 @@ def _findings_at(cells: Cells, relation: Relation, at: int) -> Iterator[InfoldEr
         spot, why = relation.text.spot_of(out.node), _why_not_kept(cells, relation, out)
         keeping = cells.time_columns(relation)
         yield refusals.partition_unproven(
-            spot, cell=cells.cell_name, column=cells.partition_column, why=why, columns=keeping
+            spot,
+            cell=cells.cell_name,
+            column=cells.partition_column,
+            why=why,
+            columns=keeping,
+            rewrite=_floor_text(cells, keeping[0]) if len(keeping) == 1 else "",
         )
     elif not _another_rule_has_findings(cells):
         yield _finding_without_place(cells, "its columns are not known")
@@ -106,8 +111,58 @@ def _finding_without_place(cells: Cells, why: str) -> InfoldError:
     text = cells.subject.text
     spot = text.spot(0, len(text.tokens[0].text))
     return refusals.partition_unproven(
-        spot, cell=cells.cell_name, column=cells.partition_column, why=why, columns=[]
+        spot,
+        cell=cells.cell_name,
+        column=cells.partition_column,
+        why=why,
+        columns=[],
+        rewrite="",
     )
+
+
+def _floor_text(cells: Cells, time: str) -> str:
+    """The partition column as a floor of a time column."""
+    if cells.granularity is Granularity.DAY:
+        return f"cast({time} AS date) AS {cells.partition_column}"
+    unit = cells.granularity.value.partition(" ")[0].upper()
+    return f"date_trunc('{unit}', {time}) AS {cells.partition_column}"
+
+
+def _no_time_input(cells: Cells) -> InfoldError:
+    """
+    The finding where nothing that is read has a time.
+
+    A table by key has lost the times of the rows that it is made of: then these are to be read.
+    """
+    subject = cells.subject
+    spot = subject.text.spot(0, len(subject.text.tokens[0].text))
+    for name in subject.tables_read:
+        for made_of in _timed_below(subject, name):
+            time = time_column(subject.nodes[made_of])
+            if made_of != name and time is not None:
+                return refusals.no_time_input(
+                    spot,
+                    cell=cells.cell_name,
+                    reads=f"{name} has no cells of time: it is made of {made_of}, by {time}",
+                    rewrite=f"SELECT {_floor_text(cells, time)}, … FROM {made_of} WHERE …",
+                    todo=f"Read {made_of} in place of {name}, and say in WHERE which of its rows "
+                    "count",
+                )
+    todo = "Declare event_time_column of the source"
+    return refusals.no_time_input(spot, cell=cells.cell_name, reads="", rewrite="", todo=todo)
+
+
+def _timed_below(subject: Subject, name: str) -> Iterator[str]:
+    """The tables with a time that a model is made of, the nearest first."""
+    todo, seen = [name], set[str]()
+    while todo:
+        node = subject.nodes.get(todo.pop(0))
+        if node is None or node.name in seen:
+            continue
+        seen.add(node.name)
+        if time_column(node) is not None:
+            yield node.name
+        todo.extend(entry.name for entry in node.inputs)
 
 
 def _another_rule_has_findings(cells: Cells) -> bool:

@@ -19,7 +19,14 @@ _PATHS = {
     "tests": ("test-paths",),
     "macros": ("macro-paths",),
 }
-_NOT_OURS = ("exposures", "metrics", "semantic_models", "saved_queries", "groups", "functions")
+_NOT_OURS = {
+    "exposures": "exposure",
+    "metrics": "metric",
+    "semantic_models": "semantic model",
+    "saved_queries": "saved query",
+    "groups": "group",
+    "functions": "function",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +121,9 @@ def read_folder(root: Path) -> DbtFolder:
             for value in as_list(values):
                 if isinstance(value, Lined):
                     entries.setdefault(key, []).append(Properties(file, value))
-    for kind in _NOT_OURS:
+    for kind, called in _NOT_OURS.items():
         for entry in entries.get(kind, ()):
-            what = f"{kind.removesuffix('s')} {entry.found.get('name', '')}"
+            what = f"{called} {entry.found.get('name', '')}"
             lines.append(left(what, entry.at, "infold has none"))
     for hook in ("on-run-start", "on-run-end"):
         if project.get(hook):

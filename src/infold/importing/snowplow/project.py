@@ -84,7 +84,7 @@ class _Reader:
     """Makes the models of the values, and says of each value what became of it."""
 
     def __init__(self, found: dict[str, Any], places: dict[str, str], lines: list[Line]) -> None:
-        self.keys: dict[str, Any] = {}
+        self.keys: dict[str, Any] = {"state_messages": "snowplow"}
         self._found = found
         self._places = places
         self._lines = lines

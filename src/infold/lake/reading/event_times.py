@@ -30,6 +30,9 @@ from infold.messages.errors import InfoldError
 BUDGET = 32 * 1024 * 1024
 """Bytes on disk, about, that reading may cost: a few tenths of a second."""
 
+PER_FILE = 16 * 1024
+"""Opening a file costs as much as so many bytes: some two thousand are looked into at most."""
+
 _PACKED = 5
 """A packed file of text costs about this much more than its size."""
 
@@ -55,7 +58,7 @@ def estimate_cells(
     Rows dated later than ``as_of`` are counted by themselves: they wait, or are set aside.
     """
     cost = sum(file.size * (_PACKED if packing_of(file.path) else 1) for file in files)
-    cost *= FORMATS[source.format].reading_cost
+    cost = cost * FORMATS[source.format].reading_cost + PER_FILE * len(files)
     column = source.event_time_column
     parse = timestamp_text.parser(source.timestamp_format)
     in_no_file = column == source.file_time_column

@@ -32,7 +32,7 @@ infold.latenessParts = (late) => {
             ["Rows missed", "number", (one) => infold.number(one.rows)],
             ["Share", "number", (one) => infold.percent(one.rows, late.rows) || "0 %"],
             ["", "", (one) => infold.share(one.rows, late.rows, 14)],
-            [late.long_cells ? "Cells left wrong" : "Days left wrong", "number", (one) => infold.number(one.event_days)],
+            ["Days left wrong", "number", (one) => infold.number(one.event_days)],
           ],
           late.lookbacks
         )
@@ -60,11 +60,11 @@ infold.latenessParts = (late) => {
         late.heat.left_out ? el("p", { class: "note" }, `${infold.count(late.heat.left_out, "row")} from before ${late.heat.since} are not drawn.`) : ""
       ),
       late.worst.length
-        ? infold.section(late.long_cells ? "Cells with most late rows" : "Days with most late rows", el("p", { class: "note" }, "Rows that came more than a day later."), infold.table([[late.long_cells ? "From" : "Day", "when", ([at]) => infold.cell(at, "day")], ["Late rows", "number", ([, rows]) => infold.number(rows)]], late.worst))
+        ? infold.section("Days with most late rows", el("p", { class: "note" }, "Rows that came more than a day later."), infold.table([["Day", "when", ([at]) => infold.cell(at, "day")], ["Late rows", "number", ([, rows]) => infold.number(rows)]], late.worst))
         : ""
     );
   } else {
-    parts.push(infold.notice("", late.column ? "The table has no rows with both times yet." : `The source ${late.source} does not say when a row was received (received_column), and no run after the first has brought rows: the lateness is not known yet.`));
+    parts.push(infold.notice("", late.column ? "The table has no rows with both times yet." : `${late.source} has no received_column that the table keeps, so nobody knows how late its rows came.`));
   }
   parts.push(infold.arrivalsPart(late));
   return parts;
@@ -72,8 +72,7 @@ infold.latenessParts = (late) => {
 
 infold.how = (late) => {
   const since = late.since ? ` Rows from before ${infold.when(late.since)} are left out.` : "";
-  if (late.how === "received") return `By the column ${late.column} of each row that is in the table.${since}`;
-  return `By the runs in which rows arrived, as ${late.source} has no column that says when a row was received. Rows of the first run are left out.${late.long_cells ? " The day of a row is not known: a row counts from the end of its cell, so it may have been later than is said here." : ""}`;
+  return `By the column ${late.column} of each row that is in the table.${since}`;
 };
 
 infold.arrivalsPart = (late) =>

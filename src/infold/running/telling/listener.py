@@ -28,17 +28,21 @@ class RunEnd:
     What came of a run.
 
     A run that wrote something, or found that nothing was to be done, has a ``result``. One that
-    was refused or ended before that has only an ``error``; one that did a part has both.
+    was refused or ended before that has only an ``error``; one that did a part has both. Of one
+    that was ``stopped`` it is known by what: the name of a signal.
     """
 
     start: RunStart
     at: int
     result: RunResult | None = None
     error: InfoldError | None = None
+    stopped: str = ""
 
     @property
     def state(self) -> str:
-        """``done``, ``failed`` or ``refused``; as in `infold history`."""
+        """``done``, ``failed``, ``refused`` or ``stopped``."""
+        if self.stopped:
+            return "stopped"
         if self.result is not None:
             return self.result.state
         refused = self.error is not None and self.error.exit_code == ExitCode.REFUSED
@@ -47,7 +51,7 @@ class RunEnd:
     @property
     def succeeded(self) -> bool:
         """Whether the command ends with 0."""
-        return self.error is None
+        return self.error is None and not self.stopped
 
     @property
     def seconds(self) -> float:
@@ -64,6 +68,8 @@ class RunEnd:
     @property
     def why(self) -> str:
         """Why it failed, in one line; empty if it did not."""
+        if self.stopped:
+            return f"stopped by {self.stopped}"
         return "; ".join(failure.reason for failure in self.failures)
 
 

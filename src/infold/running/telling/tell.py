@@ -7,6 +7,7 @@ result of the run, or, where it has none, beside the error that it ends with.
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from infold.core.record import Receipt
 from infold.core.report import RunFailed, RunResult
 from infold.messages.errors import InfoldError
 from infold.running.telling.listener import Listener, RunEnd, RunStart
-from infold.system import failures
+from infold.system import failures, signals
 
 
 def tell(
@@ -33,7 +34,7 @@ def tell(
     """
     Carry a run out, and tell listeners of it; the result is that of the run, with their notes.
 
-    Who stops a run (Ctrl-C, a signal) is not kept waiting: nobody is told of its end.
+    Who stops a run (Ctrl-C, a signal) waits until everyone was told; a second signal ends that.
     """
     everyone = _Everyone(shown, listeners)
     start = RunStart(project, command, _now(), environment)
@@ -54,7 +55,19 @@ def tell(
             for note in notes:
                 shown.note(note)
         raise
+    except BaseException as error:
+        if signals.exit_code() is not None:
+            signals.print_stopped()
+        for note in everyone.ended(RunEnd(start, _now(), stopped=_by(error))):
+            shown.note(note)
+        raise
     return _with_notes(result, everyone.ended(RunEnd(start, _now(), result)))
+
+
+def _by(error: BaseException) -> str:
+    """What stopped a run."""
+    code = signals.exit_code()
+    return type(error).__name__ if code is None else signal.Signals(code - 128).name
 
 
 def _now() -> int:

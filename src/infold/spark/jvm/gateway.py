@@ -9,12 +9,12 @@ import signal
 import struct
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, Protocol
 
 import py4j
@@ -157,15 +157,20 @@ def reached() -> Jvm | None:
 
 @contextmanager
 def own_signals() -> Iterator[None]:
-    """Keep the handler of Ctrl-C: PySpark's would call a JVM that may be busy or lost."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
+    """
+    Keep the handler of Ctrl-C: PySpark's would call a JVM that may be busy or lost.
+
+    It is not put back afterwards, but never replaced: a Ctrl-C may come at any moment between.
+    """
+    from pyspark.core import context
+
+    known = vars(context)
+    whole = known["signal"]
+    known["signal"] = SimpleNamespace(signal=lambda *_: None, SIGINT=signal.SIGINT)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        known["signal"] = whole
 
 
 def quieten_py4j() -> None:

@@ -61,7 +61,14 @@ def differing_beyond_bounds(
     if not node.bounds_declared or time is None:
         return None
     judge = _Judge(work, node, step, time)
-    found = compare(near, judge.whole(cells), time, node.model.granularity, row_key(node))
+    found = compare(
+        near,
+        judge.whole(cells),
+        time,
+        node.model.granularity,
+        row_key(node),
+        left_out=node.undetermined,
+    )
     if not found.differing:
         return None
     return BeyondBounds(found, judge.advice([cell for cell, _, _ in found.differing]))
@@ -131,7 +138,8 @@ class _Judge:
         )
         near = recompute.definition(self.work, node, replace(self.step, cells=cells))
         granularity = self.node.model.granularity
-        return [cell for cell, _, _ in compare(near, whole, self.time, granularity).differing]
+        found = compare(near, whole, self.time, granularity, left_out=self.node.undetermined)
+        return [cell for cell, _, _ in found.differing]
 
     def whole(self, cells: Ranges) -> DataFrame:
         """The rows of cells as the query gives them over all rows."""

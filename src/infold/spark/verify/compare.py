@@ -8,7 +8,7 @@ differ count as equal when they pair up with every double within one part in 10^
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Any
 
@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.interval import Granularity, Interval
+from infold.core.project import ALL_COLUMNS
 from infold.core.trace import CellState, signed
 from infold.spark.content import (
     cell_of,
@@ -55,10 +56,10 @@ class Comparison:
     rows: int
     cells: int
     content: int
-    differing: tuple[tuple[Interval, int, int], ...]
-    sample: tuple[tuple[str, Mapping[str, Any]], ...]
-    rounded: int
     stored: Mapping[Interval, CellState]
+    differing: tuple[tuple[Interval, int, int], ...] = ()
+    sample: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    rounded: int = 0
 
 
 def compare(
@@ -67,15 +68,26 @@ def compare(
     time: str | None,
     granularity: Granularity | None,
     key: Sequence[str] = (),
+    left_out: Sequence[str] = (),
 ) -> Comparison:
     """
     Compare two frames of the same columns, cell by cell of the column ``time``.
 
     ``key`` are the columns that identify a row, if they are known: the sample then has the rows of
-    both sides for a few keys.
+    both sides for a few keys. Columns that are ``left_out`` are not compared, though they count in
+    what is known of the stored rows.
     """
     rebuilt = rebuilt.select(*(column(name) for name in stored.columns))
-    left, right = cell_states(stored, time, granularity), cell_states(rebuilt, time, granularity)
+    whole = left = cell_states(stored, time, granularity)
+    if left_out:
+        out = {name.lower() for name in left_out}
+        kept = [name for name in stored.columns if name.lower() not in out]
+        if tuple(left_out) == ALL_COLUMNS or not kept:
+            return _comparison(whole)
+        stored, rebuilt = (rows.select(*map(column, kept)) for rows in (stored, rebuilt))
+        key = key if out.isdisjoint(map(str.lower, key)) else ()
+        left = cell_states(stored, time, granularity)
+    right = cell_states(rebuilt, time, granularity)
     suspects = [
         cell
         for cell in sorted(set(left) | set(right))
@@ -92,14 +104,21 @@ def compare(
             if cell in bad
         ]
         sample = [(row["_side"], _in_utc(row, stored.schema)) for row in found[: 2 * _SAMPLE]]
-    return Comparison(
-        rows=sum(state.rows for state in left.values()),
-        cells=len(left),
-        content=signed(sum(state.content for state in left.values())),
+    return replace(
+        _comparison(whole),
         differing=tuple(differing),
         sample=tuple(sample),
         rounded=len(suspects) - len(differing),
-        stored=left,
+    )
+
+
+def _comparison(stored: Mapping[Interval, CellState]) -> Comparison:
+    """What is known of stored rows by themselves."""
+    return Comparison(
+        rows=sum(state.rows for state in stored.values()),
+        cells=len(stored),
+        content=signed(sum(state.content for state in stored.values())),
+        stored=stored,
     )
 
 

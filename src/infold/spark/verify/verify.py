@@ -17,7 +17,7 @@ Both frames that are compared have the model's columns, technical ones left out.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -26,11 +26,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from infold.core.interval import EVER, Interval, Ranges
-from infold.core.model import Kind
+from infold.core.model import Kind, Override
 from infold.core.plan import Action, Step
 from infold.core.ports import Lake, Ledger
 from infold.core.progress import Progress
-from infold.core.project import Node, Project
+from infold.core.project import ALL_COLUMNS, Node, Project
 from infold.core.queries import SessionsQuery
 from infold.core.report import Verdict
 from infold.core.target import Publish
@@ -138,7 +138,7 @@ class Verifier:
         return Work(self.spark, tables, self.ledger, project, "verify", "verify")
 
     def _verdict(self, work: Work, node: Node, moment: Moment, sample: int | None) -> Verdict:
-        notes = []
+        notes = list(_left_to_chance(node))
         if why := _incomparable(node, moment):
             return _unequal_verdict(node, why)
         step, gone = self._as_built(work.project, node, moment)
@@ -174,10 +174,10 @@ class Verifier:
         if beyond is not None:
             notes.append(beyond.note)
         if result.rounded:
-            notes.append(f"{result.rounded} cells equal but for the last digits of doubles")
+            notes.append(f"{_cells_text(result.rounded)} equal but for the last digits of doubles")
         if wrong:
             notes.append(
-                f"the ledger has {len(wrong)} cells otherwise, so its files changed: "
+                f"the ledger has {_cells_text(len(wrong))} otherwise, so its files changed: "
                 f"{CURE.format(node.name)}"
             )
         return Verdict(
@@ -194,6 +194,7 @@ class Verifier:
             note="; ".join(filter(None, notes)),
             key=key,
             beyond_bounds=beyond is not None and not (result.differing or wrong),
+            left_out=node.undetermined,
         )
 
     def _as_built(self, project: Project, node: Node, moment: Moment) -> tuple[Step, str]:
@@ -287,7 +288,7 @@ def _compared(
     Raises ``errors.source_changed`` where they differ, and a file was replaced while it was read.
     """
     time, key = _time_column(node), row_key(node)
-    found = compare(stored, rebuilt, time, node.model.granularity, key)
+    found = compare(stored, rebuilt, time, node.model.granularity, key, left_out=node.undetermined)
     if found.differing and node.model.kind is Kind.EVENTS:
         build.refuse_changed(work, node, moment.files)
     return found
@@ -302,6 +303,18 @@ def _incomparable(node: Node, moment: Moment) -> str:
     if node.name in moment.dropped:
         return "its table was dropped: `infold run` rebuilds it"
     return ""
+
+
+def _left_to_chance(node: Node) -> Iterator[str]:
+    """A note on columns that are not compared because any result will do."""
+    if node.undetermined == ALL_COLUMNS:
+        yield f"{Override.NONDETERMINISTIC}: its rows are not compared"
+    elif node.undetermined:
+        yield f"{Override.NONDETERMINISTIC}: without {', '.join(node.undetermined)}"
+
+
+def _cells_text(number: int) -> str:
+    return formatting.count(number, "cell")
 
 
 def _cells(node: Node, moment: Moment, sample: int | None) -> Ranges:

@@ -1,0 +1,103 @@
+"""
+The columns of a table with values that its inputs do not determine, as its author allows.
+
+A construct inside one output of the outermost SELECT decides about that column alone. Anywhere else
+(a filter, a join, a CTE, a view) it may decide about rows, so about all columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from infold.analysis.names.relation import Block, OutputColumn
+from infold.analysis.names.subject import Subject
+from infold.analysis.overrides import RemainingFindings
+from infold.core.model import Kind
+from infold.core.overrides import any_result_will_do
+from infold.core.project import ALL_COLUMNS
+
+_END = (TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.LIMIT)
+_ACROSS = ("distinct", "limit", "offset", "qualify")
+"""Clauses by which a value decides about rows."""
+
+
+def undetermined_columns(subject: Subject, found: RemainingFindings) -> tuple[str, ...]:
+    """These columns of a model; what Spark alone finds may be anywhere in it."""
+    model = subject.model
+    if model.kind not in (Kind.TABLE, Kind.INCREMENTAL_TABLE) or not any_result_will_do(model):
+        return ()
+    block = subject.relation
+    if not isinstance(block, Block) or found.of_views or not found.undetermined:
+        return ALL_COLUMNS
+    if any(block.node.args.get(clause) for clause in _ACROSS):
+        return ALL_COLUMNS
+    outputs = list(_outputs(block, subject.text.tokens))
+    names: dict[str, None] = {}
+    for error in found.undetermined:
+        place = error.at and (error.at.file, error.at.line, error.at.column)
+        inside = [
+            (position, output)
+            for position, output, tokens in outputs
+            if any(
+                place == (at.file, at.line, at.column)
+                for at in map(subject.text.spot_of_token, tokens)
+            )
+        ]
+        if not inside or any(_decides(block, *one) for one in inside):
+            return ALL_COLUMNS
+        names.update((output.name, None) for _, output in inside)
+    timeseries = model.timeseries
+    if timeseries and {name.lower() for name in names} & {timeseries.partition_column.lower()}:
+        return ALL_COLUMNS
+    return tuple(dict.fromkeys(output.name for _, output, _ in outputs if output.name in names))
+
+
+def _outputs(
+    block: Block, tokens: Sequence[Token]
+) -> Iterator[tuple[int, OutputColumn, Sequence[Token]]]:
+    """The outputs of the outermost SELECT that are written out: position, column and tokens."""
+    written = list(block.node.expressions)
+    parts = list(_parts(tokens))
+    if block.outputs is None or len(parts) != len(written):
+        return
+    for position, (node, part) in enumerate(zip(written, parts, strict=True), 1):
+        for output in block.outputs:
+            if output.node is node or output.node is node.this:
+                yield position, output, part
+
+
+def _parts(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """The tokens of each output of the outermost SELECT."""
+    depth, begun = 0, -1
+    for i, token in enumerate(tokens):
+        kind = token.token_type
+        depth += (kind in (TokenType.L_PAREN, TokenType.L_BRACKET)) - (
+            kind in (TokenType.R_PAREN, TokenType.R_BRACKET)
+        )
+        if depth:
+            continue
+        if begun >= 0 and kind in (TokenType.COMMA, *_END):
+            yield tokens[begun:i]
+            begun = i + 1
+            if kind in _END:
+                return
+        elif begun < 0 and kind is TokenType.SELECT:
+            begun = i + 1
+    if begun >= 0:
+        yield tokens[begun:]
+
+
+def _decides(block: Block, position: int, output: OutputColumn) -> bool:
+    """Whether an output decides about more than its own column: it is named, or grouped by."""
+    if any(node is output.node for _, node in block.aliases.items()):
+        return True
+    group = block.node.args.get("group")
+    if group is None:
+        return False
+    keys = group.expressions
+    return bool(group.args.get("all")) or any(
+        isinstance(key, exp.Literal) and key.this == str(position) for key in keys
+    )
