@@ -263,16 +263,17 @@ def test_a_bound_for_rows_that_have_gaps(shop: DailyProject) -> None:
 def test_cells_each_by_itself_and_one_left_over(
     shop: DailyProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Parts of cells that are each a query are put together, the last of them of one cell alone."""
-    monkeypatch.setattr("infold.spark.time_range.by_cell.CELLS_TOGETHER", 2)
-    shop.models(
-        daily=model(DAILY),
-        seen=model(
-            "SELECT day, n, lag(n) OVER (ORDER BY day) AS before FROM daily",
-            "{bounds: {daily: {before: 1 day}}}",
-        ),
-    )
-    shop.land(*days("2024-03-01", 3))
+    """
+    Parts of cells that are each a query are put together, the last of them of one cell alone.
+
+    A day and the three after it that read it are four cells. What Spark would conclude of the last
+    one's times names columns that the others do not have.
+    """
+    monkeypatch.setattr("infold.spark.time_range.by_cell.CELLS_TOGETHER", 3)
+    before = "lag(ts) OVER (PARTITION BY who ORDER BY ts, id)"
+    seen = f"SELECT cast(ts AS date) AS day, id, ts, {before} AS before FROM raw.clicks"
+    shop.models(seen=model(seen, "{bounds: {raw.clicks: {before: 3 days}}}"))
+    shop.land(*days("2024-03-01", 1))
     shop.go()
 
     shop.verify()
