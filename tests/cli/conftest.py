@@ -41,6 +41,7 @@ def infold() -> Infold:
     """The command line, in this process: ``infold("run", "--json")``."""
 
     def call(*words: str) -> Result:
+        USED_FILES.clear()  # a process has one command, and asks about the ledgers of that
         return CliRunner().invoke(cli, list(words))
 
     return call

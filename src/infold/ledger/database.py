@@ -235,8 +235,9 @@ class Database:
         except sqlite3.OperationalError as error:
             # Without a code it is Python that cannot decode a text.
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
-            named = run_errors.not_a_ledger if code == _OF_SCHEMA else run_errors.ledger_unusable
-            raise named(path=str(self.path), why=str(error)) from error
+            if code == _OF_SCHEMA:
+                raise run_errors.not_a_ledger(path=str(self.path), why=str(error)) from error
+            raise run_errors.ledger_unusable(path=str(self.path), why=str(error)) from error
         except sqlite3.DatabaseError as error:
             if type(error) is not sqlite3.DatabaseError:
                 raise
