@@ -14,6 +14,7 @@ from infold import api
 from infold.cli import cli
 from infold.core.project import Project
 from infold.core.report import RunResult, VerificationReport
+from infold.ledger.database import USED_FILES
 
 SCREENS = Path(__file__).parent / "screens"
 
