@@ -1,7 +1,8 @@
 """
 What a file is as a whole, found before any row is read: as declared, drifted, or unreadable.
 
-Names are compared exactly, as they are in the file: ``ID`` is not ``id``. The source declares what
+Names are compared exactly, as they are in the file: ``ID`` is not ``id``, and a file with the one
+where the other is declared drifts. The source declares what
 happens to a file with other columns, and to one that cannot be read: it is an error that lists all
 of them, or the file is set aside. A file whose rows were taken in is not judged again; one that was
 set aside is, so that it stays so whenever it is read once more.
@@ -91,7 +92,12 @@ def declared_columns(_spark: SparkSession, _project: Project, source: Source) ->
 def differences(
     source: Source, file: PresentFile, found: Collection[str], others: Sequence[str] = ()
 ) -> Drifted | None:
-    """How a file drifts: by the names of its columns, and in ``others``. None if it does not."""
+    """
+    How a file drifts: by the names of its columns, and in ``others``. None if it does not.
+
+    A column that is declared in letters of another case is named whatever is done with new columns:
+    its values would be NULL without a word.
+    """
     if file.known:
         return None
     names = [column.name for column in source.columns]
@@ -101,6 +107,15 @@ def differences(
         if column.name not in found and not column.optional
     ]
     declared = {*names, *source.unread_columns}
+    absent = {name.lower(): name for name in names if name not in found}
+    others = [
+        *(
+            f"column {name} in place of {absent[name.lower()]}"
+            for name in found
+            if name not in declared and name.lower() in absent
+        ),
+        *others,
+    ]
     more = [f"extra column {name}" for name in found if name not in declared]
     if source.new_columns is NewColumns.IGNORE:
         more = []
