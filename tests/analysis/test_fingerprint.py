@@ -229,6 +229,7 @@ DEFINES: dict[str, tuple[str, str, str]] = {
     "source.event_time_column": ("infold.yml", "column: event_ts", "column: sent_at"),
     "source.received_column": ("infold.yml", "    received_column: seen_at\n", ""),
     "source.file_time_column": ("infold.yml", "format: json", "file_time_column: at"),
+    "source.partition_columns": ("infold.yml", "format: json", "partition_columns: {at: date}"),
     "source.future_tolerance": ("infold.yml", "format: json", "future_tolerance: 2 hours"),
     "source.timestamp_format": ("infold.yml", "format: json", "timestamp_format: epoch_millis"),
     "source.on_drift": ("infold.yml", "format: json", "on_drift: set_aside"),

@@ -137,8 +137,13 @@ def _source() -> Schema:
         dependencies={"default": ["optional"]},
     )
     columns = mapping_of({"anyOf": [TEXT, column]}, minProperties=1)
+    own = {
+        "columns": columns,
+        "partition_columns": mapping_of(TEXT, minProperties=1),
+        "catalog": _catalog_of_source(),
+    }
     return mapping(
-        _keys("Source keys", sources.KEYS, columns=columns, catalog=_catalog_of_source()),
+        _keys("Source keys", sources.KEYS, **own),
         oneOf=[{"required": ["path"]}, {"required": ["table"]}],
         **{
             "if": {
@@ -156,7 +161,7 @@ def _source() -> Schema:
             "corrections": ["key"],
             "listing_window": ["full_listing"],
             **{key: ["path"] for key in ("settle", "file_time_column", "on_new_columns")},
-            **{key: ["path"] for key in ("on_unreadable", "full_listing")},
+            **{key: ["path"] for key in ("on_unreadable", "full_listing", "partition_columns")},
         },
     )
 

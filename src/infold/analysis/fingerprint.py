@@ -247,6 +247,7 @@ def _source_parts(source: Source) -> list[object]:
         (Drift.SET_ASIDE if source.on_drift is Drift.SET_ASIDE else Drift.ERROR).value,
         source.delimiter,
         *([source.file_time_column] if source.file_time_column else []),
+        *([["folders", *source.partition_columns]] if source.partition_columns else []),
         *(["multiline"] if source.multiline else []),
         *([] if source.quoted else ["no quotes"]),
         *([source.read_positions] if source.positions else []),

@@ -328,6 +328,7 @@ KEYS: Mapping[str, Decides] = {
     "Source.event_time_column": Decides.CONTENT,
     "Source.received_column": Decides.CONTENT,
     "Source.file_time_column": Decides.CONTENT,
+    "Source.partition_columns": Decides.CONTENT,
     "Source.future_tolerance": Decides.CONTENT,
     "Source.timestamp_format": Decides.CONTENT,
     "Source.settle": Decides.METADATA,

@@ -89,7 +89,9 @@ class Source:
     event_time_column: str | None = None
     received_column: str | None = None
     file_time_column: str | None = None
-    """The one of ``columns`` that is in no file: the modification time of the row's file."""
+    """One of ``columns`` that is in no file: the modification time of the row's file."""
+    partition_columns: tuple[str, ...] = ()
+    """Those of ``columns`` that are in no file: folders have their values (``folder_values``)."""
     future_tolerance: int = HOUR
     """How much later than received an event may be dated; with ``received_column`` only."""
     timestamp_format: str = "iso"
@@ -156,8 +158,13 @@ class Source:
     @property
     def of_files(self) -> Source:
         """The source with the columns alone that are in its files."""
-        columns = tuple(one for one in self.columns if one.name != self.file_time_column)
-        return replace(self, columns=columns)
+        columns = tuple(one for one in self.columns if one.name not in self.names_of_no_file)
+        return replace(self, columns=columns, file_time_column=None, partition_columns=())
+
+    @property
+    def names_of_no_file(self) -> Collection[str | None]:
+        """The columns that are not in its files."""
+        return (self.file_time_column, *self.partition_columns)
 
     def without_columns(self, names: Collection[str]) -> Source:
         """The source for a reader that does not name some of its columns."""

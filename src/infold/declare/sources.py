@@ -34,6 +34,7 @@ KEYS = (
     "event_time_column",
     "received_column",
     "file_time_column",
+    "partition_columns",
     "future_tolerance",
     "timestamp_format",
     "settle",
@@ -52,7 +53,7 @@ KEYS = (
 )
 OF_FILES = (
     *("settle", "file_time_column", "on_new_columns", "on_unreadable", "full_listing"),
-    *("listing_window", "may_be_empty"),
+    *("listing_window", "may_be_empty", "partition_columns"),
 )
 """Keys that mean something for single files only."""
 NO_QUOTES = "none"
@@ -75,6 +76,8 @@ def read_source(name: str, keys: Keys) -> Source | None:
     columns = _columns(keys, format_)
     header = keys.flag("header", True)
     positions = () if header else tuple(column.name for column in columns)
+    of_folders = _of_folders(keys, columns)
+    columns += of_folders
     file_time = _file_time(keys, columns)
     columns += (Column(file_time, "timestamp"),) if file_time else ()
     event_time = _time_column(keys, "event_time_column", columns)
@@ -93,6 +96,7 @@ def read_source(name: str, keys: Keys) -> Source | None:
         event_time_column=event_time,
         received_column=received,
         file_time_column=file_time,
+        partition_columns=tuple(column.name for column in of_folders),
         future_tolerance=keys.length("future_tolerance", HOUR) or 0,
         timestamp_format=_timestamp_format(keys),
         settle=keys.length("settle", 0) or 0,
@@ -257,6 +261,25 @@ def _file_time(keys: Keys, columns: tuple[Column, ...]) -> str | None:
     return name
 
 
+def _of_folders(keys: Keys, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    """Further columns, whose values the names of folders have."""
+    section = keys.section("partition_columns", f"partition_columns of {keys.where}")
+    if section is None or "path" not in keys.entries:
+        return ()
+    known = {column.name.lower(): "columns" for column in columns}
+    found = []
+    for name in section.entries:
+        if other := known.get(name.lower()):
+            at = section.value.keys[name]
+            keys.errors.append(findings.duplicate_name(at, name=f"column {name}", other=other))
+            continue
+        known[name.lower()] = "partition_columns"
+        found.append(Column(name, _type(section, name, name)))
+    if not found:
+        keys.missing("partition_columns", "there is not one in it")
+    return tuple(found)
+
+
 def _check_companions(keys: Keys, format_: Format | None) -> None:
     """Keys that mean nothing without another."""
     needs = (
@@ -265,6 +288,7 @@ def _check_companions(keys: Keys, format_: Format | None) -> None:
         ("catalog", "table"),
         ("settle", "path"),
         ("file_time_column", "path"),
+        ("partition_columns", "path"),
         ("on_new_columns", "path"),
         ("on_unreadable", "path"),
         ("may_be_empty", "path"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,11 +45,17 @@ class Folder:
         self.files.append((len(self.files) + 1, seen))
 
     def source(
-        self, columns: Mapping[str, str], *, optional: bool = False, **others: Any
+        self,
+        columns: Mapping[str, str],
+        *,
+        optional: bool = False,
+        of_folders: Sequence[Column] = (),
+        **others: Any,
     ) -> Source:
         """A source of these columns; its format follows from the first file."""
         name = unpacked_name(self.files[0][1].path)
         declared = tuple(Column(*pair, optional=optional) for pair in columns.items())
+        declared += tuple(of_folders)
         return Source("raw.rows", format_of_path(name) or Format.JSON, declared, path="*", **others)
 
     def frame(self, columns: Mapping[str, str], **others: Any) -> DataFrame:

@@ -61,7 +61,7 @@ def estimate_cells(
     cost = cost * FORMATS[source.format].reading_cost + PER_FILE * len(files)
     column = source.event_time_column
     parse = timestamp_text.parser(source.timestamp_format)
-    in_no_file = column == source.file_time_column
+    in_no_file = column in source.names_of_no_file
     if column is None or in_no_file or parse is None or cost > budget_bytes:
         return None
     # A row may be dated somewhat later than it was received, and it has been received by now.

@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
 
@@ -33,6 +32,7 @@ from infold.core.files import (
     set_aside_whole,
     stat_fingerprint,
 )
+from infold.core.folder_values import folder_values
 from infold.core.formats import FORMATS
 from infold.core.model import Drift, Source
 from infold.core.object_store import is_url
@@ -105,12 +105,15 @@ def _read(
     files: Sequence[tuple[int, File]],
     texts: bool,
 ) -> ReadRows:
-    if source.file_time_column is not None:
-        plain = replace(source.of_files, file_time_column=None)
-        found = read_counted(spark, project, plain, files, texts=texts)
-        return found._replace(
-            rows=_with_file_times(spark, found.rows, source.file_time_column, files)
-        )
+    if source.file_time_column is not None or source.partition_columns:
+        drifted = _without_folders(source, files)
+        found = read_counted(spark, project, source.of_files, files, texts=texts)
+        rows = found.rows
+        if source.partition_columns:
+            rows = _with_folders(spark, rows, source, files, drifted)
+        if source.file_time_column is not None:
+            rows = _with_file_times(spark, rows, source.file_time_column, files)
+        return found._replace(rows=rows)
     reader = READERS[source.format]
     present = [_present(project, source, id_, file, texts=texts) for id_, file in files]
     good, bad = readable_files(source, present, reader.check_readable)
@@ -248,6 +251,80 @@ def _identified(
     return found.select(*map(column_of, names), id_.alias(FILE), fit.RAW, fit.PROBLEM)
 
 
+def _without_folders(source: Source, files: Sequence[tuple[int, File]]) -> dict[int, str]:
+    """
+    How files drift that are in no folder with the value of a column, by their ids.
+
+    Raises ``run_errors.drift`` for them unless the source sets such files aside.
+    """
+    drifted = {}
+    for id_, file in files:
+        there = folder_values(file.path, source.partition_columns)
+        gone = [name for name in source.partition_columns if name not in there]
+        if gone:
+            drifted[id_] = "; ".join(f"missing folder {name}=" for name in gone)
+    if drifted and source.on_drift is not Drift.SET_ASIDE:
+        raise run_errors.drift(
+            source.name, [(file.path, drifted[id_]) for id_, file in files if id_ in drifted]
+        )
+    return drifted
+
+
+def _with_folders(
+    spark: SparkSession,
+    rows: DataFrame,
+    source: Source,
+    files: Sequence[tuple[int, File]],
+    drifted: Mapping[int, str],
+) -> DataFrame:
+    """The rows with the values that the folders of their files have."""
+    columns = [one for one in source.columns if one.name in source.partition_columns]
+    texts = [folder_values(file.path, source.partition_columns) for _, file in files]
+    names = [fit.text_name(at) for at in range(len(columns))]
+    table = pa.table(
+        {
+            "_id": [id_ for id_, _ in files],
+            "_drift": [drifted.get(id_) and f"drift: {drifted[id_]}" for id_, _ in files],
+        }
+        | {
+            name: [text.get(one.name) for text in texts]
+            for name, one in zip(names, columns, strict=True)
+        },
+        schema=pa.schema(
+            [("_id", pa.int64()), *((name, pa.string()) for name in ("_drift", *names))]
+        ),
+    )
+    # At most a row for each file of the step.
+    known = F.broadcast(
+        fit.typed_rows(
+            spark.createDataFrame(table).select(
+                *names,
+                F.col("_id").cast("string").alias(fit.PATH),
+                F.lit(None).cast("string").alias(fit.RAW),
+                F.col("_drift").alias(fit.BROKEN),
+            ),
+            columns,
+            source.timestamp_format,
+        ).select(
+            *(column_of(one.name).alias(name) for name, one in zip(names, columns, strict=True)),
+            F.col(fit.PATH).cast("bigint").alias("_id"),
+            F.col(fit.PROBLEM).alias("_of_folder"),
+        )
+    )
+    problem = F.coalesce(F.col(fit.PROBLEM), F.col("_of_folder"))
+    own = [one for one in rows.columns if one not in (FILE, fit.RAW, fit.PROBLEM)]
+    return rows.join(known, rows[FILE] == known["_id"], "left").select(
+        *(F.when(problem.isNull(), column_of(one)).alias(one) for one in own),
+        *(
+            F.when(problem.isNull(), F.col(name)).alias(one.name)
+            for name, one in zip(names, columns, strict=True)
+        ),
+        FILE,
+        fit.RAW,
+        problem.alias(fit.PROBLEM),
+    )
+
+
 def _with_file_times(
     spark: SparkSession, rows: DataFrame, name: str, files: Sequence[tuple[int, File]]
 ) -> DataFrame:
@@ -294,6 +371,7 @@ def _unreadable(
 def column_types(spark: SparkSession, project: Project, source: Source) -> T.StructType:
     """The columns of a source, with the types that its rows have once they are read."""
     columns = READERS[source.format].columns(spark, project, source.of_files)
+    columns = [*columns, *(one for one in source.columns if one.name in source.partition_columns)]
     found = T.StructType([T.StructField(one.name, fit.stored_type(one)) for one in columns])
     name = source.file_time_column
     return found if name is None else found.add(name, T.TimestampType())
