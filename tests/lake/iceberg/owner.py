@@ -43,7 +43,7 @@ class Owner:
         file = shop.root / "infold.yml"
         project = yaml.safe_load(file.read_text(encoding="utf-8"))
         source = project["sources"]["raw.clicks"]
-        del source["path"]
+        del source["path"], source["may_be_empty"]
         source |= {"table": "outside.clicks", "catalog": str(self.catalog_file)}
         source["columns"] = {"id": "string", "at": "timestamp", "v": "int"}
         file.write_text(yaml.safe_dump(project, sort_keys=False), encoding="utf-8")

@@ -23,10 +23,10 @@ pytestmark = pytest.mark.spark
 def replacing(shop: ClicksProject, row: str, call: Callable[..., Any]) -> Callable[..., Any]:
     """The same call, before which b.csv is replaced by a file of the same length."""
 
-    def replaced(*words: Any) -> Any:
+    def replaced(*words: Any, **options: Any) -> Any:
         shop.put("c.csv", row)
         (shop.root / "landing" / "c.csv").replace(shop.root / "landing" / "b.csv")
-        return call(*words)
+        return call(*words, **options)
 
     return replaced
 

@@ -65,7 +65,8 @@ def declare(root: Path, types: dict[str, str], x: str, models: Iterable[str] = M
     own = "".join(f', {name}: {{type: "{type_}", optional: true}}' for name, type_ in types.items())
     text = "name: shop\nsources:\n"
     for name in ("clicks", "landed"):
-        text += f"  raw.{name}: {{path: '{name}/*.json', event_time_column: at, columns: "
+        text += f"  raw.{name}: {{path: '{name}/*.json', event_time_column: at, "
+        text += "may_be_empty: true, columns: "
         text += f"{{id: int, at: timestamp{own}}}}}\n"
     text += "  raw.typed: {path: 'typed/*.parquet', event_time_column: at, columns: "
     text += f"{{id: int, at: timestamp, x: {x}}}}}\n"

@@ -35,11 +35,11 @@ def comparisons(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
     def do(what: Callable[[], object], *, at: int) -> list[int]:
         made: list[int] = []
 
-        def patched(*frames: Any) -> Comparison:
+        def patched(*frames: Any, **options: Any) -> Comparison:
             made.append(len(made))
             if made[-1] == at:
                 what()
-            return compare(*frames)
+            return compare(*frames, **options)
 
         monkeypatch.setattr(verify, "compare", patched)
         return made
