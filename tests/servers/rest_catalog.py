@@ -85,7 +85,7 @@ def running(folder: Path) -> Iterator[RestServer]:
     own = [*map(str, [*fetched_jars(JARS), *sqlite]), f"{spark_home()}/jars/*"]
     main = "org.apache.iceberg.rest.RESTCatalogServer"
     environment = os.environ | {
-        "CATALOG_URI": f"jdbc:sqlite:{folder / 'catalog.db'}?busy_timeout=30000",
+        "CATALOG_URI": f"jdbc:sqlite:{folder / 'catalog.db'}?busy_timeout=30000&synchronous=OFF",
         "CATALOG_WAREHOUSE": str(folder / "warehouse"),
         "REST_PORT": str(port),
         "CATALOG_REST_PORT": str(port),

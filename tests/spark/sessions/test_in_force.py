@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -143,22 +143,33 @@ def _numbered(name: str, calls: Mapping[str, Call]) -> Way:
     return replace(WAYS[name], query={**WAYS[name].query, "numbered": True}, calls=calls)
 
 
-CASES: Mapping[str, tuple[Way, Way, Way]] = {
+CASES: Mapping[str, tuple[Way, Sequence[tuple[int, Way]]]] = {
     "merged, then cut": (
         Way({}, Ends(), SOME),
-        Way({"gap": HOUR}, Ends(), LATER),
-        replace(WAYS["everything"], calls=LATER),
+        (
+            (SECOND, Way({"gap": HOUR}, Ends(), LATER)),
+            (LAST, replace(WAYS["everything"], calls=LATER)),
+            (FIRST, replace(WAYS["everything"], calls=LATER)),
+        ),
     ),
     "identifiers, numbered, read again": (
         _numbered("quarantine by identifier, start events", SOME),
-        _numbered("quarantine by identifier", SOME),
-        _numbered("quarantine by identifier, start events", {"xs": READ_AGAIN["xs"], **LATER}),
+        (
+            (SECOND, _numbered("quarantine by identifier", SOME)),
+            (
+                FIRST,
+                _numbered(
+                    "quarantine by identifier, start events", {"xs": READ_AGAIN["xs"], **LATER}
+                ),
+            ),
+        ),
     ),
 }
+"""The first definition, and those that come after it, each in force from an instant on."""
 
 
 def known(row: Row) -> bool:
-    """The WHERE of the last definitions."""
+    """The WHERE of the definition that comes second."""
     return row["n"] is None or row["n"] != 0
 
 
@@ -166,20 +177,20 @@ def known(row: Row) -> bool:
 @given(seed=SEEDS)
 @pytest.mark.parametrize("name", CASES)
 def test_each_stretch_equals_its_definition(spark: SparkSession, name: str, seed: int) -> None:
-    """Definitions change three times, the last time from a border before the one before. Whatever
-    comes and goes on all sides, each stretch has the sessions of its definition.
+    """Definitions change, the last time from a border before the one before. Whatever comes and
+    goes on all sides, each stretch has the sessions of its definition.
     """
-    first, second, third = CASES[name]
+    first, changes = CASES[name]
     made = SessionsInForce(spark, first)
     random = Random(seed)
+    more = {"test": known, "where": "n IS NULL OR n <> 0"}
 
-    def change(since: int, way: Way, shop: FoldedSessions, **more: Any) -> None:
+    def change(shop: FoldedSessions, since: int, way: Way, more: Mapping[str, Any]) -> None:
         made.forward(since, way, **more)
         speak(shop, random)
 
-    later: dict[int, Callable[[FoldedSessions], None]] = {
-        1: partial(change, SECOND, second),
-        2: partial(change, LAST, third, test=known, where="n IS NULL OR n <> 0"),
-        3: partial(change, FIRST, third),
+    later = {
+        run: partial(change, since=since, way=way, more=more if run == 2 else {})
+        for run, (since, way) in enumerate(changes, 1)
     }
-    play(made, programs(seed, users=25, runs=4), later)
+    play(made, programs(seed, users=25, runs=1 + len(changes)), later)
