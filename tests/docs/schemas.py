@@ -137,13 +137,10 @@ def _source() -> Schema:
         dependencies={"default": ["optional"]},
     )
     columns = mapping_of({"anyOf": [TEXT, column]}, minProperties=1)
-    own = {
-        "columns": columns,
-        "partition_columns": mapping_of(TEXT, minProperties=1),
-        "catalog": _catalog_of_source(),
-    }
+    folders = mapping_of(TEXT, minProperties=1)
+    more = {"columns": columns, "partition_columns": folders, "catalog": _catalog_of_source()}
     return mapping(
-        _keys("Source keys", sources.KEYS, **own),
+        _keys("Source keys", sources.KEYS, "", **more),
         oneOf=[{"required": ["path"]}, {"required": ["table"]}],
         **{
             "if": {
