@@ -505,7 +505,7 @@ class TestDrift:
         }
         if format_ == "csv":
             found["twice.csv"] = "column n is there twice"
-            found["case.csv"] = "missing column id; extra column ID"
+            found["case.csv"] = "column ID in place of id"
         if format_ == "parquet":
             found["more.parquet"] += "; column n is int64, declared int"
         return found

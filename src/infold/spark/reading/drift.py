@@ -101,22 +101,18 @@ def differences(
     if file.known:
         return None
     names = [column.name for column in source.columns]
-    missing = [
-        f"missing column {column.name}"
-        for column in source.columns
-        if column.name not in found and not column.optional
-    ]
     declared = {*names, *source.unread_columns}
     absent = {name.lower(): name for name in names if name not in found}
-    others = [
-        *(
-            f"column {name} in place of {absent[name.lower()]}"
-            for name in found
-            if name not in declared and name.lower() in absent
-        ),
-        *others,
+    new = [name for name in found if name not in declared]
+    respelled = {absent[name.lower()]: name for name in new if name.lower() in absent}
+    missing = [
+        f"column {respelled[column.name]} in place of {column.name}"
+        if column.name in respelled
+        else f"missing column {column.name}"
+        for column in source.columns
+        if column.name in respelled or (column.name not in found and not column.optional)
     ]
-    more = [f"extra column {name}" for name in found if name not in declared]
+    more = [f"extra column {name}" for name in new if name not in respelled.values()]
     if source.new_columns is NewColumns.IGNORE:
         more = []
     if not missing and not more and not others:
