@@ -185,6 +185,7 @@ def test_rows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     promoting.rollback(shop.project(), promoting.find_rollback(shop.project()))
     api.run(shop.project())
     assert shop.people()["Eve"] == ("01 11", [9, 8, 7, 11, 10])
+    assert shop.judge() == {}
 
     shop.write(models__people=people.replace("[row", "None and [row"))
     with pytest.raises(RunFailed) as caught:

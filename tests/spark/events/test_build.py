@@ -183,6 +183,7 @@ class TestFilesThatLeave:
         ]
         assert (receipt.written, receipt.removed, receipt.conflicting) == (1, 3, 1)
         assert shop.rows()[0] == ("2", "2024-03-03", 0)
+        assert shop.proven()
 
 
 @pytest.mark.spark

@@ -80,6 +80,7 @@ class TestOneRowForEachKey:
         assert earlier.keys_scanned == 5
         of_events = ("c.csv", "d.csv", "e.csv")
         assert [shop.files()[name] for name in of_events] == [(2, 1), (2, 1), (1, 0)]
+        assert shop.proven()
 
     def test_other_keys_and_preferences(
         self, tmp_path: Path, warehouse: Path, spark: SparkSession
@@ -181,6 +182,7 @@ class TestAKeptCopyLeaves:
         shop.run("2024-04-01")
         assert shop.rows()[0] == ("1", "2024-03-05", 7)
         assert shop.files()["b.csv"] == (1, 0)
+        assert shop.proven()
 
 
 def test_a_copy_that_waits(tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
@@ -289,3 +291,4 @@ def test_sessions_of_events_that_came_twice(
     site.drop("6.csv")
     site.run()
     assert site.sessions() == first
+    assert site.proven()
