@@ -245,6 +245,21 @@ def test_the_rest_of_a_long_session_is_found_from_its_far_end(spark: SparkSessio
     assert len(made.rows()) == 1
 
 
+def test_a_session_in_quarantine_that_a_rule_could_end(spark: SparkSession) -> None:
+    """A late event may make a rule end it anywhere: nobody knows before the rule is asked again."""
+    made = shop(spark, WAYS["rule, campaign, quarantine, head"])
+    rows = named_events("s", "ann", [at("10:00"), at("10:10"), at("10:19"), at("10:25")])
+    made.arrive({**row, "url": "/", "ok": False} for row in rows[:1])
+    made.arrive({**row, "url": None, "ok": False} for row in rows[1:]).run()
+    assert held_of(made, "ann") == [(at("10:00"), at("10:25"), 4)]
+
+    late = named_events("t", "ann", [at("10:05")])
+    made.arrive({**row, "url": None, "ok": True} for row in late).run()
+
+    made.check()
+    assert made.ledger.held == {}
+
+
 def test_sessions_in_quarantine_that_a_campaign_or_a_marked_event_could_end(
     spark: SparkSession,
 ) -> None:
