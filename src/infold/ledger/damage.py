@@ -22,6 +22,11 @@ from infold.messages.errors import InfoldError
 
 _ALL_RUNS = 2**62
 
+_OF_VALUES = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, TypeError),
+    ValueError,  # also what is no JSON, and no UTF-8
+)
+
 
 def damage_of(ledger: SqlLedgerReader) -> str:
     """Why a ledger that is there cannot be read; empty where none is, or it can."""
@@ -38,9 +43,7 @@ def damage_of(ledger: SqlLedgerReader) -> str:
         if error.slug != "not-a-ledger":
             raise
         return dict(error.facts)["why"]
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError) as error:
-        return f"a value of it is none: {error}"
-    except ValueError as error:  # also what is no JSON, and no UTF-8
+    except _OF_VALUES as error:
         return f"a value of it is none: {error}"
     return found
 

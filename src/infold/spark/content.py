@@ -111,7 +111,7 @@ def _hashable(value: Column, type_: T.DataType) -> list[Column]:
         return [F.to_json(value, JSON)]
     if isinstance(type_, T.MapType | T.ArrayType | T.StructType):
         text = F.to_json(_without_maps(value, type_), JSON)
-        if not _has(T.StringType, type_):
+        if not has_type(T.StringType, type_):
             return [text]
         return [text, F.when(F.contains(text, F.lit(_NO_LETTER)), _texts(value, type_))]
     return [value]
@@ -124,7 +124,7 @@ def _texts(value: Column, type_: T.DataType) -> Column:
     if isinstance(type_, T.ArrayType):
         return F.transform(value, lambda one: _texts(one, type_.elementType))
     if isinstance(type_, T.StructType):
-        fields = [field for field in type_ if _has(T.StringType, field.dataType)]
+        fields = [field for field in type_ if has_type(T.StringType, field.dataType)]
         return F.struct(*(_texts(value.getField(one.name), one.dataType) for one in fields))
     return value.cast("binary")
 
@@ -137,7 +137,7 @@ def _entries(type_: T.MapType) -> T.ArrayType:
 
 def _without_maps(value: Column, type_: T.DataType) -> Column:
     """A value in which each map is the list of its entries, in their order."""
-    if not _has(T.MapType, type_):
+    if not has_type(T.MapType, type_):
         return value
     if isinstance(type_, T.MapType):
         return _without_maps(F.map_entries(value), _entries(type_))
@@ -151,14 +151,14 @@ def _without_maps(value: Column, type_: T.DataType) -> Column:
     return F.when(value.isNotNull(), F.struct(*fields))
 
 
-def _has(what: type[T.DataType], type_: T.DataType) -> bool:
+def has_type(what: type[T.DataType] | tuple[type[T.DataType], ...], type_: T.DataType) -> bool:
     """Whether values of a type have values of another in them, or are such."""
     if isinstance(type_, T.MapType):
-        return what is T.MapType or _has(what, _entries(type_))
+        return what is T.MapType or has_type(what, _entries(type_))
     if isinstance(type_, T.ArrayType):
-        return _has(what, type_.elementType)
+        return has_type(what, type_.elementType)
     if isinstance(type_, T.StructType):
-        return any(_has(what, field.dataType) for field in type_)
+        return any(has_type(what, field.dataType) for field in type_)
     return isinstance(type_, what)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from infold.analysis.names.column_types import Types
-from infold.analysis.names.relation import Relation, Rows
+from infold.analysis.names.relation import Origin, Relation, Rows, Table
 from infold.analysis.sql.parse import Parsed
 from infold.analysis.sql.text import Text
 from infold.core.interval import Granularity
@@ -66,6 +66,13 @@ class Subject:
     def text(self) -> Text:
         """Its SELECT."""
         return self.draft.parsed.text
+
+    def is_time_of_model(self, origin: Origin) -> bool:
+        """Whether a column is the one that others follow a model by, which FROM names."""
+        table = origin.entry.relation
+        node = self.nodes.get(table.name.lower()) if isinstance(table, Table) else None
+        known = time_column(node) if node is not None else None
+        return known is not None and known.lower() == origin.column.lower()
 
 
 def time_column(node: Node) -> str | None:

@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from infold.analysis.names.relation import Block, Table, blocks_of
-from infold.analysis.names.subject import Subject, time_column
+from infold.analysis.names.subject import Subject
 from infold.analysis.sql.token_calls import calls
 from infold.messages import refusals
 from infold.messages.errors import InfoldError
@@ -244,6 +244,4 @@ def _known_time(node: exp.Expr, block: Block, subject: Subject) -> bool:
     if source is not None:
         types = {declared.name.lower(): declared.type.lower() for declared in source.columns}
         return types.get(column) in _TIMES
-    of_node = subject.nodes.get(name)
-    known = time_column(of_node) if of_node is not None else None
-    return known is not None and known.lower() == column
+    return subject.is_time_of_model(origin)

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 
 from infold.analysis.bounds.cells import cells_of
-from infold.analysis.names.relation import Block, SetOperation, Table, blocks_of
+from infold.analysis.names.relation import Block, SetOperation, blocks_of
 from infold.analysis.names.select_parts import named_windows, window_calls
-from infold.analysis.names.subject import Subject, time_column
+from infold.analysis.names.subject import Subject
 from infold.analysis.row_identity import (
     COLLECTS,
     PICKS,
@@ -29,7 +29,7 @@ from infold.analysis.row_identity import (
 from infold.analysis.rules.order_dependent import order_is_forgotten
 from infold.analysis.sql.text import SPAN
 from infold.analysis.sql.token_calls import calls
-from infold.analysis.times.window_frames import base_window, function_of
+from infold.analysis.times.window_frames import function_of, window_clause
 from infold.core.model import Kind
 from infold.messages import refusals
 from infold.messages.errors import InfoldError
@@ -126,9 +126,7 @@ def _choice_in_range(
     second column; nothing for other windows.
     """
     function, known = function_of(window), named_windows(block)
-    whole: exp.Expr | None = window
-    while whole is not None and (spec := whole.args.get("spec")) is None:
-        whole = base_window(whole, known)
+    spec = window_clause(window, known, "spec")
     name = ""
     if isinstance(function, (exp.First, exp.FirstValue)):
         name = "min_by"
@@ -226,11 +224,7 @@ def _with_more(subject: Subject, block: Block, order: exp.Expr, columns: Sequenc
 def _is_never_null(subject: Subject, block: Block, node: exp.Expr) -> bool:
     """Whether it is the time column of the one table that is read."""
     origin = block.origins.get(node) if isinstance(node, exp.Column) else None
-    if origin is None or len(block.entries) != 1 or not isinstance(origin.entry.relation, Table):
-        return False
-    of_node = subject.nodes.get(origin.entry.relation.name.lower())
-    known = time_column(of_node) if of_node is not None else None
-    return known is not None and known.lower() == origin.column.lower()
+    return len(block.entries) == 1 and origin is not None and subject.is_time_of_model(origin)
 
 
 def _limit_findings(identity: RowIdentity, block: Block | SetOperation) -> Iterator[InfoldError]:

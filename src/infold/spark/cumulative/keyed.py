@@ -29,7 +29,7 @@ from infold.core.record import Outcome, Receipt
 from infold.core.session_columns import STATE
 from infold.core.trace import CellChange, CellState, signed
 from infold.spark import key_filter
-from infold.spark.content import JSON, column, content, row_hash, user_columns
+from infold.spark.content import JSON, column, content, has_type, row_hash, user_columns
 from infold.spark.fold_commit import RowChanges, announce_and_commit
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.inputs.changed_keys import SMALL
@@ -103,7 +103,7 @@ def _without_signs(key: Column, type_: T.DataType) -> Column:
     """A key whose zeros have no sign: GROUP BY does not tell them apart."""
     if isinstance(type_, T.FloatType | T.DoubleType):
         return key + F.lit(0.0).cast(type_)
-    if not _has_floats(type_):
+    if not has_type((T.FloatType, T.DoubleType), type_):
         return key
     if isinstance(type_, T.ArrayType):
         return F.transform(key, lambda one: _without_signs(one, type_.elementType))
@@ -113,14 +113,6 @@ def _without_signs(key: Column, type_: T.DataType) -> Column:
         for field in type_
     )
     return F.when(key.isNotNull(), F.struct(*fields))
-
-
-def _has_floats(type_: T.DataType) -> bool:
-    if isinstance(type_, T.ArrayType):
-        return _has_floats(type_.elementType)
-    if isinstance(type_, T.StructType):
-        return any(_has_floats(field.dataType) for field in type_)
-    return isinstance(type_, T.FloatType | T.DoubleType)
 
 
 @dataclass(frozen=True)

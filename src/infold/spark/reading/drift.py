@@ -2,10 +2,10 @@
 What a file is as a whole, found before any row is read: as declared, drifted, or unreadable.
 
 Names are compared exactly, as they are in the file: ``ID`` is not ``id``, and a file with the one
-where the other is declared drifts. The source declares what
-happens to a file with other columns, and to one that cannot be read: it is an error that lists all
-of them, or the file is set aside. A file whose rows were taken in is not judged again; one that was
-set aside is, so that it stays so whenever it is read once more.
+where the other is declared drifts. The source declares what happens to a file with other columns,
+and to one that cannot be read: it is an error that lists all of them, or the file is set aside. A
+file whose rows were taken in is not judged again; one that was set aside is, so that it stays so
+whenever it is read once more.
 """
 
 from __future__ import annotations

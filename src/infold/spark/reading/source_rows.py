@@ -31,6 +31,7 @@ from infold.core.files import (
     listed_fingerprint,
     set_aside_whole,
     stat_fingerprint,
+    written_at,
 )
 from infold.core.folder_values import folder_values
 from infold.core.formats import FORMATS
@@ -106,11 +107,12 @@ def _read(
     texts: bool,
 ) -> ReadRows:
     if source.file_time_column is not None or source.partition_columns:
-        drifted = _without_folders(source, files)
+        texts_of = [folder_values(file.path, source.partition_columns) for _, file in files]
+        drifted = _without_folders(source, files, texts_of)
         found = read_counted(spark, project, source.of_files, files, texts=texts)
         rows = found.rows
         if source.partition_columns:
-            rows = _with_folders(spark, rows, source, files, drifted)
+            rows = _with_folders(spark, rows, source, files, texts_of, drifted)
         if source.file_time_column is not None:
             rows = _with_file_times(spark, rows, source.file_time_column, files)
         return found._replace(rows=rows)
@@ -133,9 +135,7 @@ def _read(
         frames.append(_unreadable(spark, source, [f for f in present if f.id in bad], bad))
     if not frames:
         return ReadRows(_nothing(spark, project, source), {}, frozenset())
-    rows = frames[0]
-    for frame in frames[1:]:
-        rows = rows.unionByName(frame)
+    rows = reduce(DataFrame.unionByName, frames)
     # What Spark opens as a table has the rows of all its files, else there are those asked for.
     how = "inner" if in_catalog else "left"
     ids = [(file.spark_path, file.id) for file in present]
@@ -251,15 +251,16 @@ def _identified(
     return found.select(*map(column_of, names), id_.alias(FILE), fit.RAW, fit.PROBLEM)
 
 
-def _without_folders(source: Source, files: Sequence[tuple[int, File]]) -> dict[int, str]:
+def _without_folders(
+    source: Source, files: Sequence[tuple[int, File]], texts: Sequence[Mapping[str, str | None]]
+) -> dict[int, str]:
     """
     How files drift that are in no folder with the value of a column, by their ids.
 
     Raises ``run_errors.drift`` for them unless the source sets such files aside.
     """
     drifted = {}
-    for id_, file in files:
-        there = folder_values(file.path, source.partition_columns)
+    for (id_, _), there in zip(files, texts, strict=True):
         gone = [name for name in source.partition_columns if name not in there]
         if gone:
             drifted[id_] = "; ".join(f"missing folder {name}=" for name in gone)
@@ -275,11 +276,11 @@ def _with_folders(
     rows: DataFrame,
     source: Source,
     files: Sequence[tuple[int, File]],
+    texts: Sequence[Mapping[str, str | None]],
     drifted: Mapping[int, str],
 ) -> DataFrame:
     """The rows with the values that the folders of their files have."""
     columns = [one for one in source.columns if one.name in source.partition_columns]
-    texts = [folder_values(file.path, source.partition_columns) for _, file in files]
     names = [fit.text_name(at) for at in range(len(columns))]
     table = pa.table(
         {
@@ -343,7 +344,7 @@ def _with_file_times(
 
 def _modified_at(file: File) -> int:
     """When a file was changed last, as its fingerprint says; microseconds."""
-    return int(listed_fingerprint(file.fingerprint).rpartition(":")[2]) // 1000
+    return written_at(listed_fingerprint(file.fingerprint))
 
 
 def _nothing(spark: SparkSession, project: Project, source: Source) -> DataFrame:

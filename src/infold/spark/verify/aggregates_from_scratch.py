@@ -15,7 +15,6 @@ def aggregate(call: Aggregate, order: Column, events: DataFrame) -> Column:
     """An aggregate over a session's events; order-dependent ones follow the order of events."""
     if call.call in ("first", "last") and call.argument is not None:
         value = F.struct(F.expr(call.argument).alias("v"))
-        wanted = order
         kept = _takes_part(call)
         if call.ignore_nulls:
             kept = kept & F.expr(call.argument).isNotNull()
@@ -39,12 +38,9 @@ def _adds_doubles(call: Aggregate, events: DataFrame) -> bool:
 def _added_in_order(call: Aggregate, order: Column) -> Column:
     """A sum or an average, of which doubles are added one after the other."""
     value = F.expr(str(call.argument)).cast("double")
-    kept = _takes_part(call) & value.isNotNull()
-    pairs = F.collect_list(F.when(kept, F.struct(order.alias("o"), value.alias("v"))))
-    total = F.aggregate(
-        F.array_sort(pairs, _by_order), F.lit(0.0), lambda found, pair: found + pair["v"]
-    )
-    count = F.size(pairs)
+    values = _in_order(call, value, order)
+    total = F.aggregate(values, F.lit(0.0), lambda found, one: found + one)
+    count = F.size(values)
     return F.when(count > 0, total / count if call.call == "avg" else total)
 
 
@@ -54,9 +50,15 @@ _COLLECTS = r"\s*`?(collect_list|array_agg|collect_set)`?\s*\("
 def _collected_in_order(call: Aggregate, order: Column) -> Column:
     """Lists in the order of events, sets sorted: Spark collects rows in any order."""
     value = F.expr(str(call.argument))
-    kept = _takes_part(call) & value.isNotNull()
     if call.distinct or "set" in call.sql[: call.sql.index("(")].lower():
+        kept = _takes_part(call) & value.isNotNull()
         return F.sort_array(F.collect_set(F.when(kept, value)))
+    return _in_order(call, value, order)
+
+
+def _in_order(call: Aggregate, value: Column, order: Column) -> Column:
+    """The values that take part and are not NULL, in the order of events."""
+    kept = _takes_part(call) & value.isNotNull()
     pairs = F.collect_list(F.when(kept, F.struct(order.alias("o"), value.alias("v"))))
     return F.transform(F.array_sort(pairs, _by_order), lambda pair: pair["v"])
 
