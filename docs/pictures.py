@@ -84,7 +84,7 @@ def record(demo: Path) -> None:
     from infold.cli import cli, terminal
     from infold.render.pictures.look import Look
 
-    terminal.look = lambda: Look(WIDTH, plain=False)
+    terminal.terminal_look = lambda: Look(WIDTH, plain=False)
     PICTURES.mkdir(exist_ok=True)
     for name, command in COMMANDS.items():
         done = CliRunner().invoke(cli, ["-C", str(demo), *split(command)], color=True)

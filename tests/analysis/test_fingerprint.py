@@ -310,10 +310,10 @@ def every_key() -> set[str]:
         "model": models.KEYS,
         "timeseries": models.TIMESERIES,
         "incremental": models.INCREMENTAL,
-        "sessions": sessions.KEYS,
+        "sessions": sessions.SESSION_KEYS,
         "cuts": sessions.CUTS,
         "campaign": sessions.CAMPAIGN,
-        "scd_type_2": versions.KEYS,
+        "scd_type_2": versions.VERSION_KEYS,
         "source": sources.KEYS,
         "project": project.KEYS,
     }

@@ -92,7 +92,7 @@ def _sessions() -> Schema:
     campaign = {"anyOf": [TEXTS, mapping(_keys("campaign", sessions.CAMPAIGN))]}
     without = {"anyOf": [{"const": "set_aside"}, mapping({"gap": LENGTH})]}
     cuts = mapping(_keys("cuts", sessions.CUTS, campaign=campaign))
-    return mapping(_keys("sessions", sessions.KEYS, without_identifier=without, cuts=cuts))
+    return mapping(_keys("sessions", sessions.SESSION_KEYS, without_identifier=without, cuts=cuts))
 
 
 def _incremental() -> Schema:
@@ -111,7 +111,7 @@ def _model_keys(known: Iterable[str]) -> dict[str, Any]:
         timeseries=mapping(_keys("timeseries", models.TIMESERIES)),
         incremental=_incremental(),
         sessions=_sessions(),
-        scd_type_2=mapping(_keys("scd_type_2", versions.KEYS)),
+        scd_type_2=mapping(_keys("scd_type_2", versions.VERSION_KEYS)),
     )
 
 
@@ -197,7 +197,7 @@ def _catalog() -> Schema:
 
 def _engine() -> Schema:
     section = mapping(
-        _keys("Target keys", engines.KEYS, "engine"),
+        _keys("Target keys", engines.ENGINE_KEYS, "engine"),
         anyOf=[
             *({"required": [key]} for key in engines.PLACES),
             {"required": ["idle"], "maxProperties": 1},
@@ -208,7 +208,7 @@ def _engine() -> Schema:
 
 def _hooks() -> Schema:
     """One that is told of runs, or a list: by a command, or by a webhook."""
-    types = dict.fromkeys(hooks.KEYS, TEXT) | {
+    types = dict.fromkeys(hooks.HOOK_KEYS, TEXT) | {
         "body": {},
         "headers": mapping_of(SCALAR),
         "timeout": LENGTH,
@@ -223,7 +223,7 @@ def _hooks() -> Schema:
 
 def _lineage() -> Schema:
     """Events to a URL, or into a file."""
-    types = dict.fromkeys(lineage.KEYS, TEXT) | {"headers": mapping_of(SCALAR), "timeout": LENGTH}
+    types = dict.fromkeys(lineage.LINEAGE_KEYS, TEXT) | {"headers": mapping_of(SCALAR), "timeout": LENGTH}
     return mapping(types, oneOf=[{"required": ["url"]}, {"required": ["file"]}])
 
 

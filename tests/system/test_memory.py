@@ -28,12 +28,12 @@ def test_when_it_is_short(
     monkeypatch.setattr(memory, "_of_machine", lambda: machine)
     monkeypatch.setattr(memory, "_of_container", lambda: container)
 
-    assert memory.is_short() is short
+    assert memory.is_memory_short() is short
 
 
 def test_what_a_process_has() -> None:
     """A Python has some megabytes; a process that is gone has nothing."""
-    assert memory.of_process(os.getpid()) > 1_000_000
-    assert memory.of_process(2**22 + 1) == 0
+    assert memory.memory_of_process(os.getpid()) > 1_000_000
+    assert memory.memory_of_process(2**22 + 1) == 0
     left, total = memory._of_machine()
     assert 0 < left < total

@@ -47,4 +47,4 @@ def command(terms: tuple[str, ...], format_: str, as_json: bool) -> None:
     elif format_ == "svg":
         click.echo(svg(project, graph))
     else:
-        click.echo(graph_screen(project, graph, terminal.look()))
+        click.echo(graph_screen(project, graph, terminal.terminal_look()))

@@ -26,7 +26,7 @@ def command(terms: tuple[str, ...], env: str | None, as_json: bool) -> None:
 
     name = shared_options.existing_environment(env)
     project = shared_options.opened(declared=name is not None)
-    look = terminal.look()
+    look = terminal.terminal_look()
     room = None if as_json else bins(look)
     if name is None:
         found = api.lateness(project, terms, room)

@@ -81,7 +81,7 @@ def command(
     if as_json:
         print_json(json_shapes.status(project, models, gaps))
     elif plot:
-        click.echo(status_plot(project, models, gaps, terminal.look()))
+        click.echo(status_plot(project, models, gaps, terminal.terminal_look()))
     else:
         click.echo(status_screen(project, models, gaps))
     refused = {entry.model: entry.refused for entry in models if entry.refused is not None}

@@ -13,7 +13,7 @@ from infold.render.pictures.look import NARROWEST, Look
 _NO_COLOUR = "NO_COLOR"
 
 
-def look() -> Look:
+def terminal_look() -> Look:
     """
     How a picture may look where standard output goes.
 

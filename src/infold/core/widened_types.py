@@ -14,7 +14,7 @@ from infold.core.type_changes import Type, holds_all_values, is_exact_number
 
 FIELD = re.compile(r"\s*(`(?:[^`]|``)+`|\w+)\s*(?::\s*|\s+)(.+)\Z", re.DOTALL)
 """A field of a struct, as Spark SQL writes it: its name, maybe in backticks, and its type."""
-_DECIMAL = re.compile(r"(?:decimal|dec|numeric)(?:\(\s*(\d+)\s*(?:,\s*\d+\s*)?\))?\Z")
+_DECIMAL_TEXT = re.compile(r"(?:decimal|dec|numeric)(?:\(\s*(\d+)\s*(?:,\s*\d+\s*)?\))?\Z")
 _LONG_DIGITS = 18
 """Up to so many digits Spark hashes a decimal as a whole number, and else as bytes."""
 _SMALL = ("tinyint", "byte", "smallint", "short", "int", "integer")
@@ -55,7 +55,7 @@ class Retyping:
             return True
         if len(self.path) > 1:
             return is_exact_number(self.before)
-        digits = [_DECIMAL.match(one) for one in (self.before, self.after)]
+        digits = [_DECIMAL_TEXT.match(one) for one in (self.before, self.after)]
         wide = {int(found[1] or 10) > _LONG_DIGITS for found in digits if found}
         return all(digits) and len(wide) == 1
 

@@ -21,7 +21,7 @@ KEYS: Mapping[CatalogType, tuple[str, ...]] = {
 }
 """The keys of each type, beside ``type``."""
 
-SCHEMES: Mapping[CatalogType, tuple[str, ...]] = {
+CATALOG_SCHEMES: Mapping[CatalogType, tuple[str, ...]] = {
     CatalogType.SQLITE: (SQLITE_FILE,),
     CatalogType.JDBC: ("postgresql://", "postgresql+psycopg://", "${"),
     CatalogType.REST: ("https://", "http://", "${"),
@@ -41,7 +41,7 @@ SECRET_FORMS: Mapping[CatalogType, str] = {
 }
 """URLs without a password; a server of REST or Hive gets none by its URL."""
 
-SECRETS = ("token", "credential")
+CATALOG_SECRETS = ("token", "credential")
 OF_ACCESS = ("scope", "oauth2_server_uri")
 """Keys that say how one of these is used."""
 
@@ -83,7 +83,7 @@ def _declared(keys: Keys, *, of_source: bool) -> Catalog:
             _check_url(section, key, type_)
     if (of_source or type_ is not CatalogType.SQLITE) and "uri" not in section.entries:
         section.missing("uri")
-    for key in SECRETS:
+    for key in CATALOG_SECRETS:
         if found.get(key):
             _check_secret(section, key, found[key])
     _check_names(section, found)
@@ -95,7 +95,7 @@ def _check_names(section: Keys, found: Mapping[str, str]) -> None:
     if found.get("token") and found.get("credential"):
         todo = "A catalog has a token, or a credential that is exchanged for one."
         section.needless(("credential",), f"{section.where} with a token", todo)
-    elif not any(key in section.entries for key in SECRETS):
+    elif not any(key in section.entries for key in CATALOG_SECRETS):
         given = (key for key in OF_ACCESS if found.get(key))
         section.needless(given, f"{section.where} without a credential")
     if (namespace := found.get("namespace")) and not NAME.match(namespace):
@@ -123,7 +123,7 @@ def _check_url(section: Keys, key: str, type_: CatalogType) -> None:
         section.errors.append(
             catalog_errors.secret_written_out(at, key=full, form=SECRET_FORMS[type_])
         )
-    elif not text.startswith(SCHEMES[type_]):
+    elif not text.startswith(CATALOG_SCHEMES[type_]):
         scheme, begun, _ = text.partition("://")
         shown = f"{scheme}://…" if begun else "…" if "@" in text else text
         section.errors.append(findings.bad_value(at, key=full, value=shown, known=FORMS[type_]))

@@ -17,11 +17,11 @@ from infold.system.secrets import REFERENCE, bad_reference
 
 PLACES = ("remote", "submitted", "master")
 """Keys of which a target has one: each says what computes."""
-KEYS = (*PLACES, "shared_disk", "executor_wait", "idle")
+ENGINE_KEYS = (*PLACES, "shared_disk", "executor_wait", "idle")
 PARAMETERS = ("token", "use_ssl", "user_id", "user_agent")
 """What the address of a server may have behind it; its sessions are infold's to name."""
 REMOTE_FORM = "sc://HOST:PORT/;token=${env:NAME}"
-FORMS = ("spark://HOST:PORT", "yarn", "k8s://URL", "local[N]")
+ENGINE_FORMS = ("spark://HOST:PORT", "yarn", "k8s://URL", "local[N]")
 
 
 def read_engine(keys: Keys) -> Engine:
@@ -38,7 +38,7 @@ def read_engine(keys: Keys) -> Engine:
     section = keys.section("engine", f"engine of {keys.where}")
     if section is None:
         return Engine()
-    section.check(KEYS)
+    section.check(ENGINE_KEYS)
     plain, remote = Engine(), _remote(section)
     submitted = section.flag("submitted", default=False)
     said = [key for key in PLACES if key in section.entries and (key != "submitted" or submitted)]
@@ -49,7 +49,7 @@ def read_engine(keys: Keys) -> Engine:
         section.missing("master")
     elif master is not None and not MASTER.fullmatch(master):
         at = section.at("master")
-        keys.errors.append(findings.bad_value(at, key="master", value=master, known=FORMS))
+        keys.errors.append(findings.bad_value(at, key="master", value=master, known=ENGINE_FORMS))
         master = None
     wait, idle = section.span("executor_wait"), section.span("idle")
     if remote:

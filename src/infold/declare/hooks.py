@@ -13,10 +13,10 @@ from infold.declare.tree import Value
 from infold.messages import findings
 from infold.system.secrets import bad_reference, has_password
 
-KEYS = ("command", "webhook", "body", "headers", "timeout")
+HOOK_KEYS = ("command", "webhook", "body", "headers", "timeout")
 OF_WEBHOOKS = ("body", "headers")
-FORMS = ("https://HOST/PATH", "http://HOST/PATH", "${env:NAME}", "${file:PATH}")
-SCHEMES = ("https://", "http://", "${")
+HOOK_FORMS = ("https://HOST/PATH", "http://HOST/PATH", "${env:NAME}", "${file:PATH}")
+HOOK_SCHEMES = ("https://", "http://", "${")
 
 
 def read_hooks(keys: Keys) -> tuple[Hook, ...]:
@@ -40,7 +40,7 @@ def _hooks_of(keys: Keys, when: When) -> Iterator[Hook]:
 
 
 def _hook(keys: Keys, when: When, name: str) -> Hook:
-    keys.check(KEYS)
+    keys.check(HOOK_KEYS)
     plain = Hook(when, name)
     if "command" in keys.entries:
         todo = "A hook is a command or a webhook; write two of them in a list."
@@ -82,8 +82,8 @@ def read_url(keys: Keys, name: str) -> str:
         keys.errors.append(findings.bad_secret(at, key=key, value=wrong))
     elif has_password(text):
         keys.errors.append(findings.password_written_out(at, key=key))
-    elif text and not text.startswith(SCHEMES):
-        keys.errors.append(findings.bad_value(at, key=key, value="…", known=FORMS))
+    elif text and not text.startswith(HOOK_SCHEMES):
+        keys.errors.append(findings.bad_value(at, key=key, value="…", known=HOOK_FORMS))
     return text
 
 

@@ -8,7 +8,7 @@ from infold.core.lineage import Lineage
 from infold.declare.hooks import read_headers, read_url
 from infold.declare.keys import Keys
 
-KEYS = ("url", "file", "headers", "namespace", "timeout")
+LINEAGE_KEYS = ("url", "file", "headers", "namespace", "timeout")
 OF_REQUESTS = ("headers", "timeout")
 
 
@@ -17,7 +17,7 @@ def read_lineage(keys: Keys) -> Lineage | None:
     section = keys.section("lineage", f"lineage of {keys.where}")
     if section is None:
         return None
-    section.check(KEYS)
+    section.check(LINEAGE_KEYS)
     plain = Lineage()
     if "url" in section.entries:
         if "file" in section.entries:

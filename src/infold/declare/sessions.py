@@ -16,7 +16,7 @@ from infold.core.session_cuts import (
 from infold.core.session_rules import Choose, Keep, Sessions
 from infold.declare.keys import Keys
 
-KEYS = (
+SESSION_KEYS = (
     "user",
     "gap",
     "identifier",
@@ -39,7 +39,7 @@ def read_sessions(keys: Keys) -> Sessions | None:
             keys.missing("sessions", "who has them, and the gap that ends them")
         return None
     before = len(section.errors)
-    section.check(KEYS)
+    section.check(SESSION_KEYS)
     identifier = section.texts("identifier")
     found = Sessions(
         user=section.text("user"),

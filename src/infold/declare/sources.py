@@ -352,7 +352,7 @@ def _timestamp_format(keys: Keys) -> str:
     text = keys.text("timestamp_format")
     if text is None or text in TIMESTAMP_FORMATS:
         return text or "iso"
-    if not (why := timestamp_pattern.wrong_with(text)):
+    if not (why := timestamp_pattern.find_pattern_fault(text)):
         return text
     known = (*TIMESTAMP_FORMATS, "yyyy-MM-dd HH:mm:ss")
     at = keys.at("timestamp_format")

@@ -77,7 +77,7 @@ def check_warehouse(keys: Keys, url: str, catalog: Catalog, storage: Storage) ->
 def _options(section: Keys) -> StorageOptions:
     texts = {key: section.text(key) or "" for key in OPTION_KEYS if key != "path_style"}
     for key in SECRETS:
-        _check_secret(section, key, texts[key])
+        _check_storage_secret(section, key, texts[key])
     for key, other in (AWS_KEY[:2], AWS_KEY[1::-1]):
         if texts[key] and not texts[other] and other not in section.entries:
             at = section.key_at(key)
@@ -116,7 +116,7 @@ def _check_azure(section: Keys, texts: Mapping[str, str]) -> None:
         section.needless(ways[1:], f"{section.where} with {ways[0]}")
 
 
-def _check_secret(section: Keys, key: str, text: str) -> None:
+def _check_storage_secret(section: Keys, key: str, text: str) -> None:
     """Note a secret that is written out, or a reference that is none; it is never shown."""
     at, full = replace(section.at(key), text=""), section.full_name(key)
     if (wrong := bad_reference(text)) is not None:

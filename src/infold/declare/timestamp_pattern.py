@@ -37,7 +37,7 @@ _BARE_NANOS = re.compile(r"(?<![.,S])S{7}")
 """Digits finer than microseconds right after the seconds: where they begin is unknown."""
 
 
-def wrong_with(pattern: str) -> str:
+def find_pattern_fault(pattern: str) -> str:
     """Why Spark reads no time by a pattern, or reads some as others; empty if nothing is wrong."""
     return next(_wrong(pattern), "")
 

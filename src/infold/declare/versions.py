@@ -8,7 +8,7 @@ from infold.core.version_rules import ALL_COLUMNS, VersionRules
 from infold.declare.keys import Keys
 from infold.messages import findings
 
-KEYS = ("updated_at", "columns", "invalidate_hard_deletes")
+VERSION_KEYS = ("updated_at", "columns", "invalidate_hard_deletes")
 
 
 def read_versions(keys: Keys) -> VersionRules:
@@ -18,7 +18,7 @@ def read_versions(keys: Keys) -> VersionRules:
         if "scd_type_2" not in keys.entries:
             keys.missing("scd_type_2", "it says which column has the time: updated_at")
         return VersionRules("")
-    section.check(KEYS)
+    section.check(VERSION_KEYS)
     if "updated_at" not in section.entries:
         section.missing("updated_at", "the column with the time of each version")
     return VersionRules(

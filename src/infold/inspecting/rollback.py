@@ -42,7 +42,7 @@ def rollback(project: Project, ledger: Ledger, lake: Lake) -> Exchange:
     applied = {name: old for name, (old, new) in last.definitions.items() if old != new}
     after = {name: digest for name, digest in {**now, **applied}.items() if digest}
     refuse_misfits(project, ledger, after)
-    tables = tuple(_swapped(model, key, ledger, lake) for model, key in last.kept.items())
+    tables = tuple(_swapped_back(model, key, ledger, lake) for model, key in last.kept.items())
     return Exchange(
         Swap(SwapKind.ROLLBACK, last.environment, tables, applied, undoes=last.id),
         tuple(exchanged_table(ledger, one) for one in tables),
@@ -70,7 +70,7 @@ def _outdated(
             yield model, f"its table, kept as {key}, has lost the file {missing}"
 
 
-def _swapped(model: str, key: str | None, ledger: Ledger, lake: Lake) -> SwappedTable:
+def _swapped_back(model: str, key: str | None, ledger: Ledger, lake: Lake) -> SwappedTable:
     there = lake.location(table_name(model))
     known = there is not None or model in ledger.traces()
     return SwappedTable(

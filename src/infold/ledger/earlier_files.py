@@ -24,7 +24,7 @@ ANONYMOUS = ""
 
 
 @contextmanager
-def upgraded(found: int, tables: Rows) -> Iterator[Rows]:
+def upgraded_rows(found: int, tables: Rows) -> Iterator[Rows]:
     """The present tables, of those of a released format; all rows are read before the first."""
     with closing(sqlite3.connect(ANONYMOUS, isolation_level=None)) as connection:
         query = Query(Statements(connection))

@@ -198,7 +198,7 @@ class _Reading:
             yield self._tables(TABLES)
             return
         tables = whole_tables.tables_of(upgrades.tables_of(format_, SCHEMA))
-        with earlier_files.upgraded(format_, self._tables(tables)) as found:
+        with earlier_files.upgraded_rows(format_, self._tables(tables)) as found:
             yield found
 
     def _tables(self, tables: Sequence[WholeTable]) -> Rows:

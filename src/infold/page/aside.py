@@ -27,7 +27,7 @@ COUNTED = 200_000
 SAMPLES = 5
 """How many rows of each reason are shown."""
 
-FILES = 50
+ASIDE_FILES = 50
 SESSIONS = 500
 
 
@@ -78,7 +78,7 @@ def _files(project: Project, ledger: SqlLedger) -> list[JsonObject]:
         for file in ledger.files_set_aside(node.name)
     ]
     found.sort(key=lambda pair: (-pair[0].set_aside, pair[0].path))
-    return [file_shape(file) | {"model": model} for file, model in found[:FILES]]
+    return [file_shape(file) | {"model": model} for file, model in found[:ASIDE_FILES]]
 
 
 class _SparkNeededError(Exception):

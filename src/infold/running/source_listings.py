@@ -114,7 +114,7 @@ class SourceListings:
         if known is not None and known.left_out <= frozenset(skip):
             return known
         path, look = self._path(source), self.dated
-        with _named_failures(), collector.paused():
+        with _named_failures(), collector.paused_collector():
             if skip and look is not None:
                 listed = look.listing(source, skip)
             else:
@@ -135,7 +135,7 @@ class SourceListings:
         if digest and digest == locations.get(name):
             seen = ListedChanges(self.ledger.files_due(model, self.as_of), len(found))
         else:
-            with collector.paused():
+            with collector.paused_collector():
                 seen = listed_changes(
                     *(self.ledger, model, source, found, listed.settling, self.as_of),
                     left_out=self._is_left_out(source, listed) if listed.left_out else None,

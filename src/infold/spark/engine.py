@@ -78,8 +78,8 @@ def _derived(project: Project, step: Step) -> _Derived:
 
 _ACTIONS: dict[Action, Callable[[Work, Step, Prepared], Outcome]] = {
     Action.DERIVE: _derive,
-    Action.REBUCKET: rebucketed.carry_out,
-    Action.EVOLVE: evolved_columns.carry_out,
+    Action.REBUCKET: rebucketed.carry_out_rebucketed,
+    Action.EVOLVE: evolved_columns.carry_out_evolved,
 }
 """What a step of any kind of table does by itself."""
 

@@ -22,7 +22,7 @@ from infold.spark.retyped_columns import retyped
 from infold.spark.step_context import Work
 
 
-def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
+def carry_out_evolved(work: Work, step: Step, prepared: Prepared) -> Outcome:
     """Give the columns of a table their new names and types; no row is written."""
     assert step.trace is not None, "a planned step has a trace"
     changes, scanned = _changes(work, step) if step.retyped else ((), 0)

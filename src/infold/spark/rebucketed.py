@@ -26,7 +26,7 @@ from infold.spark.step_context import Work
 from infold.spark.time_range.cell_states import states_of_cells
 
 
-def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
+def carry_out_rebucketed(work: Work, step: Step, prepared: Prepared) -> Outcome:
     """Record the states of the new cells; no row is written, and no version is made."""
     node, before = work.project[step.model], work.cells(step.model)
     granularity = node.model.granularity

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def paused() -> Iterator[None]:
+def paused_collector() -> Iterator[None]:
     """Make values without a look at all of them, again and again: a third of a large listing."""
     was = gc.isenabled()
     gc.disable()

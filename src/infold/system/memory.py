@@ -9,14 +9,14 @@ PART = 16
 """Memory is short if less than this part of all is left."""
 
 
-def is_short() -> bool:
+def is_memory_short() -> bool:
     """Whether so little is left that a process that only waits should end."""
     left, total = _of_machine()
     limit, used = _of_container()
     return left * PART < total or (limit is not None and (limit - used) * PART < limit)
 
 
-def of_process(pid: int) -> int:
+def memory_of_process(pid: int) -> int:
     """What a process has in memory, in bytes; 0 if it is gone."""
     with suppress(OSError, ValueError):
         for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():

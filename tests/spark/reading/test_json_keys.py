@@ -61,7 +61,7 @@ def test_the_same_keys_as_by_spark(spark: SparkSession) -> None:
         PresentFile(at, f"{at}", SourceFile(f"{at}", 0), spark_path=f"{at}")
         for at in range(len(LINES))
     ]
-    lines = lines_here.frame(spark, files, {at: [line] for at, line in enumerate(LINES)})
+    lines = lines_here.frame_of_lines(spark, files, {at: [line] for at, line in enumerate(LINES)})
 
     there = json_keys.keys_there(lines, source, files, judge=False)
 

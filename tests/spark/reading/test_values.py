@@ -152,7 +152,7 @@ class TestTimestamps:
         wanted[good] = utc(2024, 3, 1, 10, 0, 0, 1)
         for found in in_every_format(folder, "timestamp", texts, timestamp_format=written):
             assert found == wanted
-        parse = timestamp_text.parser(written)
+        parse = timestamp_text.timestamp_parser(written)
         if parse is not None:
             assert parse(good) == micros_of(wanted[good])
             assert parse(finer) is None

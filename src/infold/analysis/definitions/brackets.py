@@ -77,11 +77,11 @@ _PREDICATES = frozenset(
 _QUERIES = frozenset(
     {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.TABLE}
 )
-_NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
+_BRACKETED_NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 _LITERALS = frozenset({TokenType.NUMBER, TokenType.STRING})
 _CONSTANTS = frozenset({TokenType.NULL, TokenType.TRUE, TokenType.FALSE})
 _OPERAND_ENDS = (
-    _NAMES | _LITERALS | _CONSTANTS | {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END}
+    _BRACKETED_NAMES | _LITERALS | _CONSTANTS | {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END}
 )
 
 
@@ -193,7 +193,7 @@ def _behind_operand(tokens: Sequence[Token], at: int, stop: int) -> int | None:
         return at + 3 if typed else at + 1
     if kind in _CONSTANTS:
         return at + 1
-    if kind not in _NAMES:
+    if kind not in _BRACKETED_NAMES:
         return None
     at += 1
     while at < stop:

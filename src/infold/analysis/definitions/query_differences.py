@@ -117,7 +117,7 @@ def _seen_through(relation: Relation) -> Relation:
 def _of_blocks(
     one: _Side, two: _Side, old: Select, new: Select, within: str
 ) -> Iterator[Difference]:
-    yield from _of_columns(one, two, old, new, within)
+    yield from _column_differences(one, two, old, new, within)
     if old.parts.distinct != new.parts.distinct:
         was, now = ("DISTINCT" if side.parts.distinct else "" for side in (old, new))
         yield Difference("distinct", within, was, now)
@@ -139,7 +139,7 @@ def _clause(one: _Side, two: _Side, old: Select, new: Select, key: str, within: 
     return Difference(part, within, *texts, two.spot(new, spans[1]))
 
 
-def _of_columns(
+def _column_differences(
     one: _Side, two: _Side, old: Select, new: Select, within: str
 ) -> Iterator[Difference]:
     names = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlglot import TokenType, tokenize
+from sqlglot.tokenizer_core import TokenType, tokenize
 
 
 def has_alias(sql: str, end: int) -> bool:

@@ -100,7 +100,7 @@ class Keeper:
     def look_around(self) -> None:
         """End where there is a reason to."""
         idle = time.monotonic() - self.used > self.given["idle"]
-        if self.command is None and not self.waiting and (idle or memory.is_short()):
+        if self.command is None and not self.waiting and (idle or memory.is_memory_short()):
             self.ends = True
         try:
             gone = os.stat(self.given["socket"]).st_ino != self.inode  # noqa: PTH116
@@ -242,7 +242,7 @@ class Keeper:
             "busy": self.command is not None,
             "idle_seconds": int(time.monotonic() - self.used),
             "ends_after_seconds": self.given["idle"],
-            "memory_bytes": memory.of_process(self.given["pid"]),
+            "memory_bytes": memory.memory_of_process(self.given["pid"]),
         }
 
     def _serve(self, one: Waiting) -> None:

@@ -87,7 +87,7 @@ class HiveCatalog:
 
     def rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
         """See ``TableCatalog``."""
-        return one_by_one.rename(self, namespace, renamings)
+        return one_by_one.rename_one_by_one(self, namespace, renamings)
 
     def rename_one(self, namespace: str, table: str, to: str) -> None:
         """See ``RenamesOne``."""

@@ -37,7 +37,7 @@ class HiveViews:
     def found(self, namespace: str) -> FoundViews:
         """See ``Views``: two requests."""
         names = self.catalog.names(namespace)
-        own = view_files.own_in(self.catalog.locations(namespace) if names else {})
+        own = view_files.own_view_files(self.catalog.locations(namespace) if names else {})
         return FoundViews(own, [name for name in names if name not in own], there=bool(names))
 
     def others(self, namespace: str) -> Collection[str]:
@@ -58,7 +58,7 @@ class HiveViews:
         left = []
         for name, view in wanted.items():
             known = found.own.get(name)
-            at = view_files.write(view)
+            at = view_files.write_view_file(view)
             try:
                 if known is None:
                     made = _table(space, name, view, at)
@@ -68,7 +68,7 @@ class HiveViews:
             except RefusedError:
                 left.append(name)
             if name not in left:
-                view_files.delete_old(view, None if known is None else known.location)
+                view_files.delete_old_view_files(view, None if known is None else known.location)
         self.catalog.drop(space, [*gone])
         return left
 

@@ -27,7 +27,7 @@ class RenamesOne(Protocol):
         """Give a table another name. Raises ``RefusedError``."""
 
 
-def rename(catalog: RenamesOne, namespace: str, renamings: Sequence[Renaming]) -> bool:
+def rename_one_by_one(catalog: RenamesOne, namespace: str, renamings: Sequence[Renaming]) -> bool:
     """See ``TableCatalog``: nothing is begun unless all tables are where they are expected."""
     found = _found(catalog, namespace, renamings)
     if any(found.get(one.table) != one.location for one in renamings):

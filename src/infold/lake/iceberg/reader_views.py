@@ -118,7 +118,7 @@ class ReaderViews:
     def _delete_files(self, folder: str) -> None:
         """Delete the files of a view; in a folder that is not named for views, only those."""
         if self.alone:
-            view_files.delete_all(folder)
+            view_files.delete_all_view_files(folder)
         elif places.is_folder(folder):
             places.delete_folder(folder)
 

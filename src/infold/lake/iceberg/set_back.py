@@ -23,7 +23,7 @@ from infold.lake.iceberg.metadata_file import read_metadata
 from infold.lake.stores import places
 
 
-def is_kept(metadata: Mapping[str, Any], snapshot: int) -> bool:
+def is_version_kept(metadata: Mapping[str, Any], snapshot: int) -> bool:
     """Whether a snapshot is in a table's main branch, with the columns that the table has now."""
     found = next((one for one in main_branch(metadata) if one["snapshot-id"] == snapshot), None)
     return found is not None and found.get("schema-id") == metadata.get("current-schema-id")

@@ -32,7 +32,7 @@ class SqlViews:
     def found(self, namespace: str) -> FoundViews:
         """See ``Views``: one query."""
         rows = self.catalog.rows(namespace)
-        own = view_files.own_in({name: row.location for name, row in rows.items()})
+        own = view_files.own_view_files({name: row.location for name, row in rows.items()})
         return FoundViews(own, [name for name in rows if name not in own])
 
     def others(self, namespace: str) -> Collection[str]:
@@ -47,7 +47,7 @@ class SqlViews:
         found: FoundViews,
     ) -> Collection[str]:
         """See ``Views``."""
-        places = {name: view_files.write(view) for name, view in wanted.items()}
+        places = {name: view_files.write_view_file(view) for name, view in wanted.items()}
         before = {name: one.location for name, one in found.own.items()}
         with self.catalog.database.write(namespace) as statements:
             assert statements is not None  # there are tables, or views of them
@@ -57,7 +57,7 @@ class SqlViews:
                 statements.undone = True
                 return {*wanted, *gone}
         for name, view in wanted.items():
-            view_files.delete_old(view, before.get(name))
+            view_files.delete_old_view_files(view, before.get(name))
         return ()
 
     def _change(

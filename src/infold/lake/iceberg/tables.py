@@ -217,14 +217,14 @@ class IcebergLake(NamedByCatalog):
     def can_set_back(self, table: str, snapshot: int) -> bool:
         """See ``ports.Lake``."""
         location = self.location(table)
-        return location is not None and set_back.is_kept(read_metadata(location), snapshot)
+        return location is not None and set_back.is_version_kept(read_metadata(location), snapshot)
 
     def set_back(self, table: str, snapshot: int) -> None:
         """See ``ports.Lake``: of a table that is held back, readers go on seeing what they did."""
         location = self.location(table)
         if location is None:
             return
-        if not set_back.is_kept(read_metadata(location), snapshot):
+        if not set_back.is_version_kept(read_metadata(location), snapshot):
             raise ValueError(f"{table} has no snapshot {snapshot} to be set back to")
         namespace, name = self._key(table)
         write_points.point(f"set back {name}: before")

@@ -29,7 +29,7 @@ def digest_of(location: str) -> str | None:
     return name.removeprefix(_OWN).removesuffix(_END) if name.startswith(_OWN) else None
 
 
-def own_in(locations: Mapping[str, str]) -> Mapping[str, FoundView]:
+def own_view_files(locations: Mapping[str, str]) -> Mapping[str, FoundView]:
     """Those of the entries of a catalog, by their names, that are views that infold made."""
     digests = {name: digest_of(location) for name, location in locations.items()}
     return {
@@ -39,7 +39,7 @@ def own_in(locations: Mapping[str, str]) -> Mapping[str, FoundView]:
     }
 
 
-def write(view: View) -> str:
+def write_view_file(view: View) -> str:
     """Write the metadata file of a view; where it is."""
     location = file_of(view)
     places.make_folder(location.rpartition("/")[0])
@@ -47,7 +47,7 @@ def write(view: View) -> str:
     return location
 
 
-def delete_old(view: View, before: str | None) -> None:
+def delete_old_view_files(view: View, before: str | None) -> None:
     """
     Delete files of what a view was earlier, but for the last: a reader may be about to open it.
 
@@ -61,7 +61,7 @@ def delete_old(view: View, before: str | None) -> None:
         places.delete(*(places.below(folder, name) for name in old))
 
 
-def delete_all(folder: str) -> None:
+def delete_all_view_files(folder: str) -> None:
     """Delete what infold wrote for the view in a folder; the folder too if that was all."""
     inside = places.below(folder, "metadata")
     own = [name for name in places.names(inside) if name.startswith(_OWN)]

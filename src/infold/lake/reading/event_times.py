@@ -60,7 +60,7 @@ def estimate_cells(
     cost = sum(file.size * (_PACKED if packing_of(file.path) else 1) for file in files)
     cost = cost * FORMATS[source.format].reading_cost + PER_FILE * len(files)
     column = source.event_time_column
-    parse = timestamp_text.parser(source.timestamp_format)
+    parse = timestamp_text.timestamp_parser(source.timestamp_format)
     in_no_file = column in source.names_of_no_file
     if column is None or in_no_file or parse is None or cost > budget_bytes:
         return None
@@ -85,7 +85,7 @@ def estimate_cells(
 
 
 def _hours(
-    values: pa.Array, parse: timestamp_text.Parse, written: str, latest: int
+    values: pa.Array, parse: timestamp_text.ParseTimestamp, written: str, latest: int
 ) -> dict[int, int]:
     """Rows by the hour (an instant) that they fall in; cells are whole hours, so that is enough."""
     stamps = _times(values, written)

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from pyiceberg.table import FileScanTask
 
 
-event_times = rows_of_tables.event_times
-row_counts = rows_of_tables.row_counts
+event_times = rows_of_tables.table_event_times
+row_counts = rows_of_tables.table_row_counts
 
 
 def list_files(

@@ -10,10 +10,10 @@ from infold.core.project import Project
 from infold.lake.reading.source_file import SourceFile
 
 
-def event_times(_file: SourceFile, _source: Source, _column: str) -> None:
+def table_event_times(_file: SourceFile, _source: Source, _column: str) -> None:
     """None: which rows of a data file are deleted is known to the table alone."""
 
 
-def row_counts(_project: Project, _files: Sequence[ListedFile]) -> Mapping[str, int]:
+def table_row_counts(_project: Project, _files: Sequence[ListedFile]) -> Mapping[str, int]:
     """None are counted: a table that is rewritten moves its rows from file to file."""
     return {}

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from infold.core.formats import EPOCH_UNITS
 from infold.core.interval import micros_of
 
-Parse = Callable[[str], int | None]
+ParseTimestamp = Callable[[str], int | None]
 
 _SPACE = "".join(map(chr, range(0x21)))  # what Java trims
 _ISO = re.compile(
@@ -31,7 +31,7 @@ _OFFSET = re.compile(
 _FARTHEST = timedelta(hours=18)
 
 
-def parser(written: str) -> Parse | None:
+def timestamp_parser(written: str) -> ParseTimestamp | None:
     """How one value is read; None for a pattern that only the engine understands."""
     unit = EPOCH_UNITS.get(written)
     if unit is not None:

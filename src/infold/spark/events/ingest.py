@@ -252,7 +252,7 @@ class Ingest:
             )
             for part, found in arriving
         ]
-        return set_aside.write(self.work, self.step, aside, paths)
+        return set_aside.write_rows_set_aside(self.work, self.step, aside, paths)
 
     def tidy_set_aside(self, outcome: Outcome, tally: IngestCounts) -> Outcome:
         """After the step's commit: remove the rows set aside of files that are gone."""
@@ -264,7 +264,7 @@ class Ingest:
             return outcome  # looking costs a Spark job
         keep = {file.id for file in before} - gone
         keep.update(file for file, rows in tally.aside.items() if rows)
-        commits = set_aside.tidy(self.work, self.step, keep)
+        commits = set_aside.tidy_rows_set_aside(self.work, self.step, keep)
         receipt = replace(outcome.receipt, commits=outcome.receipt.commits + commits)
         return replace(outcome, receipt=receipt)
 

@@ -39,7 +39,7 @@ SET_ASIDE_ROWS = FrameSchema(
 )
 
 
-def write(work: Work, step: Step, arriving: Sequence[DataFrame], paths: Mapping[int, str]) -> int:
+def write_rows_set_aside(work: Work, step: Step, arriving: Sequence[DataFrame], paths: Mapping[int, str]) -> int:
     """
     Write the rows set aside of the files in ``paths``; the number of commits it took.
 
@@ -56,7 +56,7 @@ def write(work: Work, step: Step, arriving: Sequence[DataFrame], paths: Mapping[
     return 1
 
 
-def tidy(work: Work, step: Step, keep: Collection[int]) -> int:
+def tidy_rows_set_aside(work: Work, step: Step, keep: Collection[int]) -> int:
     """
     Remove the model's rows, except those of the files in ``keep``; the number of commits it took.
 

@@ -19,7 +19,7 @@ files of others by the names that the ids have in each.
 """
 
 
-def put_back(session: SparkSession) -> None:
+def put_back_fixed(session: SparkSession) -> None:
     """
     Let a session have the fixed value again.
 

@@ -219,7 +219,7 @@ def _new_session(
     for key, value in settings.items():
         if session.conf.isModifiable(key) or key.startswith(UNREGISTERED):
             session.conf.set(key, value)
-    extension_settings.put_back(session)
+    extension_settings.put_back_fixed(session)
     if not ours:
         adapters.refuse_session(session)
     lasting.made(session)
@@ -289,7 +289,7 @@ def _first_session(
         end_jvm()
         forget_dead()
         raise
-    extension_settings.put_back(session)
+    extension_settings.put_back_fixed(session)
     lasting.started(wanted, size)
     lasting.made(session)
     return session

@@ -17,7 +17,7 @@ from typing import BinaryIO, NamedTuple
 
 LF, CRLF, CR = "\n", "\r\n", "\r"
 
-_CHUNK = 1 << 22
+_QUOTE_CHUNK = 1 << 22
 
 
 class Quotes(NamedTuple):
@@ -48,7 +48,7 @@ def quotes_of(
     rest, line, chunk = b"", 1, b"-"
     while chunk and swallows is None:
         # What is carried along doubles at least: a field that never ends is read once, not often.
-        chunk = file.read(max(_CHUNK, len(rest)))
+        chunk = file.read(max(_QUOTE_CHUNK, len(rest)))
         text, at = rest + chunk, 0
         # What follows the last end is not known, nor whether a CR there is half of an end.
         end = max(text.rfind(b"\n"), text.rfind(b"\r", 0, -1)) + 1 if chunk else len(text)

@@ -47,7 +47,7 @@ class DeltaShape(StoredShape):
     table: SourceTable = field(compare=False)
 
 
-check_readable = source_tables.check_readable
+check_readable = source_tables.check_table_readable
 
 
 def inspect(

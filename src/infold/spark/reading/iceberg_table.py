@@ -34,7 +34,7 @@ class TableShape(FileShape):
     stored: DataFrame = field(compare=False)
 
 
-check_readable = source_tables.check_readable
+check_readable = source_tables.check_table_readable
 
 
 def inspect(

@@ -19,7 +19,7 @@ _FITS = 9_223_372_036_000_000
 """Microseconds from 1970 up to which the nanoseconds fit 64 bits, before it and after."""
 
 
-def columns(footer: parquet.ParquetFile) -> list[bool]:
+def int96_columns(footer: parquet.ParquetFile) -> list[bool]:
     """For each top-level column, whether it is a timestamp of the old 96-bit kind."""
     leaves = {
         footer.schema.column(i).path: footer.schema.column(i).physical_type
@@ -28,7 +28,7 @@ def columns(footer: parquet.ParquetFile) -> list[bool]:
     return [leaves.get(name) == "INT96" for name in footer.schema_arrow.names]
 
 
-def finer(file: SourceFile, names: Sequence[str]) -> list[str]:
+def finer_int96(file: SourceFile, names: Sequence[str]) -> list[str]:
     """Those of the 96-bit columns that have parts of a microsecond."""
     if not names:
         return []

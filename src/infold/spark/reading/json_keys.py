@@ -37,7 +37,7 @@ class FileKeys:
     plain: bool = False
 
 
-def drifted(
+def keys_drifted(
     source: Source, files: Sequence[PresentFile], keys: Mapping[int, FileKeys]
 ) -> dict[int, Drifted]:
     """How files drift, by their ids; one without an object does not."""

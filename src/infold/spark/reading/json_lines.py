@@ -90,10 +90,10 @@ def inspect(
     with suppress(lines_here.TooLongError):
         if on_disk and _are_few(files):
             texts = lines_here.lines_by_file(source, files)
-            lines = lines_here.frame(spark, files, texts)
+            lines = lines_here.frame_of_lines(spark, files, texts)
             kept = Kept(lines, {id_: len(found) for id_, found in texts.items()})
         elif on_disk and worth_keeping([file.unpacked_size for file in files]):
-            kept = Kept(*lines_here.read(spark, source, files))
+            kept = Kept(*lines_here.read_lines(spark, source, files))
         elif _are_few(fresh):
             texts = lines_here.lines_by_file(source, fresh)
     if not fresh:
@@ -104,7 +104,7 @@ def inspect(
         lines = _lines(spark, source, fresh) if kept is None else kept.lines
         judge = kept is None and json_plain.may_be_plain(spark, source, fresh)
         keys = json_keys.keys_there(lines, source, fresh, judge=judge)
-    drifted = json_keys.drifted(source, fresh, keys)
+    drifted = json_keys.keys_drifted(source, fresh, keys)
     rows = {file.id: keys[file.id].lines if file.id in keys else 0 for file in fresh}
     if kept is not None:
         rows = {**kept.counts}
@@ -132,7 +132,7 @@ def _keys_here(
     found = {id_: one for id_, one in keys.items() if one is not None}
     others = [file for file in files if file.id not in found]
     if others:
-        lines = lines_here.frame(spark, others, texts)
+        lines = lines_here.frame_of_lines(spark, others, texts)
         found |= json_keys.keys_there(lines, source, others, judge=False)
     return found
 
@@ -186,7 +186,7 @@ def rows(
 ) -> DataFrame:
     """See ``FormatReader``."""
     if shape.read:
-        found, there = json_plain.rows(spark, source, files, shape.plain)
+        found, there = json_plain.plain_rows(spark, source, files, shape.plain)
         rest = [file for file in files if file.id not in there]
         if not rest:
             return found

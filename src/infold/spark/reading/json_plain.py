@@ -128,7 +128,7 @@ def is_plain(line: Column, columns: Sequence[Declared]) -> Column:
     return F.coalesce(found, F.lit(False))
 
 
-def rows(
+def plain_rows(
     spark: SparkSession, source: Source, files: Sequence[PresentFile], lines: Mapping[int, int]
 ) -> tuple[DataFrame, frozenset[int]]:
     """

@@ -52,14 +52,14 @@ def lines_by_file(source: Source, files: Iterable[PresentFile]) -> dict[int, Seq
     found: dict[int, Sequence[bytes]] = {}
     size = 0
     for file in files:
-        found[file.id] = _lines_of(source, file)
+        found[file.id] = _lines_here_of(source, file)
         size += sum(map(len, found[file.id]))
         if size > _LONGEST:
             raise TooLongError(file.path)
     return found
 
 
-def _lines_of(source: Source, file: PresentFile) -> list[bytes]:
+def _lines_here_of(source: Source, file: PresentFile) -> list[bytes]:
     try:
         with file.open() as opened:
             # Room is made for as much as is asked for: first as much as it is said to have.
@@ -75,14 +75,14 @@ def _lines_of(source: Source, file: PresentFile) -> list[bytes]:
     return [line for line in text.removeprefix(_MARK).splitlines() if line.strip(BLANK)]
 
 
-def frame(
+def frame_of_lines(
     spark: SparkSession, files: Sequence[PresentFile], lines: Mapping[int, Sequence[bytes]]
 ) -> DataFrame:
     """The lines of some files, by their ids, as ``json_lines`` has them; without ``_parsed``."""
     return _together(spark, [(file.spark_path, lines[file.id]) for file in files])
 
 
-def read(
+def read_lines(
     spark: SparkSession, source: Source, files: Iterable[PresentFile]
 ) -> tuple[DataFrame, dict[int, int]]:
     """
@@ -105,7 +105,7 @@ def _portions(
     some: list[tuple[str, Sequence[bytes]]] = []
     size = 0
     for file in files:
-        lines = _lines_of(source, file)
+        lines = _lines_here_of(source, file)
         counts[file.id] = len(lines)
         some.append((file.spark_path, lines))
         size += sum(map(len, lines))

@@ -88,7 +88,7 @@ def read_footer(file: PresentFile) -> Footer:
         raise unreadable(file, error, _WANTED) from error
     with footer:
         _refuse_unread(file, footer)
-        schema, old = footer.schema_arrow, int96.columns(footer)
+        schema, old = footer.schema_arrow, int96.int96_columns(footer)
         return Footer(
             fields=schema,
             types=tuple(map(_physical, old, schema)),
@@ -99,7 +99,7 @@ def read_footer(file: PresentFile) -> Footer:
 
 def too_fine(file: PresentFile, found: Footer, asked: Collection[str]) -> list[str]:
     """How columns of a file drift that have more digits of a second than Spark keeps."""
-    finer = int96.finer(file.file, [name for name in found.old if name in asked])
+    finer = int96.finer_int96(file.file, [name for name in found.old if name in asked])
     return [f"column {name} has parts of a microsecond" for name in finer]
 
 

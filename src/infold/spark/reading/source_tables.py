@@ -16,7 +16,7 @@ from infold.spark.reading.stored_columns import drift_of
 from infold.spark.sql_types import sql_type
 
 
-def check_readable(_source: Source, _file: PresentFile) -> None:
+def check_table_readable(_source: Source, _file: PresentFile) -> None:
     """See ``FormatReader``; a table whose files are damaged is an error of its owner's."""
 
 

@@ -36,14 +36,14 @@ MANUAL_ENTRIES = FrameSchema(
 _ENTRIES = "__entries"
 """All entries about an owner, oldest first."""
 
-_ENTRY = [
+_MANUAL_ENTRY = [
     T.StructField(ENTRY_START, T.LongType()),
     T.StructField(ENTRY_END, T.LongType()),
     T.StructField(ENTRY_HELD, T.BooleanType()),
 ]
 _OWNER = T.StructField(ENTRY_OWNER, T.StringType())
-_ROW = T.StructType([_OWNER, *_ENTRY])
-_BY_OWNER = T.StructType([_OWNER, T.StructField(_ENTRIES, T.ArrayType(T.StructType(_ENTRY)))])
+_ROW = T.StructType([_OWNER, *_MANUAL_ENTRY])
+_BY_OWNER = T.StructType([_OWNER, T.StructField(_ENTRIES, T.ArrayType(T.StructType(_MANUAL_ENTRY)))])
 
 
 def with_manual_entries(

@@ -24,7 +24,7 @@ ReadEvents = Callable[[Work, SessionsQuery, Step], DataFrame]
 """Reads the events of a query, at the versions that a step names."""
 
 
-def sessions(work: Work, step: Step, read: ReadEvents) -> DataFrame:
+def sessions_of_stretches(work: Work, step: Step, read: ReadEvents) -> DataFrame:
     """All sessions of a model, each by the definition in force at its events."""
     parts = [
         sessions_from_scratch.sessions(events, query)
@@ -37,7 +37,7 @@ def sessions(work: Work, step: Step, read: ReadEvents) -> DataFrame:
     return rows
 
 
-def quarantined(work: Work, step: Step, read: ReadEvents) -> set[tuple[str, int, int, int]]:
+def quarantined_in_stretches(work: Work, step: Step, read: ReadEvents) -> set[tuple[str, int, int, int]]:
     """What each session in quarantine is of, its ends, and how many events it has."""
     return {
         (row["of"], row["start"], row["end"], row["events"])

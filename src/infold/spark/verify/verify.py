@@ -224,7 +224,7 @@ class Verifier:
         if node.model.kind is Kind.EVENTS:
             return build.definition(work, node, step, moment.files)
         if node.model.kind is Kind.SESSIONS and node.query is not None:
-            return sessions_by_stretch.sessions(work, step, self._input)
+            return sessions_by_stretch.sessions_of_stretches(work, step, self._input)
         if node.versions is not None:
             return versions_from_scratch.versions(
                 recompute.definition(work, node, step), node.versions
@@ -236,7 +236,7 @@ class Verifier:
         """How many sessions only the rebuild or only the ledger has in quarantine."""
         if node.query is None:
             return 0
-        expected = sessions_by_stretch.quarantined(work, step, self._input)
+        expected = sessions_by_stretch.quarantined_in_stretches(work, step, self._input)
         known = {(one.owner, one.start, one.end, one.events) for one in moment.quarantined}
         return len(expected ^ known)
 

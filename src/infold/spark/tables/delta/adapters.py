@@ -147,9 +147,9 @@ def write_samples(spark: SparkSession, events: DataFrame) -> None:
 
 def tables_now(project: Project) -> dict[str, int]:
     """The version of each table."""
-    return scratch.versions(project.warehouse / project.namespace)
+    return scratch.scratch_versions(project.warehouse / project.namespace)
 
 
 def put_back(project: Project, tables: Any) -> None:
     """Each table ends at its version again."""
-    scratch.put_back(project.warehouse / project.namespace, tables)
+    scratch.put_scratch_back(project.warehouse / project.namespace, tables)
