@@ -42,8 +42,7 @@ from infold.core.interval import EVER, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import Kind, Source, table_name
 from infold.core.plan import Action, ChangedKeyRows, FileDiff, PlanOptions, Step
-from infold.core.ports import Lake, Prepared
-from infold.core.progress import Progress
+from infold.core.ports import Lake, Prepared, Progress
 from infold.core.project import Node, Project, Validity
 from infold.core.record import Outcome, Receipt
 from infold.core.report import RunResult
@@ -54,7 +53,7 @@ from infold.core.type_changes import Type
 from infold.declare.definitions import definitions_of
 from infold.inspecting.as_built import Stretches, project_as_built
 from infold.inspecting.changed_definitions import ChangedDefinitions
-from infold.lake.named_by_catalog import NamedByCatalog
+from infold.lake.iceberg.tables import NamedByCatalog
 from infold.ledger.store import SqlLedger
 from infold.messages import mismatches
 from infold.messages.errors import InfoldError

@@ -19,12 +19,12 @@ from infold.core.graph import graph_of
 from infold.core.interval import Ranges
 from infold.core.model import Materialization, Override
 from infold.core.report import Forgotten, LedgerCopy
-from infold.declare import models, project, seeds, sources, targets, versions
-from infold.declare import sessions as declared_sessions
+from infold.declare import models, project, seeds, sources, targets
+from infold.declare import models as declared_sessions
 from infold.render import json_shapes
 from infold.render.lateness import lateness_json
 from infold.render.ledger_copies import ledger_copy_json
-from infold.render.pictures.graph_text import graph_json
+from infold.render.pictures.graph import graph_json
 from infold.render.session_history import session_history_shape
 
 ROOT = Path(__file__).parents[2]
@@ -118,7 +118,7 @@ def opts_of(param: click.Parameter) -> list[str]:
         ("### safety_overrides", tuple(Override)),
         ("### bounds", models.BOUND),
         ("### sessions", declared_sessions.SESSION_KEYS),
-        ("### scd_type_2", versions.VERSION_KEYS),
+        ("### scd_type_2", models.VERSION_KEYS),
         ("### cuts", declared_sessions.CUTS),
         ("### campaign", declared_sessions.CAMPAIGN),
     ],

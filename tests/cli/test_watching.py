@@ -13,8 +13,8 @@ from tests.cli.conftest import FakeApi, Infold
 from tests.declare.shop import DAILY, write
 
 from infold import api
-from infold.cli import watching
-from infold.cli.watching import LATEST, SOONEST, pause
+from infold.cli import run as watching
+from infold.cli.run import LATEST, SOONEST, pause
 from infold.core.plan import Plan
 from infold.core.report import RunFailed
 from infold.declare import changes

@@ -17,7 +17,7 @@ from infold.core.session_cuts import (
     SqlType,
     StartEvents,
 )
-from infold.declare import sessions as declared
+from infold.declare import models as declared
 
 # By name: a dataclass with slots leaves the class behind that it was made from.
 DECLARED = {cut.__name__ for cut in DeclaredCut.__subclasses__()}

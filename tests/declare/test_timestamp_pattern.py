@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from infold.declare.timestamp_pattern import find_pattern_fault
+from infold.declare.sources import find_pattern_fault
 
 GOOD = """
 yyyy-MM-dd HH:mm:ss | yyyyMMddHHmmssSSS | dd/MMM/yyyy:HH:mm:ss Z | yyyy-MM-dd'T'HH:mm:ss.SSSSSSSXXX

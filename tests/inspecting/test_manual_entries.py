@@ -21,7 +21,7 @@ from infold.core.manual_entry import ManualEntry
 from infold.core.project import Project
 from infold.core.record import Outcome, QuarantinedSession
 from infold.core.trace import Trace
-from infold.lake.filtered_rows import filtered_rows
+from infold.lake.chosen_rows import filtered_rows
 from infold.lake.iceberg.tables import IcebergLake
 from infold.messages import errors
 

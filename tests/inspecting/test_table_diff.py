@@ -14,7 +14,7 @@ from tests.declare.shop import project
 
 from infold.core.definition import Category, How, Redefinition
 from infold.core.interval import DAY, Interval, Ranges
-from infold.core.table_diff import EnvironmentDiff, Row, RowDiff, TableDiff
+from infold.core.report import EnvironmentDiff, Row, RowDiff, TableDiff
 from infold.core.trace import CellState
 from infold.inspecting.table_diff import row_diffs, table_diff
 from infold.render.environment_diff import diff_json, diff_screen

@@ -217,8 +217,7 @@ class TestStatements:
 
     def test_a_server_runs_what_sqlalchemy_compiles_for_it(self) -> None:
         """What PostgreSQL has otherwise than SQLite is replaced when the texts are loaded."""
-        from infold.ledger import generate_sql
-        from infold.ledger import postgresql_sql as postgresql
+        from infold.ledger import generate_sql, postgresql
 
         dialect = generate_sql.dialects()["postgresql"]
         compiled = generate_sql.statements(dialect)

@@ -20,10 +20,9 @@ from infold.messages.refusals import Cell
 PACKAGE = Path(infold.__file__).parent
 LISTS = (
     *("command_errors", "run_errors", "ledger_errors", "catalog_errors", "store_errors"),
-    *("database_errors", "delta_errors", "apply_errors", "environment_errors", "promote_errors"),
-    *("faults", "engine_faults", "mismatches", "findings", "refusals", "analyser_findings"),
+    *("database_errors", "delta_errors", "apply_errors", "environment_errors"),
+    *("faults", "mismatches", "findings", "refusals"),
     *("audit_findings", "python_findings", "function_findings", "unit_test_errors"),
-    "orchestration_errors",
 )
 SPOT = Spot("models/daily.sql", 3, 8, "SELECT day FROM events", 3)
 

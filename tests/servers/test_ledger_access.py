@@ -13,7 +13,7 @@ from tests.servers.postgresql import Postgresql
 
 from infold.core.manual_entry import ManualEntry
 from infold.ledger import SqlLedger, open_ledger
-from infold.ledger.postgresql_server import LedgerServer
+from infold.ledger.postgresql import LedgerServer
 from infold.messages.errors import InfoldError
 from infold.system import postgresql_server
 

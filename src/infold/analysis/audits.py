@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from infold.analysis.names.relation import Block, Relation, Table
 from infold.analysis.names.resolve import Resolved, resolve
-from infold.analysis.names.row_wise import calls_over_rows
+from infold.analysis.names.select_parts import calls_over_rows
 from infold.analysis.names.subject import Draft, Subject
 from infold.analysis.rules import clock, random
 from infold.analysis.sql.parse import Parsed, parse

@@ -12,21 +12,19 @@ from infold.analysis.audits import in_order_for_audits
 from infold.analysis.bounds.cells import causes_of
 from infold.analysis.bounds.known_columns import InputBound
 from infold.analysis.cumulative_query import split_cumulative_query
-from infold.analysis.dependency_order import in_dependency_order
 from infold.analysis.fingerprint import fingerprint, goes_by_names, normal_text
-from infold.analysis.inputs.ingested import ingested_table
+from infold.analysis.inputs.ingested import ingested_table, unnamed_columns
 from infold.analysis.inputs.landed_sources import (
     landed_sources,
     landing_model,
     readers_of,
     tables_named,
 )
-from infold.analysis.inputs.optional_columns import unnamed_columns
 from infold.analysis.names.column_types import Types, followed_type
 from infold.analysis.names.relation import Columns, Rows, Table
 from infold.analysis.names.resolve import Resolved, resolve
-from infold.analysis.names.spelling import with_column_spelling
 from infold.analysis.names.subject import Draft, Subject, time_column
+from infold.analysis.names.visible_columns import with_column_spelling
 from infold.analysis.node_facts import (
     bounded_references,
     declared_bounds,
@@ -40,7 +38,6 @@ from infold.analysis.node_facts import (
     rule_findings,
     windows_of_rows,
 )
-from infold.analysis.nondeterministic_views import NondeterministicViews
 from infold.analysis.overrides import (
     BY_SLUG,
     REACH,
@@ -48,11 +45,10 @@ from infold.analysis.overrides import (
     apply_overrides,
     offer_overrides,
 )
-from infold.analysis.session_input import session_input
-from infold.analysis.sessions_query import split_sessions_query
+from infold.analysis.sessions_query import session_input, split_sessions_query
 from infold.analysis.spark_syntax import unreadable_by_spark
 from infold.analysis.times.shape import Grain
-from infold.analysis.undetermined import undetermined_columns
+from infold.analysis.undetermined import NondeterministicViews, undetermined_columns
 from infold.analysis.versioned_query import split_versioned_query
 from infold.core.model import Kind, Model, Source
 from infold.core.project import ALL_COLUMNS, Bound, Input, Node
@@ -399,3 +395,29 @@ def _first_naming(draft: Draft, name: str) -> Spot:
         if table.name.lower() == name and not table.args.get("db"):
             return draft.parsed.text.spot_of(table.this)
     return draft.parsed.text.spot(0)
+
+
+def in_dependency_order(
+    reads: Mapping[str, Sequence[str]],
+) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Names with what they read before them, and each circle once."""
+    order: list[str] = []
+    cycles: list[tuple[str, ...]] = []
+    state: dict[str, int] = {}
+    for root in sorted(reads):
+        path: list[str] = []
+        todo: list[tuple[str, bool]] = [(root, False)]
+        while todo:
+            name, done = todo.pop()
+            if done:
+                path.pop()
+                state[name] = 2
+                order.append(name)
+            elif state.get(name) == 1:
+                cycles.append(tuple(path[path.index(name) :]))
+            elif name not in state:
+                state[name] = 1
+                path.append(name)
+                todo.append((name, True))
+                todo.extend((read, False) for read in sorted(set(reads[name]), reverse=True))
+    return order, cycles

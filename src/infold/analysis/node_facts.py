@@ -10,24 +10,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from sqlglot import exp
+
 from infold.analysis.bounds.cells import Cells, cells_of
 from infold.analysis.bounds.known_columns import InputBound
 from infold.analysis.bounds.propagation import common_grain
 from infold.analysis.bounds.transitive import Shapes
-from infold.analysis.event_grain import event_grain
 from infold.analysis.inputs.ingested import source_lookup_matches
 from infold.analysis.inputs.lookup_keys import lookup_matches_of
 from infold.analysis.names.column_types import Types, types_of
-from infold.analysis.names.relation import Columns, Key, Rows
+from infold.analysis.names.relation import Block, Columns, Key, Rows, Table
 from infold.analysis.names.resolve import Resolved
 from infold.analysis.names.subject import Subject
 from infold.analysis.overrides import RemainingFindings
 from infold.analysis.rules import RULES
+from infold.analysis.times.floors import floor_of
 from infold.analysis.times.shape import Grain
+from infold.core.interval import Granularity
 from infold.core.model import DeclaredBound, Deduplicate, Kind, Model, Source
 from infold.core.project import Bound, Match, Reference
+from infold.core.queries import VALID_FROM, VALID_TO
 from infold.core.session_rules import IDENTIFIER
-from infold.core.version_rules import VALID_FROM, VALID_TO
 from infold.messages.errors import InfoldError, Spot
 
 
@@ -154,3 +157,28 @@ def output_columns(model: Model, resolved: Resolved) -> Columns:
     if model.sessions is None or columns is None:
         return columns
     return (*model.sessions.fixed_columns, *columns)
+
+
+def event_grain(subject: Subject) -> Grain:
+    """How coarse the event times of an ``events`` model are: by its type or by a floor."""
+    series, block = subject.model.timeseries, subject.relation
+    if series is None or not isinstance(block, Block):
+        return None
+    column = series.event_time_column.lower()
+    out = next((out for out in block.outputs or () if out.name.lower() == column), None)
+    if out is None:
+        return None
+    node: exp.Expr = out.node
+    while True:
+        floor = floor_of(node)
+        if floor is None:
+            break
+        if floor.unit is not None and not floor.inside:
+            return floor.unit
+        node = floor.inner
+    origin = block.origins.get(node)
+    if origin is None or not isinstance(origin.entry.relation, Table):
+        return None
+    source = subject.sources.get(origin.entry.relation.name)
+    types = {c.name.lower(): c.type.lower() for c in source.columns} if source else {}
+    return Granularity.DAY if types.get(origin.column) == "date" else None

@@ -19,11 +19,10 @@ from infold.analysis.names.subject import Draft, Subject, time_column
 from infold.analysis.overrides import RemainingFindings, timed_inputs
 from infold.analysis.rules import events, time_columns
 from infold.analysis.times.shape import Grain
+from infold.core.functions import PythonCode, PythonInput
 from infold.core.interval import Granularity
-from infold.core.model import Kind, Override
-from infold.core.overrides import any_result_will_do
+from infold.core.model import Kind, Override, any_result_will_do
 from infold.core.project import Bound
-from infold.core.python_code import PythonCode, PythonInput
 from infold.core.queries import GroupedQuery
 from infold.core.quoting import quoted
 from infold.messages import findings, python_findings

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from infold.analysis.sql.table_aliases import has_alias
+from infold.analysis.sql.token_calls import has_alias
 from infold.core.audits import Audit
 from infold.core.model import Model
 from infold.core.project import Match, Node, Reference

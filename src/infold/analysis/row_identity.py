@@ -31,10 +31,9 @@ from infold.analysis.names.relation import (
     blocks_of,
     own_nodes,
 )
-from infold.analysis.names.row_wise import calls_over_rows
-from infold.analysis.names.select_parts import is_grouped, named_windows
+from infold.analysis.names.select_parts import calls_over_rows, is_grouped, named_windows
 from infold.analysis.sql.normal_sql import normal_sql
-from infold.analysis.times.buckets import makes_several
+from infold.analysis.times.floors import makes_several
 from infold.analysis.times.window_frames import base_window
 
 PICKS = (exp.AnyValue, exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.NthValue)

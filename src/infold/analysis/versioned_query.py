@@ -14,11 +14,17 @@ from sqlglot import exp
 
 from infold.analysis.cumulative_query import CumulativeSplitter
 from infold.analysis.names.relation import Block
-from infold.analysis.names.row_wise import calls_over_rows, clauses_beyond_row_wise
+from infold.analysis.names.select_parts import calls_over_rows, clauses_beyond_row_wise
 from infold.analysis.names.subject import Subject
-from infold.core.queries import GroupedQuery, Output, VersionedQuery
+from infold.core.queries import (
+    ALL_COLUMNS,
+    VALID_FROM,
+    VALID_TO,
+    GroupedQuery,
+    Output,
+    VersionedQuery,
+)
 from infold.core.quoting import quoted
-from infold.core.version_rules import ALL_COLUMNS, VALID_FROM, VALID_TO
 from infold.messages import refusals
 from infold.messages.errors import InfoldError
 

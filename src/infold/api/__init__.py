@@ -20,14 +20,20 @@ from infold.api.apart import (
     wanted,
     with_apart,
 )
-from infold.api.asked import chosen_models, refuse_unknown_allowed
 from infold.api.auditing import audit_models
-from infold.api.building import Building
-from infold.api.dropping import dropper
+from infold.api.building import (
+    Building,
+    plan_to_save,
+    project_of_saved,
+    read_saved,
+    refuse_too_much,
+)
 from infold.api.listening import told
 from infold.api.opening import (
     by_applied,
+    chosen_models,
     definition_errors,
+    dropper,
     lake,
     ledger,
     now,
@@ -36,25 +42,21 @@ from infold.api.opening import (
     observer,
     open_project,
     refuse_lost_ledger,
+    refuse_unknown_allowed,
     to_apply,
 )
 from infold.api.quarantine import add_quarantine_entries, list_quarantine_entries
 from infold.api.recovering import after_exchange
 from infold.api.rows import coverage, evaluate, lateness, manifest, session_history, show
-from infold.api.saved_plans import (
-    plan_to_save,
-    project_of_saved,
-    read_saved,
-    refuse_too_much,
-)
 from infold.api.spark_sessions import close, session
 from infold.api.states import states
 from infold.api.verifying import verify_models
 from infold.core.audits import AuditReport
+from infold.core.hooks import Sinks
 from infold.core.interval import Interval
 from infold.core.model import table_name
 from infold.core.plan import Observations, Plan, PlanOptions
-from infold.core.progress import Progress, SilentProgress
+from infold.core.ports import Progress, SilentProgress
 from infold.core.project import Project
 from infold.core.record import RunRecord
 from infold.core.report import (
@@ -65,17 +67,16 @@ from infold.core.report import (
     RunResult,
     VerificationReport,
 )
-from infold.core.sinks import Sinks
 from infold.core.target import Apply
 from infold.inspecting.explain import explain as explained
 from infold.messages.errors import InfoldError
-from infold.planning.definition_notes import (
+from infold.planning.plan_draft import without_refused
+from infold.planning.plan_notes import (
     not_yet_applied,
     refuse_nothing_applied,
     unapplied_notes,
 )
 from infold.planning.planner import plan as planned
-from infold.planning.refused_steps import without_refused
 from infold.planning.selection import select_models
 from infold.running.request import Request
 
@@ -176,10 +177,8 @@ def make_plan(
 ) -> Plan:
     """The steps that a run would carry out."""
     from infold.planning import removals
-    from infold.planning.audit_notes import audit_notes
     from infold.planning.destructive import destroyed, loss_notes
-    from infold.planning.extraction_notes import extraction_notes
-    from infold.planning.plan_notes import unused_forward_only
+    from infold.planning.plan_notes import audit_notes, extraction_notes, unused_forward_only
     from infold.planning.protection import protection_warnings, unrecorded_table
 
     asked = chosen_of(project, asked, select, exclude)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from infold.api.asked import with_chosen
-from infold.api.opening import lake, ledger, now, observer
+from infold.api.opening import lake, ledger, now, observer, with_chosen
 from infold.core.definition import Redefinition
 from infold.core.environment import APART
 from infold.core.plan import Destroyed, Observations, PlanOptions
@@ -26,7 +25,7 @@ from infold.messages.errors import InfoldError
 from infold.planning.built_apart import exceeds_limit
 from infold.planning.destructive import policy, refuse_destructive
 from infold.render.apart import apart_note, waiting_notes
-from infold.running.apart import drop_left, record_apart
+from infold.running.environments import drop_left, record_apart
 from infold.running.forget import Dropper
 from infold.running.keep_definitions import keep_definitions
 from infold.running.observe import Observer

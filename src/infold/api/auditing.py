@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from infold.api.opening import ledger, now, observer, spark_work
 from infold.core.audits import AuditReport, AuditResult
-from infold.core.progress import Progress, SilentProgress
+from infold.core.ports import Progress, SilentProgress
 from infold.core.project import Project
 
 
@@ -22,7 +22,7 @@ def audit_models(
 
     No row of a table is written. Raises InfoldError where an audit cannot be judged.
     """
-    from infold.spark.audits.stored import audit_stored
+    from infold.spark.audits.tables import audit_stored
 
     started = time.monotonic()
     clock = now() if as_of is None else as_of

@@ -6,37 +6,40 @@ Each time the project is found out anew that the run goes by: with the tables th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infold.api.apart import ApartRun, beginning, chosen_of, exchange_complete
-from infold.api.asked import refuse_unknown_allowed, with_chosen
-from infold.api.dropping import dropper
 from infold.api.extraction import Extraction
-from infold.api.opening import now, observer
-from infold.api.saved_plans import refuse_if_outdated
+from infold.api.opening import dropper, ledger, now, observer, refuse_unknown_allowed, with_chosen
 from infold.api.sole_writer import sole_writer
 from infold.api.spark_sessions import engine
-from infold.core.plan import Plan, PlanOptions
-from infold.core.ports import Engine
-from infold.core.progress import Progress
+from infold.core.plan import Observations, Plan, PlanOptions
+from infold.core.ports import Engine, Progress
 from infold.core.project import Project
 from infold.core.report import RunFailed, RunResult, together
+from infold.core.saved_plan import SavedPlan, plan_of_text
 from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.inspecting.tables_apart import TablesApart, tables_apart
+from infold.messages import apply_errors, run_errors
 from infold.messages.errors import InfoldError
+from infold.planning.destructive import refuse_destructive
+from infold.planning.planner import plan
+from infold.planning.removals import refuse_removals
 from infold.render.apart import waiting_notes
+from infold.running import carry_out_saved
 from infold.running.carry_out_saved import dated_as_saved, listing_as_saved
 from infold.running.execute import Runner
-from infold.running.forget import Dropper
-from infold.running.janitor import drop_what_is_over
+from infold.running.forget import Dropper, drop_what_is_over
 from infold.running.observe import Observer
 from infold.running.request import Request
 
 if TYPE_CHECKING:
     from infold.core.saved_plan import SavedPlan
+
 
 TRIES = 3
 """How often a run begins anew because another one changed what it followed from."""
@@ -178,3 +181,85 @@ class Building:
         )
         result = runner.run(replace(request, options=asked))
         return replace(result, notes=(*result.notes, *waiting_notes(project)))
+
+
+def plan_to_save(
+    project: Project,
+    observed: Observations,
+    made: Plan,
+    asked: PlanOptions | None = None,
+    *,
+    select: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+) -> SavedPlan:
+    """A plan with everything that it follows from; the arguments are those of ``make_plan``."""
+    asked = with_chosen(project, asked, select, exclude)
+    book = ledger(project)
+    return carry_out_saved.plan_to_save(project, book, observed, made, asked, _digests(project))
+
+
+def read_saved(path: Path) -> SavedPlan:
+    """The plan in a file; raises ``apply_errors.bad_plan_file`` where there is none."""
+    try:
+        return plan_of_text(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise apply_errors.bad_plan_file(path=str(path), why=why) from error
+
+
+def project_of_saved(declared: Project, saved: SavedPlan) -> Project:
+    """
+    The project that a saved plan is carried out by.
+
+    Raises ``apply_errors.plan_of_another`` if it is a plan of another one.
+    """
+    from infold.core.target import Apply
+    from infold.inspecting.applied_project import project_to_apply
+
+    carry_out_saved.refuse_plan_of_another(saved, declared)
+    if declared.target.apply is not Apply.MANUAL:
+        return declared
+    return project_to_apply(declared, ledger(declared), saved.asked.selected)
+
+
+def refuse_if_outdated(
+    looking: Observer, saved: SavedPlan, *, max_rows: int | None, allow_removals: bool
+) -> None:
+    """
+    Raise ``apply_errors.plan_outdated`` where a saved plan does not fit what is there now.
+
+    Raises what a run would raise for its limits too, before anything is applied.
+    """
+    project = looking.project
+    observed = carry_out_saved.refuse_outdated(
+        saved, looking.ledger, looking.observe_all, _digests(project)
+    )
+    refuse_too_much(
+        project,
+        plan(project, observed, saved.asked),
+        max_rows=max_rows,
+        allow_removals=allow_removals,
+    )
+
+
+def refuse_too_much(
+    project: Project, made: Plan, *, max_rows: int | None, allow_removals: bool
+) -> None:
+    """Refuse what a run would refuse for its limits, before anything is applied."""
+    if max_rows is not None and made.rows_to_read > max_rows:
+        raise run_errors.over_budget(rows=made.rows_to_read, max_rows=max_rows)
+    refuse_destructive(project, made.destroyed)
+    refuse_removals(project, made, allowed=allow_removals)
+
+
+def _digests(project: Project) -> Mapping[str, str]:
+    """The digests of the definitions that a plan goes by, and of those that wait or are apart."""
+    from infold.core.definition_text import digest_of
+    from infold.declare.definitions import definitions_of
+
+    found = {name: digest_of(one) for name, one in definitions_of(project).items()}
+    if project.wanted is not None:
+        for name, one in definitions_of(project.wanted).items():
+            if found.get(name) != digest_of(one):
+                found[f"{name}, as it is wanted"] = digest_of(one)
+    return found

@@ -8,30 +8,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from infold.api.asked import with_chosen
 from infold.api.environments import ShownByName, observer_of
 from infold.api.extraction import Extraction
 from infold.api.listening import told
-from infold.api.opening import lake, ledger, now
+from infold.api.opening import lake, ledger, now, with_chosen
 from infold.api.recovering import finish_steps
 from infold.api.rows import coverage
 from infold.api.sole_writer import sole_writer
 from infold.api.spark_sessions import engine
 from infold.core.definition_text import digest_of
-from infold.core.environment import checked_name, command_of_run
+from infold.core.environment import checked_name, command_of_run, with_model_names
+from infold.core.hooks import Sinks
 from infold.core.interval import Ranges
-from infold.core.model_names import with_model_names
 from infold.core.plan import Observations, Plan, PlanOptions
-from infold.core.ports import Lake, Ledger
-from infold.core.progress import Progress
+from infold.core.ports import Lake, Ledger, Progress
 from infold.core.project import Project
 from infold.core.report import RunFailed, RunResult, together
-from infold.core.sinks import Sinks
 from infold.inspecting.environments import Variant, recorded, variant
 from infold.messages import environment_errors
-from infold.planning.extraction_notes import extraction_notes
+from infold.planning.plan_draft import without_refused
+from infold.planning.plan_notes import extraction_notes
 from infold.planning.planner import plan as planned
-from infold.planning.refused_steps import without_refused
 from infold.running.environments import drop_left_tables
 from infold.running.execute import Runner
 from infold.running.ledger_consistency import refuse_other_project

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from infold.api.auditing import audit_models
-from infold.api.dropping import dropper
-from infold.api.opening import lake, ledger, now, observer
+from infold.api.opening import dropper, lake, ledger, now, observer
 from infold.api.rows import events_of, lateness, show
 from infold.api.states import states
 from infold.api.verifying import verify_models
@@ -21,17 +20,22 @@ from infold.core.environment import (
     command_of_run,
     model_of_key,
     set_aside_of,
+    with_model_names,
 )
 from infold.core.interval import Interval
 from infold.core.lateness import Lateness
 from infold.core.model import table_name
-from infold.core.model_names import with_model_names
 from infold.core.plan import PlanOptions
-from infold.core.progress import Progress, SilentProgress
+from infold.core.ports import Progress, SilentProgress
 from infold.core.project import Project
 from infold.core.record import Receipt, RunRecord
-from infold.core.report import Explanation, ModelStatus, VerificationReport
-from infold.core.table_diff import EnvironmentDiff, TableDiff
+from infold.core.report import (
+    EnvironmentDiff,
+    Explanation,
+    ModelStatus,
+    TableDiff,
+    VerificationReport,
+)
 from infold.inspecting.environments import Variant, stored_variant
 from infold.messages import command_errors, environment_errors
 from infold.planning.selection import select_models

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infold.core.model import Source
-from infold.core.progress import Progress
+from infold.core.ports import Progress
 from infold.core.project import Project
 from infold.messages.errors import InfoldError
-from infold.planning.extraction_notes import extracted_note, extracted_sources
+from infold.planning.plan_notes import extracted_note, extracted_sources
 from infold.running.looks import Files, Listing
 from infold.system.failures import known_failure
 
 if TYPE_CHECKING:
-    from infold.lake.databases.open_table import OpenTable
+    from infold.lake.databases.columns import OpenTable
 
 
 @dataclass

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infold.api.opening import lake, ledger
-from infold.core.progress import Progress, SilentProgress
+from infold.core.hooks import Sinks
+from infold.core.ports import Progress, SilentProgress
 from infold.core.project import Project
 from infold.core.report import RunResult
-from infold.core.sinks import Sinks
 from infold.messages.errors import InfoldError
 
 if TYPE_CHECKING:
-    from infold.core.lineage import Lineage
+    from infold.core.hooks import Lineage
     from infold.running.telling.listener import Listener
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from infold.api.sole_writer import sole_writer
 from infold.api.spark_sessions import session
 from infold.core.dated_path import DatedPath, Listed
 from infold.core.files import ListedFile
@@ -23,7 +24,10 @@ from infold.core.target import Apply
 from infold.core.trace import CellState
 from infold.inspecting.as_built import Stretches
 from infold.inspecting.changed_definitions import ChangedDefinitions
+from infold.messages import command_errors
 from infold.messages.errors import InfoldError, InfoldErrors
+from infold.planning.selection import select_models, with_landed
+from infold.running.forget import Dropper
 from infold.running.ledger_consistency import foreign_tables, refuse_other_project
 from infold.running.looks import DatedLook
 from infold.running.observe import Observer
@@ -150,12 +154,12 @@ def observer(
         return FORMAT_FILES[source.format].list_files(project, source, clock)
 
     def path(source: Source) -> DatedPath:
-        from infold.lake.reading.dated_folders import dated_path
+        from infold.lake.reading.listing import dated_path
 
         return dated_path(project, source)
 
     def some(source: Source, skip: Collection[str]) -> Listed:
-        from infold.lake.reading.dated_folders import list_without
+        from infold.lake.reading.listing import list_without
 
         return list_without(project, source, clock, skip)
 
@@ -172,7 +176,7 @@ def observer(
         return FORMAT_FILES[source.format].row_counts(project, some)
 
     def others(source: Source) -> str:
-        from infold.lake.reading.unmatched import other_files
+        from infold.lake.reading.listing import other_files
 
         return other_files(project, source)
 
@@ -226,3 +230,36 @@ def spark_work(project: Project, tables: Lake | None = None) -> Work:
 
     found = lake(project) if tables is None else tables
     return SparkEngine(spark, project, ledger(project), found, "show").work("")
+
+
+def dropper(project: Project) -> Dropper:
+    """Drops tables of the project's target, under its lease."""
+    book = ledger(project)
+    return Dropper(project, book, lake(project), now(), lambda: sole_writer(project, book))
+
+
+def with_chosen(
+    project: Project, asked: PlanOptions | None, select: Sequence[str], exclude: Sequence[str]
+) -> PlanOptions:
+    """What a plan is asked for, with the models that some terms name."""
+    asked = asked or PlanOptions()
+    chosen = chosen_models(project, select, exclude)
+    if chosen is None:
+        return asked
+    return replace(asked, selected=with_landed(project, chosen, exclude))
+
+
+def refuse_unknown_allowed(project: Project, asked: PlanOptions) -> None:
+    """Raise ``unknown_model`` where an allowed change is of no model, not even a removed one."""
+    names = asked.allow_destructive - {node.name for node in project}
+    if names:
+        known = {node.name for node in project} | ledger(project).applied().keys()
+        for name in sorted(names - known):
+            raise command_errors.unknown_model(name, sorted(known))
+
+
+def chosen_models(
+    project: Project, select: Sequence[str], exclude: Sequence[str]
+) -> frozenset[str] | None:
+    """The models that some terms name; None without a term."""
+    return select_models(project, select, exclude) if select or exclude else None

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from infold.api.asked import refuse_unknown_allowed
-from infold.api.dropping import dropper
 from infold.api.environments import stored
-from infold.api.opening import ledger
+from infold.api.opening import dropper, ledger, refuse_unknown_allowed
 from infold.api.recovering import finish_exchange
 from infold.core.plan import PlanOptions
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
-from infold.core.promotion import Exchange
+from infold.core.report import Exchange
 from infold.core.swap import Swap
-from infold.messages import promote_errors
+from infold.messages import environment_errors
 from infold.running.ledger_consistency import refuse_other_project
 
 Find = Callable[[Ledger, Lake], Exchange]
@@ -68,7 +66,7 @@ def _promotion(project: Project, name: str, allow: Collection[str]) -> Find:
 
 
 def _rollback(project: Project) -> Find:
-    from infold.inspecting.rollback import rollback as rolled_back
+    from infold.inspecting.promotion import rollback as rolled_back
 
     return lambda book, tables: rolled_back(project, book, tables)
 
@@ -88,7 +86,7 @@ def _carry_out(project: Project, shown: Exchange, find: Find, wait: float) -> No
     def swap() -> Swap:
         now = find(by.ledger, by.lake)
         if now != shown:
-            raise promote_errors.promote_changed()
+            raise environment_errors.promote_changed()
         return now.swap
 
     by.exchange(swap, command=shown.swap.kind.value, wait=wait)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from infold.api.dropping import dropper
-from infold.api.opening import ledger, open_project
+from infold.api.opening import dropper, ledger, open_project
 from infold.core.project import Project
 from infold.core.target import Apply
 from infold.running.exchange import is_swap

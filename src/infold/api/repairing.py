@@ -11,8 +11,7 @@ from infold.api.sole_writer import sole_writer
 from infold.core.project import Project
 from infold.core.repair import RepairReport
 from infold.ledger import SqlLedger
-from infold.ledger.damage import damage_of
-from infold.ledger.salvage import damaged_file, entries_in, entries_left, take_entries
+from infold.ledger.damage import damage_of, damaged_file, entries_in, entries_left, take_entries
 from infold.running.repair import Repairer
 from infold.system.process_lock import writer_lock
 

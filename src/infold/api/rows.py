@@ -134,7 +134,7 @@ def manifest(
 ) -> pa.Table:
     """The rows of a manifest table, of the models that ``select`` names, without a JVM."""
     from infold.inspecting.manifest import manifest_rows
-    from infold.lake.filtered_rows import filtered_rows
+    from infold.lake.chosen_rows import filtered_rows
 
     names = select_models(project, select)
     found = manifest_rows(project, ledger(project), lake(project), table, names)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from infold.core.ports import Ledger
 from infold.core.project import Project
-from infold.messages import engine_faults
+from infold.messages import faults
 from infold.messages.errors import InfoldError
 from infold.system import failures
 from infold.system.process_lock import writer_lock
@@ -74,7 +74,7 @@ def _end_kept(project: Project, ledger: Ledger) -> None:
             raise
         except Exception as error:
             why = failures.in_a_line(error)
-            raise engine_faults.session_left(server=one.server, why=why) from error
+            raise faults.session_left(server=one.server, why=why) from error
     _keep(ledger, ())
 
 

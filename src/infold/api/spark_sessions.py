@@ -17,7 +17,7 @@ from infold.core.object_store import Stores
 from infold.core.plan import Action, Plan
 from infold.core.project import Project
 from infold.core.storages import Storage
-from infold.messages import engine_faults, store_errors
+from infold.messages import faults, store_errors
 from infold.running.observe import Observer
 from infold.system.engine_socket import socket_file
 from infold.system.process_lock import inherited_descriptors, lock_in_jvm
@@ -158,9 +158,7 @@ def _remote_session(project: Project, size: Size, number: int) -> Any:
         raise store_errors.not_over_connect(target=target.name, place=place)
     if not gateway.is_stopped():
         running = spark_session.running_master()
-        raise engine_faults.other_engine(
-            running=running, target=target.name, wanted=target.engine.name
-        )
+        raise faults.other_engine(running=running, target=target.name, wanted=target.engine.name)
     if key in _sessions and connect.is_lost(_sessions[key]):
         del _sessions[key]
     if key not in _sessions:

@@ -13,8 +13,8 @@ from infold.core.report import BuiltApart, ModelStatus
 from infold.inspecting.audits import audits_found
 from infold.inspecting.model_status import model_status
 from infold.planning.model_states import model_states
+from infold.planning.plan_draft import refused_inputs
 from infold.planning.planner import plan as planned
-from infold.planning.refused_steps import refused_inputs
 from infold.running.observe import Observer
 
 

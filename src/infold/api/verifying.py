@@ -6,7 +6,7 @@ import time
 
 from infold.api.opening import observer
 from infold.api.spark_sessions import session, whole_size
-from infold.core.progress import Progress, SilentProgress
+from infold.core.ports import Progress, SilentProgress
 from infold.core.project import Project
 from infold.core.report import VerificationReport
 

@@ -10,7 +10,7 @@ import click
 
 from infold.cli import shared_options
 from infold.cli.output import confirm_apply, print_json, summarized
-from infold.cli.sinks import sinks as with_sinks
+from infold.cli.shared_options import sinks as with_sinks
 
 if TYPE_CHECKING:
     from infold.core.project import Project

@@ -11,8 +11,8 @@ from infold.cli.output import end_if_refused, print_json, summarized
 from infold.cli.shared_options import Rebuild, cells_at_once
 
 if TYPE_CHECKING:
+    from infold.core.hooks import Sinks
     from infold.core.project import Project
-    from infold.core.sinks import Sinks
     from infold.planning.restating import RestateRequest
 
 

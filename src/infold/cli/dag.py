@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import completing, shared_options, terminal
+from infold.cli import completing, output, shared_options
 from infold.cli.output import print_json
 
 FORMATS = ("text", "mermaid", "dot", "svg")
@@ -30,9 +30,8 @@ def command(terms: tuple[str, ...], format_: str, as_json: bool) -> None:
     """
     from infold.core.graph import graph_of
     from infold.planning.selection import select_models
-    from infold.render.pictures import graph_text
-    from infold.render.pictures.graph import graph_screen
-    from infold.render.pictures.graph_svg import svg
+    from infold.render.pictures import graph as graph_text
+    from infold.render.pictures.graph import graph_screen, svg
 
     if as_json and format_ != FORMATS[0]:
         raise click.UsageError("--json is a format too: leave out --format.")
@@ -47,4 +46,4 @@ def command(terms: tuple[str, ...], format_: str, as_json: bool) -> None:
     elif format_ == "svg":
         click.echo(svg(project, graph))
     else:
-        click.echo(graph_screen(project, graph, terminal.terminal_look()))
+        click.echo(graph_screen(project, graph, output.terminal_look()))

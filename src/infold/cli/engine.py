@@ -25,7 +25,7 @@ def command() -> None:
 def status(as_json: bool) -> None:
     """Show whether an engine is running for the target, and what it takes."""
     from infold.api.warm_engines import engine_of
-    from infold.render.warm_engine import warm_engine_json, warm_engine_screen
+    from infold.render.checkup import warm_engine_json, warm_engine_screen
 
     found = engine_of(*click.get_current_context().obj)
     if as_json:

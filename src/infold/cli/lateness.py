@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import completing, shared_options, terminal
+from infold.cli import completing, output, shared_options
 from infold.cli.output import print_json
 
 
@@ -26,7 +26,7 @@ def command(terms: tuple[str, ...], env: str | None, as_json: bool) -> None:
 
     name = shared_options.existing_environment(env)
     project = shared_options.opened(declared=name is not None)
-    look = terminal.terminal_look()
+    look = output.terminal_look()
     room = None if as_json else bins(look)
     if name is None:
         found = api.lateness(project, terms, room)

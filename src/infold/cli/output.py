@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import json
+import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from infold.messages.errors import ExitCode
+from infold.render.formatting import WIDTH
+from infold.render.pictures.look import NARROWEST, Look
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from infold.core.project import Project
-    from infold.core.promotion import Exchange
-    from infold.core.report import RunResult
+    from infold.core.report import Exchange, RunResult
     from infold.messages.errors import InfoldError
 
 
@@ -64,14 +68,14 @@ def carry_out_exchange(
     target: str, shown: Exchange, do: Callable[[], None], *, yes: bool, as_json: bool
 ) -> None:
     """Show what a promote or a rollback would do, ask whether to, do it, and say so."""
-    from infold.messages import promote_errors
+    from infold.messages import environment_errors
     from infold.render import exchange
 
     if not as_json:
         click.echo(exchange.exchange_screen(target, shown))
     if shown.changes:
         if not yes:
-            refused = promote_errors.promote_not_confirmed(target=target)
+            refused = environment_errors.promote_not_confirmed(target=target)
             _ask("\nExchange them?", refused, asks=not as_json)
         do()
     if as_json:
@@ -142,3 +146,31 @@ def summarized(
             print_summary(failed.result)
             click.echo(f"\n{failed}", err=True)
         click.get_current_context().exit(failed.exit_code)
+
+
+_NO_COLOUR = "NO_COLOR"
+
+
+def terminal_look() -> Look:
+    """
+    How a picture may look where standard output goes.
+
+    It is plain, which is ASCII without colours, without a terminal, with ``NO_COLOR``, in a
+    terminal that can do nothing, and where the encoding is not UTF-8.
+    """
+    terminal = sys.stdout.isatty()
+    capable = os.environ.get("TERM") != "dumb" and _is_utf8(sys.stdout.encoding)
+    coloured = terminal and capable and not os.environ.get(_NO_COLOUR)
+    width = shutil.get_terminal_size((WIDTH, 24)).columns
+    return Look(width=max(NARROWEST, min(width, _WIDEST)), plain=not coloured)
+
+
+_WIDEST = 160
+"""Nobody reads a wider picture."""
+
+
+def _is_utf8(encoding: str | None) -> bool:
+    try:
+        return codecs.lookup(encoding or "ascii").name == "utf-8"
+    except LookupError:
+        return False

@@ -16,7 +16,7 @@ import click
 
 from infold.cli.process_exit import ReaderGone
 from infold.core.plan import Step
-from infold.core.progress import SilentProgress
+from infold.core.ports import SilentProgress
 from infold.core.record import Receipt
 from infold.messages.errors import InfoldError
 from infold.render.formatting import count

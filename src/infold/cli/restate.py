@@ -8,10 +8,10 @@ import click
 
 from infold.cli import completing, shared_options
 from infold.cli.build_again import build_again
-from infold.cli.sinks import sinks as with_sinks
+from infold.cli.shared_options import sinks as with_sinks
 
 if TYPE_CHECKING:
-    from infold.core.sinks import Sinks
+    from infold.core.hooks import Sinks
 
 
 @click.command("restate")

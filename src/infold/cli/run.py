@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -10,12 +11,12 @@ import click
 
 from infold.cli import shared_options
 from infold.cli.output import print_json, summarized
-from infold.cli.sinks import sinks as with_sinks
+from infold.cli.shared_options import sinks as with_sinks
 
 if TYPE_CHECKING:
+    from infold.core.hooks import Sinks
     from infold.core.project import Project
     from infold.core.report import RunResult
-    from infold.core.sinks import Sinks
 
 
 @click.command("run")
@@ -131,7 +132,6 @@ def _watch(options: shared_options.BuildOptions, *, verbose: bool, **asked: Any)
     """Run whenever there is something to do; the project is read again before each look."""
     from infold import api
     from infold.cli.progress import progress
-    from infold.cli.watching import watch
 
     def chosen(project: Project) -> dict[str, Any]:
         return {
@@ -167,3 +167,37 @@ def _run_in(name: str) -> Callable[..., RunResult]:
     from infold.api.environment_runs import run_environment
 
     return partial(run_environment, name=name)
+
+
+# A look is a plan: it reads the ledger, the listing of the files, and what is new. After a run it
+# is repeated at once, soon while files keep coming, and ever more rarely while none do.
+
+SOONEST, LATEST = 0.25, 5.0
+"""The shortest and the longest pause between two looks, in seconds."""
+PART = 20
+"""A pause is this part of the time since something came."""
+
+
+def watch(
+    look: Callable[[], bool],
+    run: Callable[[], bool],
+    *,
+    now: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], object] = time.sleep,
+) -> NoReturn:
+    """
+    Run whenever ``look`` finds something to do, until one of both raises.
+
+    ``run`` says whether it did something; if not, there is a pause before it is tried again.
+    """
+    worked_at = now()
+    while True:
+        if look() and run():
+            worked_at = now()
+        else:
+            sleep(pause(now() - worked_at))
+
+
+def pause(idle: float) -> float:
+    """How long to wait before the next look, if nothing came for so many seconds."""
+    return min(LATEST, max(SOONEST, idle / PART))

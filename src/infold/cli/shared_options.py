@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,8 +19,10 @@ import click
 from infold.cli import completing
 
 if TYPE_CHECKING:
+    from infold.core.hooks import Sinks
     from infold.core.plan import PlanOptions
     from infold.core.project import Project
+
 
 Command = Callable[..., Any]
 
@@ -151,7 +154,7 @@ def opened(
 
 def opened_to_build(*, downgrade: bool = False) -> Project:
     """The project of a command that builds tables: there has to be an applied definition."""
-    from infold.planning.definition_notes import refuse_nothing_applied
+    from infold.planning.plan_notes import refuse_nothing_applied
 
     project = opened(downgrade=downgrade)
     refuse_nothing_applied(project)
@@ -404,3 +407,66 @@ def _typed(name: str, value: object) -> str:
     return "".join(
         f" --{name}" if one is True else f" --{name} {shlex.quote(str(one))}" for one in typed
     )
+
+
+# A run tells its listeners by itself. Here they hear of what ends a command before or without one.
+
+
+def _in_a_folder(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
+    """A file that will be written at the end: rather no run than one without it."""
+    if path is not None and not path.absolute().parent.is_dir():
+        why = f"{path}: there is no such folder."
+        raise click.BadParameter(why)
+    return path
+
+
+_OF_A_FILE: Any = {
+    "type": click.Path(dir_okay=False, path_type=Path),
+    "callback": _in_a_folder,
+    "metavar": "FILE",
+}
+_metrics = click.option(
+    "--metrics",
+    **_OF_A_FILE,
+    help="Write what the run came to into a file, in Prometheus' text format.",
+)
+_log = click.option("--log", **_OF_A_FILE, help="Add what happens to a file, a JSON object a line.")
+
+
+def sinks(command: Command) -> Command:
+    """Declare both options; the command gets them as ``sinks``."""
+
+    @wraps(command)
+    def with_sinks(*, metrics: Path | None, log: Path | None, **values: Any) -> Any:
+        from infold.core.hooks import Sinks
+
+        sinks = Sinks(metrics, log)
+        try:
+            returned = command(sinks=sinks, **values)
+        except (click.ClickException, click.exceptions.Exit):
+            raise  # what was typed is no command; or it is told
+        except BaseException as error:
+            _tell(sinks, error, values)
+            raise
+        if not sinks.told:
+            _tell(sinks, None, values)
+        return returned
+
+    return _metrics(_log(with_sinks))
+
+
+def _tell(sinks: Sinks, error: BaseException | None, given: dict[str, Any]) -> None:
+    """Tell of the end of the command that was typed, unless it only shows what it would do."""
+    from infold.api.listening import tell_of_end
+    from infold.messages.errors import InfoldError
+
+    if getattr(given.get("options"), "dry_run", False):
+        return
+    context = click.get_current_context()
+    root, target = context.obj
+    try:
+        name = environment(given["env"]) if "env" in given else None
+    except InfoldError:
+        return  # it is not known whether it was about production
+    command = str(context.info_name)
+    tell_of_end(root, target, command, sinks, error, environment=name or "")

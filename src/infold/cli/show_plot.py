@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from infold.cli import terminal
+from infold.cli import output
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,7 +64,7 @@ def draw(
     left = rows.num_rows > most
     note = f"{formatting.count(min(most, rows.num_rows), 'row')} drawn"
     note += ", there are more (--limit)." if left else "."
-    click.echo(plot_screen(table, drawn, terminal.terminal_look(), note, as_lines=as_lines))
+    click.echo(plot_screen(table, drawn, output.terminal_look(), note, as_lines=as_lines))
 
 
 def _rows(

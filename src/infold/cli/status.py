@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import completing, shared_options, terminal
+from infold.cli import completing, output, shared_options
 from infold.cli.output import end_if_refused, print_json
 
 
@@ -81,7 +81,7 @@ def command(
     if as_json:
         print_json(json_shapes.status(project, models, gaps))
     elif plot:
-        click.echo(status_plot(project, models, gaps, terminal.terminal_look()))
+        click.echo(status_plot(project, models, gaps, output.terminal_look()))
     else:
         click.echo(status_screen(project, models, gaps))
     refused = {entry.model: entry.refused for entry in models if entry.refused is not None}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from urllib.parse import unquote
 
 from infold.core.files import ListedFile
 from infold.core.interval import DAY, Granularity, parse_duration
@@ -102,3 +103,23 @@ class FullListing:
         if every in CALENDAR:
             return CALENDAR[every].cell(now) != CALENDAR[every].cell(self.at)
         return now - self.at >= parse_duration(every)
+
+
+# Hive, Spark and Athena write tables in this way. A character that a folder's name cannot have is
+# written as `%` and two hexadecimal digits, NULL as `__HIVE_DEFAULT_PARTITION__`.
+
+NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+def folder_values(path: str, names: Iterable[str]) -> Mapping[str, str | None]:
+    """
+    The texts of the columns ``names`` in the folders of a file, without those that none has.
+
+    Names are compared letter by letter. Of two folders of a name the one nearer to the file counts.
+    """
+    wanted, found = set(names), {}
+    for folder in path.split("/")[:-1]:
+        name, equals, value = folder.partition("=")
+        if equals and unquote(name) in wanted:
+            found[unquote(name)] = None if value == NULL else unquote(value)
+    return found

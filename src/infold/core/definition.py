@@ -15,7 +15,7 @@ from infold.core.model import Kind, Model, OnLoss, Source
 from infold.core.project import Node
 from infold.core.queries import SessionsQuery
 from infold.core.quoting import quoted
-from infold.core.widened_types import Retyping
+from infold.core.type_changes import Retyping
 from infold.messages.errors import InfoldError, Spot
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 
 from infold.core.interval import SECOND
 
@@ -55,3 +56,35 @@ class Hook:
     headers: tuple[tuple[str, str], ...] = ()
     timeout: int = 10 * SECOND
     """How long it may take, in microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """
+    A ``url`` that gets a request for each event, or a ``file`` with one a line.
+
+    ``url`` and ``headers`` have references to secrets.
+    """
+
+    url: str = ""
+    file: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    namespace: str = "infold"
+    """The namespace of its jobs."""
+    timeout: int = 10 * SECOND
+    """How long an answer is waited for, and at the end of a run all that is left to send."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sinks:
+    """Files that a command was given (None: not written), and the runs that were told of."""
+
+    metrics: Path | None = None
+    """What a run came to, in Prometheus' text format; replaced by each run."""
+    log: Path | None = None
+    """What happens, a JSON object a line; each run adds to it."""
+    told: list[BaseException | None] = field(default_factory=list, compare=False, repr=False)
+    """How each run of the command ended that was told of; None: well."""
+
+    def __bool__(self) -> bool:
+        return self.metrics is not None or self.log is not None

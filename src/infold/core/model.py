@@ -14,11 +14,10 @@ from enum import StrEnum
 from infold.core.audits import Audit
 from infold.core.catalogs import Catalog
 from infold.core.formats import FORMATS, Format
-from infold.core.functions import CalledFunction
+from infold.core.functions import CalledFunction, PythonCode
 from infold.core.interval import DAY, HOUR, Granularity
-from infold.core.python_code import PythonCode
+from infold.core.queries import VersionRules
 from infold.core.session_rules import Sessions
-from infold.core.version_rules import VersionRules
 
 
 class Drift(StrEnum):
@@ -397,3 +396,10 @@ UNPUBLISHED = "__unpublished"
 def table_name(model: str) -> str:
     """The storage name of a model's or landed source's table: dots become two underscores."""
     return model.replace(".", "__")
+
+
+def any_result_will_do(model: Model) -> bool:
+    """Whether ``allow_nondeterministic`` is among a model's overrides, or its `incremental`'s."""
+    incremental = model.incremental
+    own = incremental.overrides if incremental is not None else ()
+    return Override.NONDETERMINISTIC in (*model.overrides, *own)

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-from infold.core.session_columns import STATE
-
 VERSION = "_version"
 """The version of the table that inserted the row."""
 
@@ -19,7 +17,7 @@ PARTITION = "_partition"
 STATE_COLUMN = "_state_"
 """
 Before the name of a part of a row's state, where a table has a column for each; see
-``infold.core.session_columns.STATE``.
+``infold.core.own_columns.STATE``.
 """
 
 
@@ -42,3 +40,6 @@ def state_mark(fingerprint: str) -> str:
     be folded by them.
     """
     return f"of_2_{fingerprint[:16]}"
+
+
+ID, FIRST, LAST, STATE = "session_id", "session_start", "session_end", "_state"

@@ -17,7 +17,7 @@ from infold.core.model import OnLoss
 from infold.core.project import Stretch
 from infold.core.queries import SessionsQuery
 from infold.core.trace import Cause, CellChange, CellState, Trace
-from infold.core.widened_types import Retyping
+from infold.core.type_changes import Retyping
 from infold.messages.errors import InfoldError
 
 

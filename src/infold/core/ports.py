@@ -7,6 +7,7 @@ The only protocols of the program. Adapters live in ``ledger``, ``lake`` and ``s
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from infold.core.audits import AuditResult, JudgedAudit
@@ -32,6 +33,7 @@ from infold.core.swap import RenamedTables, SwapRecords
 from infold.core.trace import CellChange, CellState, Trace, Version
 from infold.core.type_changes import Type
 from infold.core.unchanged import Unchanged
+from infold.messages import errors
 from infold.messages.errors import InfoldError
 
 if TYPE_CHECKING:
@@ -398,3 +400,81 @@ class Engine(Protocol):
 
     def maintain(self, models: Sequence[str]) -> Sequence[str]:
         """Expire snapshots and compact files within a budget; notes on tables where that fails."""
+
+
+class Clock(Protocol):
+    """Now, in microseconds since the epoch, UTC."""
+
+    def now(self) -> int:
+        """The present instant."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSpan:
+    """
+    Rows that share an instant with a range of time, both ends included.
+
+    A row reaches from its column ``first`` to its column ``last`` (the same one for an event).
+    """
+
+    first: str
+    last: str
+    start: int
+    end: int
+
+
+class SnapshotReader(Protocol):
+    """Stored tables as they are and as they were, read in-process and narrowly."""
+
+    def kept_snapshots(self, table: str) -> frozenset[int]:
+        """The snapshots that a table still has."""
+
+    def rows_equal_to(
+        self,
+        table: str,
+        any_of: Sequence[Mapping[str, Any]],
+        *,
+        columns: Sequence[str] | None = None,
+        near: TimeSpan | None = None,
+        where: str | None = None,
+        snapshot: int | None = None,
+    ) -> pa.Table | None:
+        """
+        The rows of a snapshot (None: the current one) that equal one of ``any_of``.
+
+        ``where`` is a predicate as :meth:`Lake.rows` takes it; ValueError when it needs Spark.
+        ``columns`` that are not there are left out (None: all but technical ones). None where the
+        snapshot, or a column to compare, is not there.
+        """
+
+
+class Progress(Protocol):
+    """Is called while a run goes on."""
+
+    def step(self, index: int, total: int | None, step: Step) -> None:
+        """A step begins; ``total`` is how many are foreseen, itself included."""
+
+    def done(self, step: Step, receipt: Receipt) -> None:
+        """The step ended well."""
+
+    def failed(self, step: Step, error: errors.InfoldError) -> None:
+        """The step did not succeed; the run goes on with what does not need it."""
+
+    def note(self, text: str) -> None:
+        """Something worth a line."""
+
+
+class SilentProgress:
+    """A progress that prints nothing: only the result of the run is wanted."""
+
+    def step(self, index: int, total: int | None, step: Step) -> None:
+        """Nothing."""
+
+    def done(self, step: Step, receipt: Receipt) -> None:
+        """Nothing."""
+
+    def failed(self, step: Step, error: errors.InfoldError) -> None:
+        """Nothing: the run raises it in the end."""
+
+    def note(self, text: str) -> None:
+        """Nothing."""

@@ -12,14 +12,16 @@ from enum import StrEnum
 from typing import Any
 
 from infold.core.audits import JudgedAudit
+from infold.core.definition import Redefinition
 from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.model import Kind
 from infold.core.plan import Plan, Step
 from infold.core.project import Bound
 from infold.core.record import Arrival, Receipt, StepRecord
+from infold.core.swap import Swap
 from infold.core.trace import CellState, Pending, Trace
-from infold.messages.analyser_findings import MISDEFINED
 from infold.messages.errors import ExitCode, InfoldError, InfoldErrors
+from infold.messages.findings import MISDEFINED
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,3 +365,98 @@ class LedgerCopy:
     """Whether the copy was there already, and only the original was closed."""
     working: str = ""
     """The run that had the lease of an exported ledger."""
+
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RowDiff:
+    """A row that one table has and the other has not; with both, the same row with other values."""
+
+    key: Row
+    before: Row | None
+    after: Row | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableDiff:
+    """
+    An environment's table of a model (``after``) against production's (``before``).
+
+    ``columns`` are those with another type or on one side only: name, type before, type after
+    (empty: none). Rows are compared in the columns that both have; ``sample`` are some of them.
+    ``cells`` are those with other rows. One that production has not is not ``compared``.
+    """
+
+    model: str
+    rows: tuple[int, int]
+    columns: tuple[tuple[str, str, str], ...] = ()
+    cells: Ranges = Ranges()
+    added: int = 0
+    removed: int = 0
+    changed: int = 0
+    sample: tuple[RowDiff, ...] = ()
+    compared: bool = True
+
+    @property
+    def equal(self) -> bool:
+        """Whether both have the same rows in the same columns."""
+        return self.compared and not (self.columns or self.cells)
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentDiff:
+    """An environment against production: definitions, and the tables of its own."""
+
+    environment: str
+    definitions: tuple[Redefinition, ...]
+    tables: tuple[TableDiff, ...]
+
+    @property
+    def equal(self) -> bool:
+        """Whether nothing differs."""
+        return not self.definitions and all(table.equal for table in self.tables)
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangedTable:
+    """
+    A model whose name will point to another table: rows now and then, and cells that differ.
+
+    None where there is no table.
+    """
+
+    model: str
+    rows_before: int | None
+    rows_after: int | None
+    cells: int
+    cells_differing: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """
+    A swap, and what it means.
+
+    ``definitions`` are models that get another definition and keep their table. ``removed`` are
+    models that the environment does not have, and that stay. ``readers`` are models that the next
+    run brings up to date, as they read something that changes. ``rewritten`` are models with cells
+    of earlier definitions, and the end of these: they get rows of the newest one. With
+    ``takes_files`` the next run takes the definitions in the files, whatever is applied.
+    """
+
+    swap: Swap
+    tables: tuple[ExchangedTable, ...]
+    definitions: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    readers: tuple[str, ...] = ()
+    takes_files: bool = False
+    rewritten: tuple[tuple[str, int], ...] = ()
+    at_once: bool = True
+    """Whether the target's catalog can give all tables their names at one instant."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether it would do anything."""
+        return bool(self.tables or self.definitions)

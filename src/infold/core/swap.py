@@ -12,12 +12,13 @@ and another one is built, as far as readers see.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
 from infold.core.model import table_name
+from infold.core.record import StepRecord
 from infold.core.unchanged import Unchanged
 
 
@@ -193,3 +194,18 @@ def renamings(swap: Swap) -> tuple[Renaming, ...]:
         if one.own is not None and one.own_location is not None:
             found.append(Renaming(table_name(one.own), name, one.own_location))
     return tuple(found)
+
+
+def is_exchange(record: StepRecord) -> bool:
+    """Whether a step gives tables other names."""
+    return record.action in tuple(SwapKind)
+
+
+def models_of_swaps(unfinished: Iterable[StepRecord]) -> frozenset[str]:
+    """The models with a table that may have another name already than the ledger says."""
+    return frozenset(
+        table["model"]
+        for record in unfinished
+        if is_exchange(record)
+        for table in record.detail["tables"]
+    )

@@ -7,9 +7,8 @@ from enum import StrEnum
 
 from infold.core.catalogs import Catalog, CatalogType
 from infold.core.engines import Engine
-from infold.core.hooks import Hook
+from infold.core.hooks import Hook, Lineage
 from infold.core.interval import DAY
-from infold.core.lineage import Lineage
 from infold.core.model import OnLoss
 from infold.core.object_store import Stores, is_url
 from infold.core.storages import DEFAULT_STORAGE, STORAGE_SETTINGS, Storage

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 Type = str | Mapping[str, Any]
@@ -102,3 +103,106 @@ def is_simple(type_: str) -> bool:
 def _normal(type_: str) -> str:
     lower = " ".join(type_.lower().split())
     return _NAMES.get(lower, lower)
+
+
+# A declared type is a text; it is read into the mapping that `type_changes` has for nested types.
+
+FIELD = re.compile(r"\s*(`(?:[^`]|``)+`|\w+)\s*(?::\s*|\s+)(.+)\Z", re.DOTALL)
+"""A field of a struct, as Spark SQL writes it: its name, maybe in backticks, and its type."""
+_DECIMAL_TEXT = re.compile(r"(?:decimal|dec|numeric)(?:\(\s*(\d+)\s*(?:,\s*\d+\s*)?\))?\Z")
+_LONG_DIGITS = 18
+"""Up to so many digits Spark hashes a decimal as a whole number, and else as bytes."""
+_SMALL = ("tinyint", "byte", "smallint", "short", "int", "integer")
+"""Whole numbers that are stored and hashed as ``int``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retyping:
+    """
+    A column, or a part of it, with its type before and after.
+
+    ``path`` has the column and what is inside it as Iceberg names parts: fields by their names,
+    ``element`` of an array, ``key`` and ``value`` of a map.
+    """
+
+    path: tuple[str, ...]
+    before: str
+    after: str
+
+    @property
+    def is_stored_alike(self) -> bool:
+        """Whether a table has the same type for both."""
+        return self.before in _SMALL and self.after in _SMALL
+
+    @property
+    def is_in_a_key(self) -> bool:
+        """Whether it is in the key of a map, which Iceberg does not change."""
+        return "key" in self.path[1:]
+
+    @property
+    def keeps_hash(self) -> bool:
+        """
+        Whether a value of the new type hashes like the same value of the old one.
+
+        Values in arrays, maps and structs are hashed as JSON, in which a number has no width.
+        """
+        if self.is_stored_alike:
+            return True
+        if len(self.path) > 1:
+            return is_exact_number(self.before)
+        digits = [_DECIMAL_TEXT.match(one) for one in (self.before, self.after)]
+        wide = {int(found[1] or 10) > _LONG_DIGITS for found in digits if found}
+        return all(digits) and len(wide) == 1
+
+
+def type_of_text(text: str) -> Type:
+    """A type of Spark SQL as ``type_changes`` has types; names of simple types as written."""
+    text = text.strip()
+    outer, _, rest = text.partition("<")
+    if not rest:
+        return text.lower()
+    parts = type_parts(rest.rstrip()[:-1])
+    outer = outer.strip().lower()
+    if outer == "array":
+        return {"type": "array", "elementType": type_of_text(parts[0])}
+    if outer == "map":
+        key, value = map(type_of_text, parts)
+        return {"type": "map", "keyType": key, "valueType": value}
+    found = [match for part in parts if (match := FIELD.match(part))]
+    named = [{"name": _unquoted(match[1]), "type": type_of_text(match[2])} for match in found]
+    return {"type": "struct", "fields": named}
+
+
+def widenings(old: Type, new: Type, path: tuple[str, ...]) -> Iterator[Retyping | None]:
+    """The parts of a type that are wider in a new one; None for any other difference."""
+    if isinstance(old, str) and isinstance(new, str):
+        if old != new:
+            yield Retyping(path, old, new) if holds_all_values(old, new) else None
+    elif isinstance(old, str) or isinstance(new, str) or old["type"] != new["type"]:
+        yield None
+    elif old["type"] == "array":
+        yield from widenings(old["elementType"], new["elementType"], (*path, "element"))
+    elif old["type"] == "map":
+        yield from widenings(old["keyType"], new["keyType"], (*path, "key"))
+        yield from widenings(old["valueType"], new["valueType"], (*path, "value"))
+    elif [one["name"] for one in old["fields"]] != [one["name"] for one in new["fields"]]:
+        yield None
+    else:
+        for before, after in zip(old["fields"], new["fields"], strict=True):
+            yield from widenings(before["type"], after["type"], (*path, before["name"]))
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name
+
+
+def type_parts(text: str) -> list[str]:
+    """The text split at the commas outside all brackets, and outside names in backticks."""
+    parts, depth, at, quoted = [], 0, 0, False
+    for i, letter in enumerate(text):
+        quoted ^= letter == "`"
+        depth += 0 if quoted else (letter in "<(") - (letter in ">)")
+        if letter == "," and depth == 0 and not quoted:
+            parts.append(text[at:i])
+            at = i + 1
+    return [*parts, text[at:]]

@@ -20,7 +20,7 @@ from decimal import Decimal
 from typing import Any
 
 from infold.core.interval import DAY, micros_of
-from infold.core.widened_types import FIELD, type_parts
+from infold.core.type_changes import FIELD, type_parts
 
 NULL = "NULL"
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from infold.declare.load import load_with_mistakes
 from infold.messages.errors import InfoldError
-from infold.system.git_branch import branch_of, environment_of
 
 
 def environment_of_branch(root: Path, target: str | None) -> str | None:
@@ -19,3 +19,27 @@ def environment_of_branch(root: Path, target: str | None) -> str | None:
     except InfoldError:  # which the command itself will meet
         return None
     return name if project.target.environment_from_branch else None
+
+
+_HEAD = "ref: refs/heads/"
+
+
+def branch_of(folder: Path) -> str | None:
+    """The branch of the repository that a folder is in; None outside of one, or without any."""
+    for place in (folder, *folder.parents):
+        found = place / ".git"
+        if found.is_file():  # of a worktree: a file that names its folder
+            found = place / found.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+        if found.is_dir():
+            head = found / "HEAD"
+            text = head.read_text(encoding="utf-8").strip() if head.is_file() else ""
+            return text.removeprefix(_HEAD) if text.startswith(_HEAD) else None
+    return None
+
+
+def environment_of(branch: str | None) -> str | None:
+    """The name of the environment for a branch; None for the main branch."""
+    if branch is None or branch in ("main", "master"):
+        return None
+    name = re.sub(r"[^A-Za-z0-9_-]", "-", branch)
+    return name[:40] if re.match(r"[A-Za-z_]", name) else f"_{name}"[:40]

@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import NoReturn
 
-from infold.core.python_code import PROJECT_PACKAGE
+from infold.core.functions import PROJECT_PACKAGE
 from infold.messages import findings
 from infold.messages.errors import InfoldError
 

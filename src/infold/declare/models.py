@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from infold.core.interval import Granularity
@@ -20,13 +21,20 @@ from infold.core.model import (
     Strategy,
     Timeseries,
 )
+from infold.core.queries import ALL_COLUMNS, VersionRules
+from infold.core.session_cuts import (
+    Campaign,
+    DeclaredCut,
+    MaxLength,
+    Midnight,
+    Nulls,
+    Rule,
+    StartEvents,
+)
+from infold.core.session_rules import Choose, Keep, Sessions
 from infold.declare.audits import read_audits
-from infold.declare.copies import check_copies, read_prefer
 from infold.declare.keys import Keys
-from infold.declare.misplaced_keys import ONLY_INCREMENTAL, misplaced_key_hint, no_cells_to_keep
-from infold.declare.sessions import read_sessions
 from infold.declare.tree import Value, merge
-from infold.declare.versions import check_compared, read_versions
 from infold.messages import findings
 from infold.messages.errors import InfoldError, Spot
 
@@ -349,3 +357,305 @@ def _places_of_keys(value: Value, prefix: str) -> list[tuple[str, Spot]]:
         found.extend(_places_of_keys(entry, f"{prefix}{key}."))
         found.extend((f"{prefix}{key}.{i}", item.at) for i, item in enumerate(entry.items))
     return found
+
+
+_PREFER = re.compile(r"\s*(?P<column>\w+|`[^`]+`)(?:\s+(asc|desc))?\s*\Z", re.IGNORECASE)
+
+
+def read_prefer(keys: Keys) -> tuple[str, ...]:
+    """Columns with their directions, in the order in which they decide."""
+    found = keys.texts("prefer")
+    for text in found:
+        if not _PREFER.match(text):
+            at, known = keys.at("prefer"), ("column", "column desc")
+            keys.errors.append(findings.bad_value(at, key="prefer", value=text, known=known))
+    return found
+
+
+def check_copies(keys: Keys, model: Model, own: Collection[str]) -> None:
+    """
+    Note what tells no copies apart.
+
+    ``own`` are the keys that the model has itself: a `prefer` of the project's defaults may decide
+    in other models.
+    """
+    time = model.timeseries.event_time_column.lower() if model.timeseries else ""
+    unique, everywhere = {*map(str.lower, model.unique_key)}, Deduplicate.EVERYWHERE
+    if model.deduplicate is everywhere and time in unique:
+        # Copies at other times have other keys then.
+        where = f"a unique_key with the event time, {time!r}, in it"
+        keys.errors.append(
+            findings.needless_key(keys.at("deduplicate"), key="deduplicate", where=where)
+        )
+    listed = keys.entries.get("prefer")
+    if listed is None or "prefer" not in own:
+        return
+    for item in listed.items or (listed,):
+        found = _PREFER.match(item.text)
+        column = found["column"].strip("`").lower() if found else None
+        if column in unique:
+            where, todo = "`prefer`: copies have one key", "Name a column in which copies differ."
+        elif column == time and model.deduplicate is not everywhere:
+            where = "`prefer`: copies have one event time"
+            todo = f"Rows with one key at other times are copies with `deduplicate: {everywhere}`."
+        else:
+            continue
+        keys.errors.append(findings.needless_key(item.at, key=item.text, where=where, todo=todo))
+
+
+VERSION_KEYS = ("updated_at", "columns", "invalidate_hard_deletes")
+
+
+def read_versions(keys: Keys) -> VersionRules:
+    """What the key declares; with errors noted, it is not to be used."""
+    section = keys.section("scd_type_2")
+    if section is None:
+        if "scd_type_2" not in keys.entries:
+            keys.missing("scd_type_2", "it says which column has the time: updated_at")
+        return VersionRules("")
+    section.check(VERSION_KEYS)
+    if "updated_at" not in section.entries:
+        section.missing("updated_at", "the column with the time of each version")
+    return VersionRules(
+        section.text("updated_at") or "",
+        section.texts("columns"),
+        section.flag("invalidate_hard_deletes", default=False),
+    )
+
+
+def check_compared(keys: Keys, rules: VersionRules, unique_key: Sequence[str]) -> None:
+    """Note ``columns`` that compare nothing, and one beside `*`."""
+    section = keys.section("scd_type_2")
+    if section is None or "columns" not in section.entries:
+        return
+    named, listed = section.full_name("columns"), section.entries["columns"]
+    same = {name.lower() for name in (*unique_key, rules.updated_at)}
+    if not rules.columns and listed.kind == "a list":
+        section.empty("columns")
+    elif ALL_COLUMNS in rules.columns:
+        for item in (one for one in listed.items if one.text != ALL_COLUMNS):
+            todo = f"`{ALL_COLUMNS}` is all columns but the key and `updated_at`."
+            at, where = item.at, f"{named} with {ALL_COLUMNS!r}"
+            keys.errors.append(findings.needless_key(at, key=item.text, where=where, todo=todo))
+    elif not rules.invalidate_hard_deletes and {one.lower() for one in rules.columns} <= same:
+        # With it these are the stretches of time in which a key is there.
+        where = "a list of the key and `updated_at` alone"
+        todo = (
+            f"Name the columns whose change makes a version, or {ALL_COLUMNS!r} for all. Without "
+            "the key every instant is a version."
+        )
+        at = section.key_at("columns")
+        keys.errors.append(findings.needless_key(at, key=named, where=where, todo=todo))
+
+
+def misplaced_key_hint(kind: Materialization, key: str) -> str:
+    """What is meant by a key at the wrong place."""
+    if key == "start" and kind is Materialization.TABLE:
+        return "A table that is built cell by cell says it in `incremental`, as `start`."
+    if key == "incremental" and kind in (Materialization.EVENTS, Materialization.SESSIONS):
+        return (
+            f"{kind.capitalize()} fold in what comes as it is; their `start` is a key of its own."
+        )
+    return ""
+
+
+def _no_backfill_limit(at: Spot, kind: Materialization) -> InfoldError:
+    if kind is Materialization.TABLE:
+        todo = "A table that is built cell by cell says it in `incremental`, as `backfill_limit`."
+        return findings.needless_key(
+            at, key="backfill_limit", where="a table as a whole", todo=todo
+        )
+    return findings.needless_key(
+        at, key="backfill_limit", where=f"materialization {kind}", todo=WHOLE
+    )
+
+
+def _no_forward_only(at: Spot, kind: Materialization) -> InfoldError:
+    table = kind is Materialization.TABLE
+    inside = "A table that is built cell by cell says it in `incremental`, as `forward_only`."
+    return findings.needless_key(
+        at,
+        key="forward_only",
+        where="a table as a whole" if table else f"materialization {kind}",
+        todo=inside if table else NO_CELLS,
+    )
+
+
+def no_cells_to_keep(at: Spot) -> InfoldError:
+    """The error where a table is to keep its earlier cells, and has none."""
+    key, where = "incremental.forward_only", "a table as a whole"
+    todo = "A changed definition builds it again. Leave out `enabled: false`, or `forward_only`."
+    return findings.needless_key(at, key=key, where=where, todo=todo)
+
+
+ONLY_INCREMENTAL = {"backfill_limit": _no_backfill_limit, "forward_only": _no_forward_only}
+"""Keys of ``incremental`` that people look for elsewhere, and what they are told."""
+
+NO_CELLS = (
+    "Only events, sessions, and a table that is built cell by cell, can keep earlier cells as they "
+    "are. "
+    "Leave the key out: a changed definition builds the table again."
+)
+"""Why another kind of model is never changed forward-only."""
+
+WHOLE = (
+    "New files are ingested whole, once: when the rows of a file are is not known before it is "
+    "read, and sessions of a part of the events are not the sessions of all. To spread it over "
+    "runs, move the files into the landing folder in portions, with `infold run` after each; or "
+    "begin late, with `start`."
+)
+"""Why there is no limit for ingested files, and what to use instead."""
+
+
+SESSION_KEYS = (
+    "user",
+    "gap",
+    "identifier",
+    "choose_user",
+    "without_identifier",
+    "cuts",
+    "max_length",
+    "quarantine_after",
+    "keep",
+    "session_number",
+)
+CAMPAIGN = ("columns", "nulls", "direct")
+
+
+def read_sessions(keys: Keys) -> Sessions | None:
+    """The mapping's values; None when it is missing or too wrong to go on."""
+    section = keys.section("sessions")
+    if section is None:
+        if "sessions" not in keys.entries:
+            keys.missing("sessions", "who has them, and the gap that ends them")
+        return None
+    before = len(section.errors)
+    section.check(SESSION_KEYS)
+    identifier = section.texts("identifier")
+    found = Sessions(
+        user=section.text("user"),
+        gap=section.span("gap"),
+        identifier=identifier,
+        choose=Choose(section.choice("choose_user", tuple(Choose)) or Choose.FIRST),
+        fallback_gap=_fallback(section),
+        cuts=tuple(_cuts(section)),
+        quarantine_after=section.span("quarantine_after"),
+        keep=Keep(section.choice("keep", tuple(Keep)) or Keep.NOTHING),
+        numbered=section.flag("session_number", default=False),
+    )
+    _check_companions(section, found)
+    return found if len(section.errors) == before else None
+
+
+_COLUMNS = "a column or a list of them"
+
+
+def _check_companions(section: Keys, found: Sessions) -> None:
+    """Keys that need others, or that mean nothing beside others."""
+    if "identifier" not in section.entries:
+        for key in ("user", "gap"):
+            if key not in section.entries:
+                section.missing(key, "or identifier: what a session is of")
+        section.needless(
+            ("choose_user", "without_identifier"), "sessions without identifier", full=True
+        )
+    elif not found.identifier and section.entries["identifier"].kind in ("a list", "text"):
+        section.empty("identifier", _COLUMNS)
+    elif "user" not in section.entries:
+        section.needless(("choose_user",), "sessions without user", full=True)
+        if found.fallback_gap is not None:
+            section.missing("user", "the user of events without identifier")
+        if found.numbered:
+            section.missing("user", "the user that sessions are numbered for")
+    if any(isinstance(cut, Rule) for cut in found.cuts):
+        section.needless(
+            ("max_length",), "sessions with cuts.rule, which sees how long one is", full=True
+        )
+    _check_quarantine(section, found)
+
+
+def _check_quarantine(section: Keys, found: Sessions) -> None:
+    """Keys of the quarantine that mean nothing without its limit, or beside a cut."""
+    if "quarantine_after" not in section.entries:
+        section.needless(("keep",), "sessions without quarantine_after", full=True)
+    for cut in found.cuts:
+        longest, limit = cut.longest, found.quarantine_after
+        if longest is not None and limit is not None and longest <= limit:
+            section.needless(
+                ("quarantine_after",), f"sessions that {cut.key} keeps shorter", full=True
+            )
+
+
+def _fallback(section: Keys) -> int | None:
+    """``without_identifier``: set_aside, or the gap of sessions by user."""
+    value = section.entries.get("without_identifier")
+    if value is None or value.text == "set_aside":
+        return None
+    fallback = section.section("without_identifier")
+    if fallback is None:
+        return None
+    fallback.check(("gap",))
+    if "gap" not in fallback.entries:
+        fallback.missing("gap", "the silence that ends a session by user")
+    return fallback.span("gap")
+
+
+def _cuts(section: Keys) -> Iterator[DeclaredCut]:
+    """The cuts that are declared, in the order of ``CUTS``; ``max_length`` last."""
+    below = section.section("cuts")
+    if below is not None:
+        below.check(CUTS)
+        for key, read in CUTS.items():
+            if (cut := read(below, key)) is not None:
+                yield cut
+    length = section.span("max_length")
+    if length is not None:
+        yield MaxLength(length)
+
+
+def _midnight(cuts: Keys, key: str) -> Midnight | None:
+    zone = cuts.zone(key)
+    return Midnight(zone) if zone else None
+
+
+def _start_events(cuts: Keys, key: str) -> StartEvents | None:
+    sql = cuts.text(key)
+    return StartEvents(sql) if sql else None
+
+
+def _rule(cuts: Keys, key: str) -> Rule | None:
+    call = cuts.text(key)
+    return Rule(call) if call else None
+
+
+def _campaign(cuts: Keys, key: str) -> Campaign | None:
+    value = cuts.entries.get(key)
+    if value is None:
+        return None
+    if value.kind in ("text", "a list"):
+        return Campaign(_event_columns(cuts, key))
+    campaign = cuts.section(key)
+    if campaign is None:
+        return None
+    campaign.check(CAMPAIGN)
+    if "columns" not in campaign.entries:
+        campaign.missing("columns", "what tells one campaign from another")
+    nulls = Nulls(campaign.choice("nulls", tuple(Nulls)) or Nulls.IGNORE)
+    return Campaign(_event_columns(campaign, "columns"), nulls, campaign.texts("direct"))
+
+
+def _event_columns(section: Keys, key: str) -> tuple[str, ...]:
+    """One or several of them; that there is none is noted."""
+    value = section.entries.get(key)
+    if value is not None and value.kind == "a list" and not value.items:
+        section.empty(key, _COLUMNS)
+    return section.texts(key)
+
+
+CUTS: Mapping[str, Callable[[Keys, str], DeclaredCut | None]] = {
+    "midnight": _midnight,
+    "campaign": _campaign,
+    "start_events": _start_events,
+    "rule": _rule,
+}
+"""The keys below ``cuts``, each with the function that reads it."""

@@ -6,35 +6,40 @@ It does the work behind ``load``, which calls it only when no project of these f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from infold.analysis.audits import check_audits
 from infold.analysis.compile import compile_models
 from infold.analysis.names.subject import Draft
-from infold.analysis.sql.origins import spot_in
 from infold.analysis.sql.run_interval import replace_run_interval
-from infold.core.model import SET_ASIDE, UNPUBLISHED, Kind, Source, table_name
+from infold.analysis.sql.text import spot_in
+from infold.core.audits import Audit, AuditKind
+from infold.core.catalogs import SQLITE_FILE, CatalogType
+from infold.core.functions import CalledFunction
+from infold.core.model import SET_ASIDE, UNPUBLISHED, Kind, Model, Source, table_name
+from infold.core.object_store import SCHEMES, scheme_of, split
 from infold.core.project import Node, Project
+from infold.core.session_cuts import Campaign, DeclaredCut, Rule, StartEvents
+from infold.core.session_rules import Sessions
+from infold.core.storages import Storage
 from infold.core.target import Apply, Target
 from infold.declare.audits import FileAudit, read_audit_file, with_names_apart
-from infold.declare.database_sources import refuse_in_stores
 from infold.declare.folder import PROJECT_FILE, Folder
 from infold.declare.front_matter import split_front_matter
-from infold.declare.function_calls import with_called, with_calls_expanded
 from infold.declare.functions import ProjectFunctions, read_functions
 from infold.declare.keys import NAME, Keys
 from infold.declare.models import read_model
 from infold.declare.python_models import read_python_model
 from infold.declare.seeds import read_seed
-from infold.declare.shared_tables import shared_tables
-from infold.declare.sources import read_source
+from infold.declare.sources import read_source, refuse_in_stores
 from infold.declare.targets import read_target
 from infold.declare.texts import decoded
 from infold.declare.tree import Page, Value, join, read
-from infold.messages import findings, other_tools
+from infold.messages import catalog_errors, delta_errors, findings, other_tools
 from infold.messages.errors import InfoldError, Spot
 from infold.system.secrets import hide_passwords
 
@@ -401,3 +406,190 @@ def _claim_name(reading: _Reading, name: str, at: Spot) -> bool:
             return False
     reading.names_taken.update(dict.fromkeys(keys, str(at)))
     return True
+
+
+def with_calls_expanded(
+    model: Model,
+    places: Mapping[str, Spot],
+    functions: ProjectFunctions,
+    errors: list[InfoldError],
+) -> Model:
+    """A model with the calls in its keys expanded, and the functions that these call."""
+    work = _Expansion(Spot(model.place.file), places, functions, errors)
+    audits = tuple(map(work.audit, model.audits))
+    sessions = work.sessions(model.sessions) if model.sessions else None
+    called = with_called(model, *work.called)
+    return replace(called, audits=audits, sessions=sessions)
+
+
+def with_called(model: Model, *called: CalledFunction) -> Model:
+    """A model that calls these functions too."""
+    if not called:
+        return model
+    known = {one.name: one for one in (*model.functions, *called)}
+    return replace(model, functions=tuple(known[name] for name in sorted(known)))
+
+
+@dataclass(slots=True)
+class _Expansion:
+    at: Spot
+    places: Mapping[str, Spot]
+    functions: ProjectFunctions
+    errors: list[InfoldError]
+    called: list[CalledFunction] = field(default_factory=list)
+
+    def audit(self, audit: Audit) -> Audit:
+        """An audit's condition and expression."""
+        if audit.kind is AuditKind.QUERY:
+            return audit
+        where = self._expanded(audit.at, audit.where)
+        return replace(audit, where=where, sql=self._expanded(audit.at, audit.sql))
+
+    def sessions(self, sessions: Sessions) -> Sessions:
+        """The owner of a session, and where it ends."""
+        user = sessions.user and self._of_key("sessions.user", sessions.user)
+        identifier = tuple(
+            self._of_key(f"sessions.identifier.{at}", sql, "sessions.identifier")
+            for at, sql in enumerate(sessions.identifier)
+        )
+        cuts = tuple(map(self._cut, sessions.cuts))
+        return replace(sessions, user=user, identifier=identifier, cuts=cuts)
+
+    def _cut(self, cut: DeclaredCut) -> DeclaredCut:
+        if isinstance(cut, StartEvents):
+            return replace(cut, sql=self._of_key(f"sessions.{cut.key}", cut.sql))
+        if isinstance(cut, Campaign):
+            key = f"sessions.{cut.key}"
+            columns = (
+                self._of_key(f"{key}.columns.{at}", sql, f"{key}.{at}", key)
+                for at, sql in enumerate(cut.columns)
+            )
+            return replace(cut, columns=tuple(columns))
+        return self._rule(cut) if isinstance(cut, Rule) else cut
+
+    def _rule(self, cut: Rule) -> Rule:
+        try:
+            found = self.functions.rule(self._place(f"sessions.{cut.key}"), cut.sql)
+        except InfoldError as error:
+            self.errors.append(error)
+            return cut
+        self.called.extend(found.called)
+        return Rule(found.sql, found.code)
+
+    def _of_key(self, key: str, sql: str, *others: str) -> str:
+        return self._expanded(self._place(key, *others), sql)
+
+    def _place(self, *keys: str) -> Spot:
+        return next((self.places[one] for one in keys if one in self.places), self.at)
+
+    def _expanded(self, at: Spot, sql: str) -> str:
+        if not sql:
+            return sql
+        try:
+            found, called = self.functions.expression(at, sql)
+        except InfoldError as error:
+            self.errors.append(error)
+            return sql
+        self.called.extend(called)
+        return found
+
+
+def shared_tables(
+    project: str, root: Path, targets: Mapping[str, Target], places: Mapping[str, Spot]
+) -> Iterator[InfoldError]:
+    """An error for each target that cannot have the tables of one before it as it would."""
+    yield from _same_namespace(project, root, targets, places)
+    yield from _other_storage(root, targets, places)
+    yield from _same_warehouse(project, root, targets, places)
+
+
+def _same_namespace(
+    project: str, root: Path, targets: Mapping[str, Target], places: Mapping[str, Spot]
+) -> Iterator[InfoldError]:
+    """Targets with the namespace and the catalog of one before them."""
+    seen: dict[tuple[str, str, str], str] = {}
+    for name, target in targets.items():
+        catalog = target.catalog
+        if catalog.is_in_warehouse:
+            continue
+        namespace, uri = catalog.namespace or project, catalog.uri
+        if catalog.type is CatalogType.SQLITE:  # a file has several names
+            uri = str(_real(root / uri.removeprefix(SQLITE_FILE)))
+        if catalog.type is CatalogType.HIVE:  # which knows no capital letters
+            namespace = namespace.lower()
+        other = seen.setdefault((uri, catalog.warehouse, namespace), name)
+        if other != name:
+            yield catalog_errors.same_tables(
+                places[name], one=other, other=name, namespace=namespace
+            )
+
+
+def _other_storage(
+    root: Path, targets: Mapping[str, Target], places: Mapping[str, Spot]
+) -> Iterator[InfoldError]:
+    """Targets with the warehouse of one before them, in another storage."""
+    seen: dict[object, str] = {}
+    for name, target in targets.items():
+        other = seen.setdefault(_warehouse(root, target), name)
+        if targets[other].storage is not target.storage:
+            iceberg = other if target.storage is Storage.DELTA else name
+            what = f"the warehouse of target {iceberg}, which is in another storage,"
+            yield delta_errors.not_with_delta(
+                places[name], what=what, todo="Name another folder: both would use the same ones."
+            )
+
+
+def _same_warehouse(
+    project: str, root: Path, targets: Mapping[str, Target], places: Mapping[str, Spot]
+) -> Iterator[InfoldError]:
+    """
+    Targets with the tables of one before them that are protected otherwise.
+
+    They may compute elsewhere and share a ledger, such as one for this machine and one for a
+    cluster. A run of the one that is free would rebuild what the other one guards. Two addresses of
+    servers may be one ledger, by two roles: whether they are is found out by a run.
+    """
+    seen: dict[object, str] = {}
+    for name, target in targets.items():
+        if not target.by_folders and not target.catalog.is_in_warehouse:
+            continue
+        other = targets[seen.setdefault((_warehouse(root, target), target.storage), name)]
+        one, two = (_ledger(project, root, each) for each in (other, target))
+        if one == two:
+            what = _guarded_otherwise(other, target)
+        else:
+            files = isinstance(one, Path) and isinstance(two, Path)
+            what = "each a ledger of its own" if files else ""
+        if what:
+            yield catalog_errors.same_warehouse(
+                places[name], one=other.name, other=name, what=what, warehouse=target.warehouse
+            )
+
+
+def _guarded_otherwise(one: Target, other: Target) -> str:
+    """In which of the keys that guard tables two targets differ; empty if in none."""
+    if one.protected != other.protected:
+        return f"only {(one if one.protected else other).name} is protected"
+    if one.apply is not other.apply:
+        return f"`apply` is {one.apply} in {one.name} and {other.apply} in {other.name}"
+    return ""
+
+
+def _warehouse(root: Path, target: Target) -> object:
+    """Where the tables of a target are; equal for two names of one place."""
+    if not target.in_store:
+        return _real(root / target.warehouse)
+    scheme = scheme_of(target.warehouse)
+    return SCHEMES.get(scheme, scheme), *split(target.warehouse)
+
+
+def _ledger(project: str, root: Path, target: Target) -> object:
+    """Where the ledger of a target is: a file, or a schema by the address of its server."""
+    if target.ledger.startswith(SQLITE_FILE):
+        return _real(root / target.ledger.removeprefix(SQLITE_FILE))
+    return target.ledger, target.ledger_schema or f"infold_{project}_{target.name}"
+
+
+def _real(path: Path) -> Path:
+    """A path without links; one in a circle, which `Path.resolve` raises an error for, as it is."""
+    return Path(os.path.realpath(path))

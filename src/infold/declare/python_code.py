@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
-from infold.core.python_code import PROJECT_PACKAGE, PythonModule
+from infold.core.functions import PROJECT_PACKAGE, PythonModule
 from infold.declare.python_text import canonical, parse_python, spot_of
 from infold.messages import python_findings
 from infold.messages.errors import InfoldError, Spot

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
 from infold.core.dated_path import CALENDAR, DATE, WILD
 from infold.core.formats import (
     FORMATS,
@@ -13,15 +18,13 @@ from infold.core.formats import (
 )
 from infold.core.interval import DAY, HOUR, parse_duration
 from infold.core.model import ON_UNREADABLE, Column, Drift, NewColumns, Place, Source
-from infold.declare import timestamp_pattern
-from infold.declare.catalogs import read_source_catalog
-from infold.declare.database_sources import check_format, is_in_database, read_database
-from infold.declare.delta import check_delta_name
+from infold.core.target import Target
+from infold.declare.catalogs import check_delta_name, check_place, read_source_catalog
 from infold.declare.keys import NAME, Keys
-from infold.declare.source_contradictions import refuse_contradictions
-from infold.declare.storage_options import check_place
-from infold.declare.types import ALIKE, SIMPLE, TIMES, is_type, is_value
-from infold.messages import findings
+from infold.declare.types import ALIKE, SIMPLE, TIMES, has_timestamps, is_type, is_value
+from infold.messages import database_errors, findings
+from infold.messages.errors import InfoldError, Spot
+from infold.system.secrets import REFERENCE, bad_reference, has_password
 
 KEYS = (
     "path",
@@ -352,7 +355,7 @@ def _timestamp_format(keys: Keys) -> str:
     text = keys.text("timestamp_format")
     if text is None or text in TIMESTAMP_FORMATS:
         return text or "iso"
-    if not (why := timestamp_pattern.find_pattern_fault(text)):
+    if not (why := find_pattern_fault(text)):
         return text
     known = (*TIMESTAMP_FORMATS, "yyyy-MM-dd HH:mm:ss")
     at = keys.at("timestamp_format")
@@ -371,3 +374,224 @@ def _delimiter(keys: Keys, path: str | None) -> str:
         )
         return ","
     return value.text
+
+
+ISO = "iso"
+"""The format in which dates are written, too."""
+
+
+def refuse_contradictions(keys: Keys, source: Source) -> None:
+    """Note the keys of a source without other mistakes that have no effect beside its others."""
+    for key, where, todo in _without_effect(source):
+        keys.needless((key,), f"{keys.where}, {where}", todo)
+
+
+def _without_effect(source: Source) -> Iterator[tuple[str, str, str]]:
+    """Such keys, with what leaves them without an effect, and what to do."""
+    if source.on_drift is Drift.EVOLVE and source.on_new_columns not in (None, NewColumns.IGNORE):
+        where = f"whose `on_new_columns` is {source.on_new_columns}"
+        todo = "`evolve` lets new columns wait in the files. Leave one of both out."
+        yield "on_drift", where, todo
+    received = source.received_column
+    if received is not None and received == source.event_time_column:
+        todo = (
+            "A row is dated in the future if its event time is later than that. Name the column "
+            "with the time of receipt, or leave it out: then such rows wait."
+        )
+        yield "received_column", "whose event time is the same column", todo
+    timestamps = any(
+        has_timestamps(one.type) for one in source.columns if one.name != source.file_time_column
+    )
+    if source.timestamp_format != ISO and not timestamps:
+        todo = (
+            "Dates are written as 2024-03-01. A column whose values are written otherwise is "
+            "declared as timestamp."
+        )
+        yield "timestamp_format", "which declares no column of type timestamp", todo
+
+
+# Spark takes the pattern letters of Java's `DateTimeFormatter` but for those of weeks, and each as
+# often in a row as Java does but for the longest. What it refuses it refuses by an exception in the
+# middle of a run. The tests compare this with Spark, letter by letter.
+
+_UP_TO = {
+    **dict.fromkeys("dhHkKms", 2),
+    **dict.fromkeys("GML", 4),
+    **dict.fromkeys("XxZ", 5),
+    "y": 6,
+    "D": 3,
+    "S": 9,
+    "a": 1,
+    "g": 19,
+}
+"""How often a letter may be there in a row, at most."""
+
+_EXACTLY = {"V": (2,), "O": (1, 4)}
+
+_OTHERWISE = {
+    **dict.fromkeys("zv", "names of zones as in PST mean several: VV reads Europe/Berlin and UTC"),
+    **dict.fromkeys("YWwuec", "Spark reads no weeks, and no days of weeks: yyyy-MM-dd says a day"),
+    **dict.fromkeys("EFqQ", "Spark writes it and does not read it; quoted text is read as it is"),
+}
+"""Letters that Java has, and why they are none here."""
+
+_BARE_NANOS = re.compile(r"(?<![.,S])S{7}")
+"""Digits finer than microseconds right after the seconds: where they begin is unknown."""
+
+
+def find_pattern_fault(pattern: str) -> str:
+    """Why Spark reads no time by a pattern, or reads some as others; empty if nothing is wrong."""
+    return next(_wrong(pattern), "")
+
+
+def _wrong(pattern: str) -> Iterator[str]:
+    # Each second part is in quotes. With fractions Spark looks for no end of the last one.
+    parts = pattern.split("'")
+    if "S" not in pattern and len(parts) % 2 == 0:
+        yield "a quote has no end"
+    parts = parts[::2]
+    letters = [letter for part in parts for letter in part if letter.isascii() and letter.isalpha()]
+    if not letters:
+        yield "it has no letter of a part of a time"
+    for part in parts:
+        for letter, run in groupby(part):
+            yield from _wrong_run(letter, len([*run]))
+    opened = 0
+    for letter in "".join(parts):
+        opened += (letter == "[") - (letter == "]")
+        if opened < 0:
+            yield "a ] has no [ before it"
+    if _BARE_NANOS.search(pattern):
+        yield "digits finer than microseconds come after a point: .SSSSSSSSS"
+
+
+def _wrong_run(letter: str, count: int) -> Iterator[str]:
+    """What is wrong with a letter that is there so often in a row."""
+    if letter in _OTHERWISE:
+        yield f"{letter}: {_OTHERWISE[letter]}"
+    elif letter in "{}#":
+        yield f"{letter} is reserved: write it in quotes"
+    elif letter.isascii() and letter.isalpha():
+        allowed = _EXACTLY.get(letter) or range(1, _UP_TO.get(letter, 0) + 1)
+        if not allowed:
+            yield f"{letter} is no letter of a pattern: write text in quotes, 'T'"
+        elif count not in allowed:
+            known = " or ".join(letter * one for one in allowed[:4])
+            yield f"{letter * count}: it is {known}"
+
+
+SQLITE = "sqlite:///"
+SCHEMES = (SQLITE, "postgresql+psycopg://", "postgresql://", "${")
+FORMS = ("postgresql://USER@HOST:PORT/DATABASE", "sqlite:///FILE")
+NONE = "none"
+CORRECTIONS = (NONE, "reread 3 days")
+NUMBERS = ("smallint", "short", "int", "integer", "bigint", "long")
+_NEEDLESS = ("path", "catalog", "on_drift", "timestamp_format")
+"""Keys of other sources, but for those that need ``path`` beside them."""
+_REREAD = re.compile(r"reread\s+(.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseKeys:
+    """What the keys of a source say of a database; nothing for any other source."""
+
+    url: str | None = None
+    key: str | None = None
+    reread: int | None = None
+
+
+def is_in_database(keys: Keys) -> bool:
+    """Whether a source is a table in a database."""
+    written = keys.entries.get("format")
+    return "url" in keys.entries or (written is not None and written.text == Format.JDBC)
+
+
+def check_format(keys: Keys) -> Format:
+    """The format of such a source; notes what it lacks, and what makes no sense beside it."""
+    keys.choice("format", (Format.JDBC,))
+    if "url" not in keys.entries:
+        keys.missing("url", "it says where the database is")
+    if "table" not in keys.entries:
+        keys.missing("table", "it names a table, or a view, of the database")
+    keys.needless(_NEEDLESS, f"{keys.where}, which is in a database")
+    return Format.JDBC
+
+
+def read_database(keys: Keys, columns: Sequence[Column]) -> DatabaseKeys:
+    """What a source says of its database."""
+    if not is_in_database(keys):
+        return DatabaseKeys()
+    url, key, reread = _url(keys), keys.text("key"), _reread(keys)
+    if key is None:
+        if "key" not in keys.entries:
+            where = f"{keys.where} without key, which is read whole each time"
+            keys.needless(("corrections",), where)
+        return DatabaseKeys(url)
+    if "corrections" not in keys.entries:
+        why = "whether rows that were read may change later: none, or reread 3 days"
+        keys.missing("corrections", why)
+    _check_key(keys, key, columns, rereads=reread is not None)
+    return DatabaseKeys(url, key, reread)
+
+
+def _check_key(keys: Keys, key: str, columns: Sequence[Column], *, rereads: bool) -> None:
+    column = next((one for one in columns if one.name == key), None)
+    at, known = keys.at("key"), [one.name for one in columns]
+    if column is None:
+        if columns:
+            keys.errors.append(findings.no_such_column(at, key="key", column=key, known=known))
+        return
+    type_ = column.type.strip().lower()
+    if column.optional:
+        why = "it is optional, and a row without a key would never be read"
+    elif type_ not in (*NUMBERS, *TIMES):
+        why = f"its type is {column.type}: a whole number, a date or a timestamp grows"
+    elif rereads and type_ in NUMBERS:
+        why = "it is a number, and `corrections: reread` is a length of time"
+    else:
+        return
+    keys.errors.append(database_errors.bad_key(at, column=key, why=why))
+
+
+def _url(keys: Keys) -> str | None:
+    """The URL, with references to secrets; none in which a password may be is shown."""
+    text = keys.text("url")
+    if text is None:
+        return None
+    at = replace(keys.at("url"), text="")
+    if (wrong := bad_reference(text)) is not None:
+        keys.errors.append(findings.bad_secret(at, key="url", value=wrong))
+    elif has_password(text):
+        keys.errors.append(findings.password_written_out(at, key="url"))
+    elif not text.startswith(SCHEMES) or (text.startswith(SQLITE) and REFERENCE.search(text)):
+        scheme, begun, _ = text.partition("://")
+        shown = f"{scheme}://…" if begun else "…" if "@" in text else text
+        keys.errors.append(findings.bad_value(at, key="url", value=shown, known=FORMS))
+    return text
+
+
+def _reread(keys: Keys) -> int | None:
+    """How long before the newest key rows may still change."""
+    text = keys.text("corrections")
+    if text is None or text == NONE:
+        return None
+    found = _REREAD.fullmatch(text.strip())
+    try:
+        length = parse_duration(found[1]) if found else 0
+    except ValueError:
+        length = 0
+    if length <= 0:
+        at = keys.at("corrections")
+        keys.errors.append(findings.bad_value(at, key="corrections", value=text, known=CORRECTIONS))
+        return None
+    return length
+
+
+def refuse_in_stores(
+    sources: Mapping[str, Source], targets: Mapping[str, Target], places: Mapping[str, Spot]
+) -> Iterator[InfoldError]:
+    """An error for each target that has no folder of a disk for what is extracted."""
+    extracted = [name for name, source in sources.items() if FORMATS[source.format].is_extracted]
+    for name, target in targets.items():
+        if target.in_store and extracted:
+            yield database_errors.not_beside_store(places[name], source=extracted[0])

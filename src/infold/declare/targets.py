@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from infold.core import fixed_settings
-from infold.core.engines import Engine
-from infold.core.hooks import When
+from infold.core.engines import MASTER, REMOTE, Engine
+from infold.core.hooks import PLACE, Fact, Hook, Lineage, When
+from infold.core.interval import SECOND
 from infold.core.model import Source
-from infold.core.object_store import is_url
+from infold.core.object_store import (
+    OPTION_KINDS,
+    SCHEMES,
+    StoreKind,
+    form_of,
+    is_url,
+    kind_by_name,
+    kind_of,
+    scheme_of,
+    split,
+)
 from infold.core.storages import Storage
 from infold.core.target import LONGEST_SCHEMA, Apply, HideTechnical, Publish, Target
-from infold.declare.catalogs import read_catalog, refuse_not_together
-from infold.declare.delta import refuse_beside_delta
-from infold.declare.engines import read_engine, refuse_unshared
-from infold.declare.hooks import read_hooks
+from infold.declare.catalogs import (
+    BUCKETS,
+    check_warehouse,
+    read_catalog,
+    read_stores,
+    refuse_beside_delta,
+    refuse_not_together,
+)
 from infold.declare.keys import NAME, Keys
-from infold.declare.lineage import read_lineage
-from infold.declare.storage_options import check_warehouse, read_stores
-from infold.declare.store_kinds import refuse_other_kinds
+from infold.declare.tree import Value
 from infold.messages import findings
+from infold.messages.catalog_errors import secret_written_out
+from infold.messages.errors import InfoldError
 from infold.system.secrets import REFERENCE, bad_reference, has_password
 
 KEYS = (
@@ -187,3 +204,319 @@ def _spark(keys: Keys, *, engine: Engine) -> tuple[tuple[str, str], ...]:
             for _, refused, required in fixed_settings.changed_settings({key: value.text}):
                 keys.errors.append(findings.fixed_setting(value.at, key, refused, required))
     return tuple(found)
+
+
+PLACES = ("remote", "submitted", "master")
+"""Keys of which a target has one: each says what computes."""
+ENGINE_KEYS = (*PLACES, "shared_disk", "executor_wait", "idle")
+PARAMETERS = ("token", "use_ssl", "user_id", "user_agent")
+"""What the address of a server may have behind it; its sessions are infold's to name."""
+REMOTE_FORM = "sc://HOST:PORT/;token=${env:NAME}"
+ENGINE_FORMS = ("spark://HOST:PORT", "yarn", "k8s://URL", "local[N]")
+
+
+def read_engine(keys: Keys) -> Engine:
+    """The engine of a target; ``local`` where nothing is said."""
+    value = keys.entries.get("engine")
+    if value is None:
+        return Engine()
+    if value.kind == "text":
+        if value.text != "local":
+            keys.errors.append(
+                findings.bad_value(value.at, key="engine", value=value.text, known=("local",))
+            )
+        return Engine()
+    section = keys.section("engine", f"engine of {keys.where}")
+    if section is None:
+        return Engine()
+    section.check(ENGINE_KEYS)
+    plain, remote = Engine(), _remote(section)
+    submitted = section.flag("submitted", default=False)
+    said = [key for key in PLACES if key in section.entries and (key != "submitted" or submitted)]
+    if said[1:]:
+        section.needless(said[1:], section.where, _OTHERS[said[0]])
+    master = section.text("master") if said == ["master"] else None
+    if not (said or set(section.entries) == {"idle"}):
+        section.missing("master")
+    elif master is not None and not MASTER.fullmatch(master):
+        at = section.at("master")
+        keys.errors.append(findings.bad_value(at, key="master", value=master, known=ENGINE_FORMS))
+        master = None
+    wait, idle = section.span("executor_wait"), section.span("idle")
+    if remote:
+        todo = "Whether there are executors is the server's. Leave it out."
+        section.needless(("executor_wait",), section.where, todo)
+    engine = Engine(
+        master=master or plain.master,
+        shared_disk=section.flag("shared_disk", default=False),
+        executor_wait=plain.executor_wait if wait is None else max(1, wait // SECOND),
+        submitted=submitted and not remote,
+        idle=plain.idle if idle is None else max(1, idle // SECOND),
+        remote=remote,
+    )
+    if master is not None or engine.is_cluster:
+        _refuse_needless(section, engine)
+    return engine
+
+
+def refuse_unshared(
+    target: Target, keys: Keys, sources: Collection[Source], *, complete: bool
+) -> None:
+    """
+    Note a cluster of which nothing says that its executors have the folders of a target.
+
+    Executors reach places in an object store by themselves. Which places there are is not known
+    without ``complete`` sources, or where the tables of a catalog are sources.
+    """
+    engine = target.engine
+    if not engine.is_cluster or engine.shared_disk:
+        return
+    read = all(one.path is not None and is_url(one.path) for one in sources)
+    if target.in_store and (read or not complete):
+        return
+    key = "remote" if engine.remote else "submitted" if engine.submitted else "master"
+    at = keys.entries["engine"].entries[key].at
+    keys.errors.append(findings.not_shared(at, target=keys.where))
+
+
+def _refuse_needless(section: Keys, engine: Engine) -> None:
+    """Note keys about executors where there are none, and about a Spark of this machine."""
+    if engine.is_cluster:
+        todo = "Only a Spark of this machine stays for the next command. Leave it out."
+        section.needless(("idle",), section.where, todo)
+        return
+    where = f"{section.where}: {engine.master} is a Spark of this machine"
+    todo = "It is about the executors of a cluster. Leave it out."
+    section.needless(("shared_disk", "executor_wait"), where, todo)
+
+
+_OTHERS = {
+    "submitted": "spark-submit chooses the master of its application. Leave one of both out.",
+    "remote": "The server has its Spark already. Leave one of both out.",
+}
+"""Why what a target computes on leaves no room for another key."""
+
+
+def _remote(section: Keys) -> str:
+    """The address of a server, with references to secrets and no secret."""
+    text = section.text("remote")
+    if text is None:
+        return ""
+    at = replace(section.at("remote"), text="")  # a token may be written out in it
+    found, wrong = REMOTE.fullmatch(text), bad_reference(text)
+    more = (found["more"] or "").strip(";") if found else ""
+    given = dict(one.partition("=")[::2] for one in more.split(";") if one)
+    others = [name for name, value in given.items() if name not in PARAMETERS or not value]
+    token = given.get("token", "")
+    if wrong is not None:
+        section.errors.append(findings.bad_secret(at, key="remote", value=wrong))
+    elif found is None or others:
+        shown = text.partition(";")[0] + "".join(f";{name}=…" for name in others[:1])
+        known = (REMOTE_FORM,)
+        section.errors.append(findings.bad_value(at, key="remote", value=shown, known=known))
+    elif token and not REFERENCE.fullmatch(token):
+        section.errors.append(secret_written_out(at, key="remote", form=REMOTE_FORM))
+    else:
+        return text
+    return ""
+
+
+HOOK_KEYS = ("command", "webhook", "body", "headers", "timeout")
+OF_WEBHOOKS = ("body", "headers")
+HOOK_FORMS = ("https://HOST/PATH", "http://HOST/PATH", "${env:NAME}", "${file:PATH}")
+HOOK_SCHEMES = ("https://", "http://", "${")
+
+
+def read_hooks(keys: Keys) -> tuple[Hook, ...]:
+    """The hooks of a target: of each key a mapping, or a list of them."""
+    return tuple(hook for when in When for hook in _hooks_of(keys, when))
+
+
+def _hooks_of(keys: Keys, when: When) -> Iterator[Hook]:
+    value = keys.entries.get(when)
+    if value is None:
+        return
+    items = value.items if value.kind == "a list" else (value,)
+    for number, item in enumerate(items, 1):
+        name = f"{when}[{number}]" if len(items) > 1 else str(when)
+        if item.kind != "a mapping":
+            wanted = "a mapping, or a list of mappings"
+            error = findings.wrong_type(item.at, key=name, wanted=wanted, found=item.kind)
+            keys.errors.append(error)
+        else:
+            yield _hook(Keys(item, f"{name} of {keys.where}", keys.errors, f"{name}."), when, name)
+
+
+def _hook(keys: Keys, when: When, name: str) -> Hook:
+    keys.check(HOOK_KEYS)
+    plain = Hook(when, name)
+    if "command" in keys.entries:
+        todo = "A hook is a command or a webhook; write two of them in a list."
+        keys.needless(("webhook", *OF_WEBHOOKS), "a command", todo)
+    elif "webhook" not in keys.entries:
+        keys.missing("webhook", why="it tells a URL, or runs a `command`")
+    return replace(
+        plain,
+        command=_command(keys),
+        webhook=read_url(keys, "webhook"),
+        body=_body(keys),
+        headers=tuple(read_headers(keys, facts=tuple(Fact))),
+        timeout=keys.span("timeout") or plain.timeout,
+    )
+
+
+def _command(keys: Keys) -> str:
+    """
+    A command as it is given to the shell.
+
+    A reference to a secret would be seen in the list of processes; and the shell has its own way.
+    """
+    text = keys.text("command") or ""
+    if "${env:" in text or "${file:" in text:
+        todo = (
+            "The command has the environment of the run, and can read a file: `$NAME`, `$(cat "
+            "PATH)`."
+        )
+        at, where = keys.at("command"), "a command"
+        keys.errors.append(findings.needless_key(at, key="${…}", where=where, todo=todo))
+    return text
+
+
+def read_url(keys: Keys, name: str) -> str:
+    """The URL that something is sent to; it is a secret as a whole: no message shows it."""
+    text = (keys.text(name) or "").strip()
+    at, key = replace(keys.at(name), text=""), keys.full_name(name)
+    if (wrong := bad_reference(text)) is not None:
+        keys.errors.append(findings.bad_secret(at, key=key, value=wrong))
+    elif has_password(text):
+        keys.errors.append(findings.password_written_out(at, key=key))
+    elif text and not text.startswith(HOOK_SCHEMES):
+        keys.errors.append(findings.bad_value(at, key=key, value="…", known=HOOK_FORMS))
+    return text
+
+
+def _body(keys: Keys) -> str:
+    value = keys.entries.get("body")
+    return "" if value is None else json.dumps(_plain(keys, value), ensure_ascii=False)
+
+
+def _plain(keys: Keys, value: Value) -> Any:
+    """A part of a body as plain values."""
+    if value.kind == "a mapping":
+        return {key: _plain(keys, one) for key, one in value.entries.items()}
+    if value.kind == "a list":
+        return [_plain(keys, one) for one in value.items]
+    if value.kind == "true or false":
+        return value.text.lower() in ("true", "yes", "on")
+    if value.kind == "nothing":
+        return None
+    if value.kind == "a number":
+        try:
+            return json.loads(value.text)
+        except ValueError:  # YAML has more ways to write one
+            return value.text
+    _check_template(keys, value, "body", tuple(Fact))
+    return value.text
+
+
+def read_headers(keys: Keys, facts: Collection[str] = ()) -> Iterator[tuple[str, str]]:
+    """Headers of a request; with ``facts``, these have places in them."""
+    section = keys.section("headers", f"headers of {keys.where}")
+    for name in section.entries if section is not None else ():
+        assert section is not None
+        text = section.text(name)
+        if text is not None:
+            _check_template(keys, section.entries[name], f"headers.{name}", facts)
+            yield name, text
+
+
+def _check_template(keys: Keys, value: Value, key: str, facts: Collection[str]) -> None:
+    """Note what is neither a fact nor a reference to a secret."""
+    at, key = replace(value.at, text=""), keys.full_name(key)
+    if (wrong := bad_reference(value.text)) is not None:
+        keys.errors.append(findings.bad_secret(at, key=key, value=wrong))
+    for name in PLACE.findall(value.text) if facts else ():
+        if name not in facts:
+            known = tuple(f"{{{fact}}}" for fact in facts)
+            error = findings.bad_value(at, key=key, value=f"{{{name}}}", known=known)
+            keys.errors.append(error)
+
+
+LINEAGE_KEYS = ("url", "file", "headers", "namespace", "timeout")
+OF_REQUESTS = ("headers", "timeout")
+
+
+def read_lineage(keys: Keys) -> Lineage | None:
+    """What a target declares; None: nothing is sent."""
+    section = keys.section("lineage", f"lineage of {keys.where}")
+    if section is None:
+        return None
+    section.check(LINEAGE_KEYS)
+    plain = Lineage()
+    if "url" in section.entries:
+        if "file" in section.entries:
+            todo = "Events go to a URL or into a file; leave one of them out."
+            section.needless(("file",), "events with a `url`", todo)
+    elif "file" not in section.entries:
+        section.missing("url", why="events go to a URL, or into a `file`")
+    else:
+        todo = "It is of requests to a `url`. Leave it out."
+        section.needless(OF_REQUESTS, "events in a file", todo)
+    return replace(
+        plain,
+        url=read_url(section, "url"),
+        file=section.text("file") or "",
+        headers=tuple(read_headers(section)),
+        namespace=section.text("namespace") or plain.namespace,
+        timeout=section.span("timeout") or plain.timeout,
+    )
+
+
+_OF_EXPORTS = "Of a bucket that only exports go to, they stand in `storage_options.buckets`."
+
+
+def refuse_other_kinds(
+    target: Target, keys: Keys, sources: Collection[Source], *, complete: bool
+) -> None:
+    """
+    Note each option that no library looks at for the places that it is for.
+
+    Of one bucket that is always a mistake. Options of all may be those of several stores, as far as
+    places are in them. Which places there are is not known without ``complete`` sources, or where
+    the tables of a catalog are sources; and if none is in a store, all options are for exports.
+    """
+    looked = Keys(keys.value, keys.where, [])  # what is no mapping has its error already
+    section = looked.section("storage_options", f"storage_options of {keys.where}")
+    if section is None:
+        return
+    paths = (target.warehouse, *(one.path or "" for one in sources))
+    urls = [path for path in paths if is_url(path) and scheme_of(path) in SCHEMES]
+    own = section.section(BUCKETS, f"buckets of {section.where}")
+    for name, bucket in own.sections("bucket") if own else ():
+        kinds = {kind_of(url) for url in urls if split(url)[0] == name}
+        keys.errors.extend(_others(bucket, kinds or {_kind_of_named(name, bucket)}, ""))
+    if complete and not any(one.path is None and one.url is None for one in sources):
+        named = own.entries if own else ()
+        kinds = {kind_of(url) for url in urls if split(url)[0] not in named}
+        keys.errors.extend(_others(section, kinds, _OF_EXPORTS))
+
+
+def _kind_of_named(name: str, bucket: Keys) -> StoreKind:
+    """Whose store a bucket is in that no place names: the first option that fits its name."""
+    if (kind := kind_by_name(name)) is not None:
+        return kind
+    given = (OPTION_KINDS.get(key, StoreKind.AZURE) for key in bucket.entries)
+    return next((kind for kind in given if kind is not StoreKind.AZURE), StoreKind.S3)
+
+
+def _others(section: Keys, kinds: Collection[StoreKind], todo: str) -> Iterator[InfoldError]:
+    where = f"{section.where}, whose places are in {_listed(kinds)}"
+    for key in section.entries if kinds else ():
+        kind = OPTION_KINDS.get(key)
+        if kind is not None and kind not in kinds:
+            more = f"It is for places such as {form_of(kind)}. {todo}".strip()
+            yield findings.needless_key(section.key_at(key), key=key, where=where, todo=more)
+
+
+def _listed(kinds: Iterable[StoreKind]) -> str:
+    return " and ".join(f"{kind}://" for kind in sorted(kinds))

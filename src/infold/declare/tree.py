@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import yaml
 
-from infold.declare.yaml_depth import LOADER, deep_place
 from infold.messages import findings
 from infold.messages.errors import InfoldError, Spot
 
@@ -149,3 +149,27 @@ def merge(first: Value | None, second: Value | None) -> Value | None:
     for key, value in second.entries.items():
         entries[key] = merge(entries.get(key), value) or value
     return Value("a mapping", first.at, entries=entries, keys={**second.keys, **first.keys})
+
+
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""What reads without making anything but plain values, in C where that is installed."""
+
+MOST = 50
+"""Nothing that is written for infold, or for the tools that it imports from, is that deep."""
+
+_BEGINS = (yaml.SequenceStartEvent, yaml.MappingStartEvent)
+_ENDS = (yaml.SequenceEndEvent, yaml.MappingEndEvent)
+
+
+def deep_place(text: str) -> tuple[int, int] | None:
+    """The 0-based line and column at which a text is too deep; None if it never is."""
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=LOADER):
+            depth += isinstance(event, _BEGINS) - isinstance(event, _ENDS)
+            mark = event.start_mark
+            if depth > MOST and mark is not None:
+                return mark.line, mark.column
+    except yaml.YAMLError:  # whoever reads it says what is wrong
+        return None
+    return None

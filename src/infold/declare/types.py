@@ -7,7 +7,7 @@ from datetime import date
 from functools import cache
 from itertools import accumulate
 
-from infold.core.widened_types import FIELD, type_parts
+from infold.core.type_changes import FIELD, type_parts
 
 SIMPLE = (
     "string", "boolean", "tinyint", "byte", "smallint", "short", "int", "integer", "bigint",

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from infold.declare.yaml_depth import LOADER, deep_place
+from infold.declare.tree import LOADER, deep_place
 
 
 class Lined(dict[str, Any]):

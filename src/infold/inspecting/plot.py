@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from infold.core.interval import Granularity, within_calendar
 from infold.core.model import Model
+from infold.core.own_columns import FIRST
 from infold.core.plot import OverTime, Point, RowByRow, Series
-from infold.core.session_columns import FIRST
 
 if TYPE_CHECKING:
     import pyarrow as pa

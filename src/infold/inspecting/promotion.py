@@ -9,20 +9,23 @@ run takes them into the new table, as it would into the old one.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 
+from infold.analysis.definitions.columns_read import ColumnsRead
 from infold.core.definition import Redefinition
 from infold.core.environment import Environment
 from infold.core.model import table_name
 from infold.core.plan import Destroyed, PlanOptions
 from infold.core.ports import Lake, Ledger
-from infold.core.promotion import Exchange
-from infold.core.swap import Swap, SwapKind, SwappedTable
+from infold.core.project import Project
+from infold.core.report import Exchange
+from infold.core.swap import DoneSwap, Swap, SwapKind, SwappedTable
 from infold.core.target import Apply
 from infold.core.trace import Trace, net_changes
 from infold.inspecting.audits import audits_found
 from infold.inspecting.environments import Variant
 from infold.inspecting.exchanges import (
+    UnchangedColumns,
     exchanged_table,
     free_key,
     lost_file,
@@ -31,8 +34,7 @@ from infold.inspecting.exchanges import (
     refuse_taken,
 )
 from infold.inspecting.own_models import changed_models, same_rows
-from infold.inspecting.unchanged_by_proof import UnchangedColumns
-from infold.messages import apply_errors, promote_errors
+from infold.messages import apply_errors, environment_errors
 from infold.planning.destructive import policy, refuse_destructive
 from infold.running.ledger_consistency import foreign_tables
 
@@ -51,9 +53,9 @@ def promotion(
     environment = ledger.environments()[name]
     unfinished = [*_unfinished(found, environment, ledger, lake), *_failing(found, ledger)]
     if unfinished:
-        raise promote_errors.environment_unfinished(name, unfinished)
+        raise environment_errors.environment_unfinished(name, unfinished)
     if moved := [*_moved(found, environment, ledger)]:
-        raise promote_errors.production_moved(name, moved)
+        raise environment_errors.production_moved(name, moved)
     changes = changed_models(found.declared, found.production.project, found.own)
     _refuse_forward_only(changes)
     refuse_destructive(found.declared, _destroyed(found, changes, allowed))
@@ -178,4 +180,64 @@ def _swapped(
         lake.location(table_name(key)),
         there,
         kept.of(model) if known else (),
+    )
+
+
+# The tables that the promote replaced get their names back, and the definitions of then are
+# applied. What runs did since then went into the new tables; the old ones are behind, and the next
+# run brings them up to date.
+
+
+def rollback(project: Project, ledger: Ledger, lake: Lake) -> Exchange:
+    """
+    What going back would exchange, in a ``project`` as it is applied.
+
+    Raises ``nothing_to_roll_back``, ``rollback_outdated`` or ``promote_incomplete``.
+    """
+    last = next((one for one in ledger.swaps() if one.kind is SwapKind.PROMOTE), None)
+    if last is None:
+        raise environment_errors.nothing_to_roll_back(target=project.target.name)
+    now = {name: entry.digest for name, entry in ledger.applied().items()}
+    if outdated := [*_outdated(last, now, ledger, lake)]:
+        raise environment_errors.rollback_outdated(outdated)
+    applied = {name: old for name, (old, new) in last.definitions.items() if old != new}
+    after = {name: digest for name, digest in {**now, **applied}.items() if digest}
+    refuse_misfits(project, ledger, after)
+    tables = tuple(_swapped_back(model, key, ledger, lake) for model, key in last.kept.items())
+    return Exchange(
+        Swap(SwapKind.ROLLBACK, last.environment, tables, applied, undoes=last.id),
+        tuple(exchanged_table(ledger, one) for one in tables),
+        tuple(name for name in applied if name not in last.kept),
+        (),
+        tuple(readers_that_follow(project, ledger, tables, ColumnsRead(project))),
+        takes_files=project.target.apply is Apply.AUTO,
+        at_once=project.target.at_once,
+    )
+
+
+def _outdated(
+    last: DoneSwap, now: Mapping[str, str], ledger: Ledger, lake: Lake
+) -> Iterator[tuple[str, str]]:
+    """What was changed since a promote, so that it cannot be taken back."""
+    for name, (old, new) in last.definitions.items():
+        if (old != new or name in last.kept) and now.get(name, "") != new:
+            yield name, "another definition was applied since"
+    for model, key in last.kept.items():
+        if key is None or model not in last.stored:
+            continue
+        if lake.location(table_name(key)) is None:
+            yield model, f"its table, kept as {key}, is not there any more"
+        elif missing := lost_file(ledger, lake, table_name(key)):
+            yield model, f"its table, kept as {key}, has lost the file {missing}"
+
+
+def _swapped_back(model: str, key: str | None, ledger: Ledger, lake: Lake) -> SwappedTable:
+    there = lake.location(table_name(model))
+    known = there is not None or model in ledger.traces()
+    return SwappedTable(
+        model,
+        key,
+        free_key(ledger, lake, model, there) if known else None,
+        None if key is None else lake.location(table_name(key)),
+        there,
     )

@@ -13,20 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 from infold.core.interval import DAY, EVER, MAX, MIN, Interval, instants_of, show_instant
 from infold.core.model import Kind, table_name
-from infold.core.own_columns import VERSION
-from infold.core.ports import Ledger
+from infold.core.own_columns import FIRST, ID, LAST, VERSION
+from infold.core.ports import Ledger, SnapshotReader, TimeSpan
 from infold.core.project import Node, Project
 from infold.core.queries import SessionsQuery
 from infold.core.record import QuarantinedSession
-from infold.core.session_columns import FIRST, ID, LAST
 from infold.core.session_rules import IDENTIFIER
-from infold.core.snapshot_reader import SnapshotReader, TimeSpan
 from infold.core.trace import Version
 from infold.inspecting.as_built import in_force_at
-from infold.inspecting.event_batches import Event, EventBatch, event_batches
 from infold.inspecting.manifest import names_of_quarantined, quarantine_reasons
 from infold.inspecting.session_events import UserEvents, events_of, snapshot_read
 from infold.inspecting.session_history import (
+    Event,
+    EventBatch,
     InputVersions,
     Session,
     SessionHistories,
@@ -34,6 +33,7 @@ from infold.inspecting.session_history import (
     Verb,
     changes_in_span,
     changes_since,
+    event_batches,
     session_changes,
 )
 from infold.messages import command_errors

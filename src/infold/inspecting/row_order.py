@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 from infold.analysis.names.subject import time_column
 from infold.core.interval import show_instant
+from infold.core.model import Deduplicate, Kind
 from infold.core.project import Node
+from infold.core.queries import VALID_FROM
 from infold.core.quoting import quoted
 from infold.core.trace import CellState
-from infold.inspecting.row_key import row_key
 from infold.messages import command_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 MOST = 1_000_000
 """So many rows are read at most to show the first of them in order, unless an order is asked."""
@@ -65,3 +67,18 @@ def in_order(rows: pa.Table, order: Sequence[str]) -> pa.Table:
     if nested := [name for name, _ in keys if not sortable(name)]:
         raise command_errors.not_sortable(names=nested)
     return rows.sort_by(keys)
+
+
+def row_key(node: Node) -> tuple[str, ...]:
+    """The columns that identify a row of a table; empty if that is unknown."""
+    if node.model.kind is Kind.SESSIONS:
+        return ("session_id",)
+    if node.grouped is not None:
+        return tuple(key.name for key in node.grouped.keys)
+    if node.versions is not None:
+        return (*node.versions.keys, VALID_FROM)
+    if node.model.kind is Kind.EVENTS and node.model.unique_key:
+        time = node.model.timeseries.event_time_column if node.model.timeseries else None
+        everywhere = node.model.deduplicate is Deduplicate.EVERYWHERE
+        return (*node.model.unique_key, *(() if everywhere or time is None else (time,)))
+    return node.model.incremental.unique_key if node.model.incremental else ()

@@ -42,7 +42,7 @@ def shown_rows(
     ``audit_failures`` are the rows that failed audits. They are sorted as ``order`` says; those of
     a table by its time and key, of which ``stored`` knows how many there are.
     """
-    from infold.lake.filtered_rows import filtered_rows
+    from infold.lake.chosen_rows import filtered_rows
 
     if order is not None:
         every = shown_rows(
@@ -119,7 +119,7 @@ def _set_aside(
     """The rows that were set aside on their way into tables, then those that sessions leave out."""
     import pyarrow as pa
 
-    from infold.lake.filtered_rows import filtered_rows
+    from infold.lake.chosen_rows import filtered_rows
 
     try:
         stored = lake.rows(project.set_aside, columns=columns, where=where, limit=limit)

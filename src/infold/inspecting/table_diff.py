@@ -18,9 +18,9 @@ from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node
 from infold.core.quoting import quoted
-from infold.core.table_diff import Row, RowDiff, TableDiff
+from infold.core.report import Row, RowDiff, TableDiff
 from infold.core.type_changes import shown
-from infold.inspecting.row_key import row_key
+from infold.inspecting.row_order import row_key
 
 SAMPLE = 5
 """How many rows are shown of what was added, removed and changed, all together."""

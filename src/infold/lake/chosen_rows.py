@@ -11,13 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from infold.core.snapshot_reader import TimeSpan
+from infold.core.interval import DAY
+from infold.core.ports import TimeSpan
 from infold.messages import command_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.schema import Schema
+    from pyiceberg.types import IcebergType
 
 
 def shown_columns(schema: Schema, columns: Sequence[str] | None) -> list[str]:
@@ -78,7 +80,6 @@ def matching_rows(
     import pyarrow as pa
     from pyiceberg.expressions import AlwaysFalse, Or
 
-    from infold.lake.arrow_filter import RowFilter
     from infold.lake.filter import predicate
 
     truths = {name: predicate(text, schema) for name, text in tests.items()}
@@ -95,3 +96,128 @@ def matching_rows(
 
 
 _ROW = "_infold_row"
+
+
+# pyiceberg takes a dot in a name for a step into a struct. So columns have other names meanwhile.
+
+
+class RowFilter:
+    """A predicate over the columns of a schema; ``needed`` are those that it is about."""
+
+    def __init__(self, truth: BooleanExpression, schema: Schema) -> None:
+        from pyiceberg.expressions.visitors import bind, extract_field_ids
+        from pyiceberg.io.pyarrow import expression_to_pyarrow
+        from pyiceberg.schema import Schema as OfSchema
+
+        bound = bind(schema, truth, case_sensitive=False)
+        plain = [
+            field.model_copy(update={"name": f"c{number}"})
+            for number, field in enumerate(schema.fields)
+        ]
+        renamed = OfSchema(*plain)
+        asked = {renamed.find_column_name(number) or "" for number in extract_field_ids(bound)}
+        tops = {name.partition(".")[0] for name in asked}
+        self._names = {
+            field.name: one.name for field, one in zip(schema.fields, plain, strict=True)
+        }
+        self._expression = expression_to_pyarrow(bound, renamed)
+        self.needed = tuple(name for name, top in self._names.items() if top in tops)
+
+    def __call__(self, rows: pa.Table) -> pa.Table:
+        """The rows for which it is true."""
+        names = rows.column_names
+        renamed = rows.rename_columns(
+            [self._names.get(name, f"x{at}") for at, name in enumerate(names)]
+        )
+        return renamed.filter(self._expression).rename_columns(names)
+
+
+def filtered_rows(rows: pa.Table, where: str) -> pa.Table:
+    """
+    The rows for which ``where`` is true, as ``infold show --where`` writes it.
+
+    Columns are of strings, whole numbers or instants, as those of a manifest are.
+    """
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
+
+    from infold.lake.filter import predicate
+    from infold.messages import command_errors
+
+    types = {"string": StringType, "int64": LongType}
+    schema = Schema(
+        *(
+            NestedField(
+                number, field.name, types.get(str(field.type), TimestamptzType)(), required=False
+            )
+            for number, field in enumerate(rows.schema, 1)
+        )
+    )
+    try:
+        chosen = RowFilter(predicate(where, schema), schema)
+    except (ValueError, TypeError) as error:
+        raise command_errors.bad_filter(where=where, why=str(error)) from error
+    return chosen(rows)
+
+
+def equal_to(
+    schema: Schema, any_of: Sequence[Mapping[str, Any]], near: TimeSpan | None, where: str | None
+) -> BooleanExpression:
+    """What ``rows_equal_to`` asks of a row of a table with these columns."""
+    from pyiceberg.expressions import AlwaysFalse, AlwaysTrue, And, Or
+
+    from infold.lake.filter import predicate
+
+    alternatives: BooleanExpression = AlwaysFalse() if any_of else AlwaysTrue()
+    for match in any_of:
+        alternatives = Or(alternatives, _equal_columns(schema, match))
+    parts = And(alternatives, _overlaps(schema, near)) if near else alternatives
+    return parts if where is None else And(parts, predicate(where, schema))
+
+
+def _equal_columns(schema: Schema, match: Mapping[str, Any]) -> BooleanExpression:
+    """Every column has its value; none has, where a value is none of the column's type."""
+    from pyiceberg.expressions import AlwaysFalse, AlwaysTrue, And
+    from pyiceberg.expressions.literals import literal
+
+    found: BooleanExpression = AlwaysTrue()
+    for column, value in match.items():
+        own = schema.find_field(column, case_sensitive=False)
+        name = own.name
+        if value is None:
+            found = And(found, _column_predicate("IsNull", name))
+            continue
+        try:
+            given = literal(value).to(own.field_type)
+        except (ValueError, TypeError):
+            return AlwaysFalse()
+        found = And(found, _column_predicate("EqualTo", name, given))
+    return found
+
+
+def _overlaps(schema: Schema, near: TimeSpan) -> BooleanExpression:
+    from pyiceberg.expressions import And
+
+    first, last = (
+        schema.find_field(name, case_sensitive=False) for name in (near.first, near.last)
+    )
+    return And(
+        _column_predicate("LessThanOrEqual", first.name, _instant(first.field_type, near.end)),
+        _column_predicate("GreaterThanOrEqual", last.name, _instant(last.field_type, near.start)),
+    )
+
+
+def _column_predicate(how: str, *words: Any) -> BooleanExpression:
+    """A predicate over a column; pyiceberg's own types do not know its positional form."""
+    from pyiceberg import expressions
+
+    found: BooleanExpression = getattr(expressions, how)(*words)
+    return found
+
+
+def _instant(kind: IcebergType, at: int) -> Any:
+    """An instant as a literal of a column: microseconds, or days in a column of dates."""
+    from pyiceberg.expressions.literals import literal
+    from pyiceberg.types import DateType
+
+    return literal(at // DAY if isinstance(kind, DateType) else at).to(kind)

@@ -21,10 +21,9 @@ from uuid import uuid4
 from weakref import WeakSet, finalize
 
 from infold.core import write_points
+from infold.core.trace import UNKNOWN
 from infold.ledger import upgrades
-from infold.ledger.before_release import upgrade_to_release
 from infold.ledger.generated_sql import SCHEMA, SQL
-from infold.ledger.put_aside import damaged_path, remove_note
 from infold.ledger.query import LedgerDatabase, Query
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
@@ -412,3 +411,77 @@ def close_all() -> None:
     """
     for database in tuple(_used):
         database.close_if_idle()
+
+
+# Tables that a later upgrade changes (`upgrades`) are in all of them, as the first release had
+# them; a table that is made here is as the newest has it.
+
+_COLUMNS = "SELECT name FROM pragma_table_info('quarantined')"
+_ALWAYS_SAID = (
+    """SELECT 1 FROM pragma_table_info('manual_entries') WHERE name = 'held' AND "notnull" = 1"""
+)
+
+
+def upgrade_to_release(connection: sqlite3.Connection, schema: Iterable[str]) -> None:
+    """
+    Give a ledger of an older format the tables and columns that it lacks.
+
+    Up to format 3 nobody wrote down the campaigns of sessions in quarantine. A rebuild finds them,
+    so the traces of models that have such sessions are made to hold no longer. Up to format 4 a
+    manual entry excluded sessions or released them, and took no earlier entry back. Up to format 6
+    no definition was kept: a run adopts those in the files for tables that they built. Up to format
+    7 every reader of a replaced table was built again. Up to format 8 a changed definition held for
+    all cells of a table, there were no environments, and no table took the place of another. Up to
+    format 9 there were no audits.
+    """
+    held = {name for (name,) in connection.execute(_COLUMNS)}
+    if held and "campaign" not in held:
+        for column in ("carried", "campaign"):
+            connection.execute(f"ALTER TABLE quarantined ADD COLUMN {column} TEXT")
+        connection.execute(
+            "UPDATE traces SET fingerprint = ? WHERE model IN (SELECT model FROM quarantined)",
+            (UNKNOWN,),
+        )
+    strict = connection.execute(_ALWAYS_SAID).fetchone() is not None
+    if strict:
+        connection.execute("ALTER TABLE manual_entries RENAME TO manual_entries_before")
+    known = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    for statement in schema:
+        words = statement.split()
+        if words[words.index("INDEX" if "INDEX" in words[:3] else "TABLE") + 1] not in known:
+            connection.execute(statement)
+    if strict:
+        connection.execute("INSERT INTO manual_entries SELECT * FROM manual_entries_before")
+        connection.execute("DROP TABLE manual_entries_before")
+
+
+# It is there before the file is moved, and until what can be read of that is taken over. So a
+# repair that died goes on with its own file, and never takes that of an earlier repair.
+
+
+def damaged_path(ledger: Path) -> Path:
+    """Where a damaged file goes, as the note says from now on."""
+    noted = noted_path(ledger)
+    if noted is not None and not noted.exists():
+        return noted  # a process died before it moved the file, perhaps after it moved the log
+    stamp = time.strftime("damaged-%Y%m%dT%H%M%S", time.gmtime())
+    path = Path(f"{ledger}.{stamp}")
+    _note(ledger).write_text(path.name, encoding="utf-8")
+    return path
+
+
+def noted_path(ledger: Path) -> Path | None:
+    """The damaged file of a repair that goes on or died, there or not; None without a note."""
+    with suppress(FileNotFoundError):
+        name = _note(ledger).read_text(encoding="utf-8")
+        return ledger.with_name(name) if name else None
+    return None
+
+
+def remove_note(ledger: Path) -> None:
+    """Nothing is to be taken out of a damaged file any more."""
+    _note(ledger).unlink(missing_ok=True)
+
+
+def _note(ledger: Path) -> Path:
+    return Path(f"{ledger}.repairing")

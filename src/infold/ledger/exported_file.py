@@ -12,25 +12,26 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import sqlite3
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any, NoReturn, cast
 
 from infold import __version__
 from infold.core.report import LedgerCopy
-from infold.ledger import earlier_files, upgrades, whole_tables
+from infold.ledger import upgrades, whole_tables
 from infold.ledger.copying import Rows, fill
-from infold.ledger.database import FORMAT, PROJECT_ROW, WAREHOUSE_ROW
+from infold.ledger.database import FORMAT, PROJECT_ROW, WAREHOUSE_ROW, Statements
 from infold.ledger.generated_sql import SCHEMA
 from infold.ledger.lease import NAME
 from infold.ledger.query import Query
 from infold.ledger.store import SqlLedger
 from infold.ledger.whole_tables import BATCH, TABLES, Checksum, Row, WholeTable, line
-from infold.messages import ledger_errors
+from infold.messages import ledger_errors, run_errors
 from infold.messages.errors import InfoldError
 
 FILE_FORMAT = 1
@@ -198,7 +199,7 @@ class _Reading:
             yield self._tables(TABLES)
             return
         tables = whole_tables.tables_of(upgrades.tables_of(format_, SCHEMA))
-        with earlier_files.upgraded_rows(format_, self._tables(tables)) as found:
+        with upgraded_rows(format_, self._tables(tables)) as found:
             yield found
 
     def _tables(self, tables: Sequence[WholeTable]) -> Rows:
@@ -248,3 +249,30 @@ class _Reading:
 
     def _damaged(self, why: str) -> NoReturn:
         raise ledger_errors.damaged_file(file=str(self._path), line=self._number, why=why)
+
+
+# They are put into tables as that format had them, in a database of SQLite's own that is gone
+# afterwards, and upgraded there: what `upgrades` says of a ledger holds for its file as well.
+
+ANONYMOUS = ""
+"""By this name SQLite makes a file where those that pass by are, and deletes it at the end."""
+
+
+@contextmanager
+def upgraded_rows(found: int, tables: Rows) -> Iterator[Rows]:
+    """The present tables, of those of a released format; all rows are read before the first."""
+    with closing(sqlite3.connect(ANONYMOUS, isolation_level=None)) as connection:
+        query = Query(Statements(connection))
+        try:
+            connection.execute("BEGIN")
+            for text in upgrades.tables_of(found, SCHEMA):
+                connection.execute(text)
+            for table, batches in tables:
+                for rows in batches:
+                    whole_tables.add_rows(query, table, rows)
+            for text in upgrades.texts_since(found):
+                connection.execute(text)
+        except sqlite3.OperationalError as error:  # such as a disk that is full
+            path = "a temporary file of SQLite's"
+            raise run_errors.ledger_unusable(path=path, why=str(error)) from error
+        yield ((table, whole_tables.batches(query, table)) for table in TABLES)

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from infold.core.clock import Clock
 from infold.core.interval import SECOND, show_duration
+from infold.core.ports import Clock
 from infold.ledger.database import MOVED_ROW
 from infold.ledger.query import LedgerDatabase, Query
 from infold.messages import ledger_errors

@@ -37,8 +37,7 @@ def open_ledger(url: str, root: Path, *, key: str = "ledger", schema: str = "inf
     plain = resolve_url(url, root, key) if REFERENCE.fullmatch(url.strip()) else url
     scheme, _, place = plain.partition("://")
     if scheme in ("postgresql", "postgresql+psycopg"):
-        from infold.ledger.postgresql import PostgresqlDatabase
-        from infold.ledger.postgresql_server import LedgerServer
+        from infold.ledger.postgresql import LedgerServer, PostgresqlDatabase
 
         database = PostgresqlDatabase(LedgerServer(url, root, key), schema)
         return SqlLedger(database, end_work=signals.end_children)

@@ -9,7 +9,8 @@ the right to SELECT.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -18,27 +19,23 @@ from uuid import uuid4
 from infold.core import write_points
 from infold.ledger import upgrades
 from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW, register
-from infold.ledger.postgresql_server import LedgerServer, store_any_text
-from infold.ledger.postgresql_sql import (
-    STATEMENTS,
-    TABLE_NAMES,
-    TABLES,
-    Statements,
-    table_statement,
-)
+from infold.ledger.generated_sql import SCHEMA, SQL
 from infold.ledger.query import Query
 from infold.messages import ledger_errors
 from infold.messages.errors import InfoldError
+from infold.system import postgresql_server
 from infold.system.postgresql_server import (
     BUSY_SECONDS,
     FROZEN_SECONDS,
     REMOVED,
     Fault,
     KeptConnection,
+    Server,
 )
 
 if TYPE_CHECKING:
     import psycopg
+
 
 NOW = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
@@ -331,3 +328,166 @@ class PostgresqlDatabase:
                 self.lost = known
                 self.close()
             raise known from error
+
+
+# They are SQLite's, with other marks of parameters; a test compares them with what SQLAlchemy
+# compiles for PostgreSQL.
+
+
+def statement(text: str) -> str:
+    """A statement of SQLite's as PostgreSQL has it, with psycopg's parameters."""
+    return re.sub(r":(\w+)", r"%(\1)s", text)
+
+
+def table_statement(text: str) -> str:
+    """A statement that makes a table or an index; texts are in the order of their bytes."""
+    text = text.removesuffix(" WITHOUT ROWID")
+    made = text.startswith(("CREATE TABLE", "ALTER TABLE"))
+    return re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', text) if made else text
+
+
+STATEMENTS = {name: statement(text) for name, text in SQL.items()}
+TABLES = tuple(map(table_statement, SCHEMA))
+"""What makes the tables, and their indexes."""
+
+TABLE_NAMES = tuple(found[1] for text in SCHEMA if (found := re.match(r"CREATE TABLE (\w+)", text)))
+
+FETCHED = 5_000
+"""So many rows of a stream come with one exchange."""
+
+
+class Statements:
+    """Runs statements by name over one connection."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def execute(self, name: str, values: Mapping[str, Any]) -> psycopg.Cursor[Any]:
+        """Run one."""
+        return self._connection.execute(STATEMENTS[name], values)
+
+    def executemany(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Run one for each of ``rows``: inserts and deletes of several all at once."""
+        self._each(STATEMENTS[name], tuple(rows))
+
+    def stream(self, text: str) -> Iterator[Sequence[Any]]:
+        """The rows of a text's own, as they are read."""
+        with self._connection.cursor(name="stream") as cursor:
+            cursor.itersize = FETCHED
+            yield from cursor.execute(text)
+
+    def add(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert ``rows`` by a text of its own."""
+        self._each(statement(text), rows)
+
+    def _each(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        if len(rows) > 1 and (found := _INSERT.fullmatch(text)):
+            self._insert(found, rows)
+        elif len(rows) > 1 and _DELETE.fullmatch(text):
+            self._connection.execute(*_delete(text, rows))
+        elif rows:
+            with self._connection.cursor() as cursor:
+                cursor.executemany(text, rows)
+
+    def _insert(self, found: re.Match[str], rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert rows; of tens of thousands each takes microseconds."""
+        names = re.findall(r"%\((\w+)\)s", found[2])
+        with (
+            self._connection.cursor() as cursor,
+            cursor.copy(f"COPY {found[1]} FROM STDIN") as copy,
+        ):
+            for row in rows:
+                copy.write_row([row[name] for name in names])
+
+
+def _delete(text: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, dict[str, list[Any]]]:
+    """A DELETE of all ``rows`` from one of a single row, by arrays of the values of keys."""
+    table, condition = text.removeprefix("DELETE FROM ").split(" WHERE ")
+    names = re.findall(r"%\((\w+)\)s", condition)
+    kinds = (_KINDS[type(rows[0][name])] for name in names)
+    arrays = ", ".join(f"%({name})s::{kind}[]" for name, kind in zip(names, kinds, strict=True))
+    keys = ", ".join(f"key_{name}" for name in names)
+    condition = re.sub(r"%\((\w+)\)s", r"key_\1", condition)
+    text = f"DELETE FROM {table} USING unnest({arrays}) AS keys ({keys}) WHERE {condition}"
+    return text, {name: [row[name] for row in rows] for name in names}
+
+
+_INSERT = re.compile(r"INSERT INTO (\w+ \([^()]+\)) VALUES \((.+)\)")
+_DELETE = re.compile(r"DELETE FROM \w+ WHERE [\w.]+ = %\(\w+\)s(?: AND [\w.]+ = %\(\w+\)s)*")
+_KINDS = {str: "text", int: "bigint", bool: "boolean"}
+
+
+_ERRORS: Mapping[Fault, Callable[[str, str, str], InfoldError]] = {
+    Fault.DRIVER_MISSING: lambda key, _at, _why: ledger_errors.driver_missing(key=key),
+    Fault.BAD_URL: lambda key, _at, why: ledger_errors.bad_url(key=key, why=why),
+    Fault.UNREACHABLE: lambda key, at, why: ledger_errors.unreachable(key=key, ledger=at, why=why),
+    Fault.LOGIN_REFUSED: (
+        lambda key, at, why: ledger_errors.login_refused(key=key, ledger=at, why=why)
+    ),
+    Fault.DATABASE_MISSING: (
+        lambda key, at, why: ledger_errors.database_missing(key=key, ledger=at, why=why)
+    ),
+    Fault.NOT_PERMITTED: (
+        lambda key, at, why: ledger_errors.not_permitted(key=key, ledger=at, why=why)
+    ),
+    Fault.READ_ONLY: lambda key, at, why: ledger_errors.read_only(key=key, ledger=at, why=why),
+    Fault.TOO_OLD: (
+        lambda key, at, found: ledger_errors.server_too_old(
+            key=key, ledger=at, found=found, oldest=postgresql_server.OLDEST
+        )
+    ),
+    Fault.OTHER_ENCODING: (
+        lambda key, at, found: ledger_errors.other_encoding(key=key, ledger=at, found=found)
+    ),
+    Fault.CONNECTION_LOST: (
+        lambda key, at, why: ledger_errors.connection_lost(key=key, ledger=at, why=why)
+    ),
+    Fault.FAILED: lambda key, at, why: ledger_errors.server_failed(key=key, ledger=at, why=why),
+}
+"""The message of each: by the key, where the server is, and why."""
+
+
+class LedgerServer(Server):
+    """The server that a target's ledger is on."""
+
+    __slots__ = ()
+
+    def error(self, fault: Fault, place: str = "", why: str = "") -> InfoldError:
+        """See ``Server``: an error of ``ledger_errors``."""
+        return _ERRORS[fault](self.key, place, why)
+
+
+def store_any_text(connection: psycopg.Connection[Any]) -> None:
+    """Have texts stored that PostgreSQL has no way to store: see ``stored_text``."""
+    from psycopg.adapt import Buffer
+    from psycopg.types.string import StrDumper, TextLoader
+
+    class Dump(StrDumper):
+        def dump(self, obj: str) -> Buffer | None:
+            return super().dump(escaped(obj))
+
+    class Load(TextLoader):
+        def load(self, data: Buffer) -> str | bytes:
+            found = super().load(data)
+            return unescaped(found) if isinstance(found, str) else found
+
+    connection.adapters.register_dumper(str, Dump)
+    connection.adapters.register_loader("text", Load)
+
+
+# One character of Unicode's private use area marks what stands for another one: after `MARK` a 0 is
+# NUL, and a 1 is `MARK` itself. Any other text is stored as it is.
+
+MARK = "\ue000"
+
+
+def escaped(text: str) -> str:
+    """The text as it is stored."""
+    if "\0" not in text and MARK not in text:
+        return text
+    return text.replace(MARK, f"{MARK}1").replace("\0", f"{MARK}0")
+
+
+def unescaped(text: str) -> str:
+    """The text that :func:`escaped` stored."""
+    return text.replace(f"{MARK}0", "\0").replace(f"{MARK}1", MARK) if MARK in text else text

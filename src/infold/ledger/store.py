@@ -16,7 +16,6 @@ from types import MappingProxyType
 from typing import Any
 
 from infold.core.audits import AuditResult
-from infold.core.clock import Clock
 from infold.core.definition import Definition
 from infold.core.definition_text import definition_text
 from infold.core.environment import PRODUCTION, Environment
@@ -24,6 +23,7 @@ from infold.core.files import ListedFile
 from infold.core.interval import datetime_of
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
+from infold.core.ports import Clock
 from infold.core.record import FULL_LISTING, LISTED, ForwardOnly, Outcome, Receipt
 from infold.core.swap import Swap
 from infold.core.trace import Trace, merge_earlier
@@ -44,11 +44,45 @@ from infold.ledger.lease import (
     this_process,
     time_of,
 )
-from infold.ledger.prune import KEEP, prune_history
 from infold.ledger.query import LedgerDatabase, Query
 from infold.ledger.reader import FEW, SqlLedgerReader
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
+
+# Changes are read to find what is stale: those that every trace has read are only history. Arrivals
+# are only history. Of both, the newest :data:`KEEP` versions of each table stay; older ones go,
+# oldest first, at most :data:`BUDGET` rows in one run. A change that a trace has still to read is
+# never dropped. Versions, runs and steps stay for good (a few hundred bytes each: a step that is
+# done keeps no changes).
+
+KEEP = 100
+BUDGET = 20_000
+
+
+def prune_history(query: Query, *, keep: int, budget: int = BUDGET) -> int:
+    """Drop what no trace needs and nobody is likely to ask for; the number of rows dropped."""
+    read = {name: int(version) for name, version in query.all("oldest_inputs")}
+    dropped = 0
+    for table, head, *_ in query.all("heads"):
+        upto = head - keep
+        for kind, bound in (("changes", min(upto, read.get(table, upto))), ("arrivals", upto)):
+            dropped += _drop_oldest(query, kind, table, bound, budget - dropped)
+    return dropped
+
+
+def _drop_oldest(query: Query, kind: str, table: str, bound: int, budget: int) -> int:
+    rows, upto = 0, None
+    for version, count in query.all(f"old_{kind}", table_name=table, upto=bound, limit=100):
+        if rows and rows + count > budget:
+            break
+        rows, upto = rows + count, version
+    if upto is None or budget <= 0:
+        return 0
+    query.run(f"drop_{kind}", table_name=table, upto=upto)
+    if kind == "changes":
+        query.run("drop_unchanged", table_name=table, upto=upto)
+    return rows
+
 
 LAST_WORDS = frozenset({"close_step", "finish_run"})
 """

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
 from infold.messages.errors import ExitCode, InfoldError
-from infold.messages.message import Message
+from infold.messages.message import Message, Near
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
@@ -272,4 +272,34 @@ no_project = Message(
 
 unknown_target = Message(
     "unknown-target", "infold.yml has no target {name!r}", {"targets": "{targets}"}
+)
+
+
+command_missing = Message(
+    "infold-not-started",
+    "the command {command} cannot be started",
+    {"why": "{why}"},
+    "Give the path of the command in the environment that infold is installed in "
+    "(infold_command='/srv/shop/.venv/bin/infold').",
+)
+
+no_graph = Message(
+    "no-graph",
+    "{command} did not print the graph of a project",
+    {"why": "{why}"},
+    "Try it by hand; `infold check` lists all mistakes of a project.",
+)
+
+bad_graph_file = Message(
+    "bad-graph-file",
+    "{file} is not the graph of a project",
+    {"why": "{why}"},
+    "Write it again where the project is: infold dag --json > graph.json",
+)
+
+no_such_field = Message(
+    "no-such-field",
+    "a connection has no field {field}",
+    {"variable": "{variable}", "fields": Near("{field}")},
+    "Write it as CONNECTION.FIELD; of `extra` as CONNECTION.extra.KEY.",
 )

@@ -13,11 +13,18 @@ from typing import Any, ClassVar
 from airflow.sdk import BaseHook, BaseOperator, TaskGroup
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
-from infold.messages import orchestration_errors
+from infold.messages import command_errors
 from infold.messages.errors import InfoldError
-from infold.orchestration.command import InfoldProject, RunningCommand, summary
+from infold.orchestration.command import (
+    RUN_OPTIONS,
+    WAIT_SECONDS,
+    InfoldProject,
+    RunningCommand,
+    RunOptions,
+    summary,
+    terms,
+)
 from infold.orchestration.outcome import JsonObject, Outcome, Verdict, models_with_work
-from infold.orchestration.words import RUN_OPTIONS, WAIT_SECONDS, RunOptions, terms
 
 __all__ = [
     "InfoldOperator",
@@ -247,8 +254,6 @@ def _field(variable: str, named: str) -> str:
         **extra,
     }
     if wanted not in known:
-        raise orchestration_errors.no_such_field(
-            field=wanted, variable=variable, known=tuple(known)
-        )
+        raise command_errors.no_such_field(field=wanted, variable=variable, known=tuple(known))
     value = known[wanted]
     return "" if value is None else str(value)

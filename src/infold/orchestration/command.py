@@ -15,15 +15,14 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
-from typing import Protocol
+from typing import Any, Protocol
 
-from infold.messages import orchestration_errors
+from infold.messages import command_errors
 from infold.orchestration.graph import ProjectGraph
-from infold.orchestration.log_lines import log_line
 from infold.orchestration.outcome import JsonObject, Outcome, parsed
 
 LOOK_SECONDS = 0.1
@@ -81,7 +80,7 @@ class InfoldProject:
         line = self.line("dag", "--json")
         outcome = RunningCommand().carry_out(self, "dag")
         if outcome.exit_code or "nodes" not in outcome.result:
-            raise orchestration_errors.no_graph(command=shlex.join(line), why=outcome.why)
+            raise command_errors.no_graph(command=shlex.join(line), why=outcome.why)
         return ProjectGraph.of(outcome.result)
 
 
@@ -91,7 +90,7 @@ def _graph_in(file: Path) -> ProjectGraph:
         return ProjectGraph.of(document)
     except (OSError, KeyError, TypeError, UnicodeDecodeError) as error:
         why = f"{type(error).__name__}: {error}"
-        raise orchestration_errors.bad_graph_file(file=str(file), why=why) from None
+        raise command_errors.bad_graph_file(file=str(file), why=why) from None
 
 
 @dataclass
@@ -192,7 +191,7 @@ def _started(
             )
         except OSError as error:
             why = error.strerror or str(error)
-            raise orchestration_errors.command_missing(command=line[0], why=why) from None
+            raise command_errors.command_missing(command=line[0], why=why) from None
 
 
 def _tell_log(line: str, tell: Telling) -> None:
@@ -233,3 +232,93 @@ def summary(result: JsonObject) -> JsonObject:
         steps = kept["steps"]
         kept["steps"] = [{k: v for k, v in step.items() if k != "files"} for step in steps]
     return kept
+
+
+_SHOWN = {
+    "arrived": "rows arrived",
+    "read": "read",
+    "written": "written",
+    "removed": "removed",
+    "set_aside": "set aside",
+    "cells_built": "cells built",
+    "cells_cut_off": "cut off early",
+}
+
+
+def log_line(line: str) -> str:
+    """What a line says, or nothing if it says nothing to a person, or is none of that log."""
+    event = parsed(line)
+    kind = event.get("event")
+    if kind == "step_began":
+        of = f"/{event['of']}" if event.get("of") else ""
+        reasons = "; ".join(event.get("reasons") or ())
+        return f"[{event.get('step')}{of}] {_what(event)}: {reasons}"
+    if kind == "step_done":
+        return f"{_what(event)}: {_counts(event.get('receipt') or {})}"
+    if kind == "step_failed":
+        error = event.get("error") or {}
+        return f"{_what(event)} failed: {error.get('slug')}: {error.get('what')}"
+    if kind == "note":
+        return str(event.get("text", ""))
+    return ""
+
+
+def _what(event: dict[str, Any]) -> str:
+    return f"{event.get('action')} {event.get('model')}"
+
+
+def _counts(receipt: dict[str, Any]) -> str:
+    counts = [f"{receipt[name]:,} {words}" for name, words in _SHOWN.items() if receipt.get(name)]
+    return ", ".join([*counts, f"{receipt.get('seconds', 0)} s"])
+
+
+WAIT_SECONDS = 600
+"""How long a run waits for another one of the target, where nothing else is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """
+    What a run is asked for; each field is the option of its name, and ``flags`` are others.
+
+    A text that is empty, as a template may be, is an option that is left out.
+    """
+
+    select: str | Sequence[str] = ()
+    exclude: str | Sequence[str] = ()
+    start: str | None = None
+    end: str | None = None
+    wait: float | str | None = WAIT_SECONDS
+    max_rows: int | str | None = None
+    jobs: int | str | None = None
+    environment: str | None = None
+    flags: Sequence[str] = ()
+
+    def words(self) -> tuple[str, ...]:
+        """The words after ``infold run``."""
+        return (
+            *(f"--select={term}" for term in terms(self.select)),
+            *(f"--exclude={term}" for term in terms(self.exclude)),
+            *_option("start", self.start),
+            *_option("end", self.end),
+            *_option("wait", self.wait),
+            *_option("max-rows", self.max_rows),
+            *_option("jobs", self.jobs),
+            *_option("env", self.environment),
+            *self.flags,
+        )
+
+
+RUN_OPTIONS = tuple(one.name for one in fields(RunOptions))
+"""Their names, by which operators have them too."""
+
+
+def terms(given: str | Sequence[str]) -> Iterator[str]:
+    """Terms of a list, or of a text with commas, as on the command line."""
+    listed = given.split(",") if isinstance(given, str) else given
+    yield from (term.strip() for term in listed if term.strip())
+
+
+def _option(name: str, value: object) -> Iterator[str]:
+    if value is not None and value != "":
+        yield f"--{name}={value}"

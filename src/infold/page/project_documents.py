@@ -21,7 +21,7 @@ from infold.messages.errors import InfoldError
 from infold.page.shapes import JsonObject, instant, length, run_shape, spans
 from infold.render import formatting
 from infold.render.formatting import iso
-from infold.render.state_messages import message
+from infold.render.status import message
 
 RUNS = 200
 """How many runs are listed."""

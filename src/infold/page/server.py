@@ -14,10 +14,14 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hmac import compare_digest
+from html import escape
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -208,3 +212,25 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the name it has there)
         """Nothing is printed: the address would be, with its token."""
+
+
+# Other users of the machine see the words that programs were started with. So what a browser is
+# started with is the name of a file, which only this user can read, and not the address itself.
+
+_TEXT = """\
+<!DOCTYPE html>
+<meta charset="utf-8">
+<meta http-equiv="refresh" content="0; url={url}">
+<title>infold</title>
+<p><a href="{url}">The page of infold</a></p>
+"""
+
+
+@contextmanager
+def file_that_leads_to(url: str) -> Iterator[Path]:
+    """A file of this user alone that opens ``url``; it is gone at the end."""
+    with TemporaryDirectory(prefix="infold-", ignore_cleanup_errors=True) as folder:
+        path = Path(folder) / "page.html"
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(_TEXT.format(url=escape(url, quote=True)))
+        yield path

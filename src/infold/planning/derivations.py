@@ -9,17 +9,19 @@ earlier than before, the new cells are missing; of one that starts later, rows g
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
-from infold.core.definition import How, Redefinition
-from infold.core.files import set_aside_whole
+from infold.core.definition import Derivation, How, Redefinition
+from infold.core.files import IngestedFile, set_aside_whole
 from infold.core.interval import MAX, Interval, Ranges, show_instant
-from infold.core.plan import Action, ModelObservation, Reason, Step
+from infold.core.model import Deduplicate, Kind
+from infold.core.plan import Action, FileDiff, ModelObservation, Reason, Step
 from infold.core.project import Node
-from infold.core.trace import Cause, Pending, merge_pending
-from infold.core.widened_types import Retyping
-from infold.planning.buildable_cells import retained_range
+from infold.core.trace import Cause, Pending, added_up, merge_pending
+from infold.core.type_changes import Retyping
+from infold.planning.buildable_cells import completed_range, retained_range
+from infold.planning.file_reasons import count_of
 from infold.planning.plan_draft import PlanDraft
 
 FOLLOWS = "follows from stored rows: 0 input rows read"
@@ -217,3 +219,211 @@ def _before_start(node: Node, change: Redefinition) -> Ranges:
         return Ranges()
     before = Ranges.ever() - Ranges((Interval(change.before.start, MAX),))
     return granularity.cover(before & retained_range(node))
+
+
+# What the stored rows do not tell is how an event's copies compare that were left out, as the order
+# of copies may depend on every column; and what is in columns that were never read. The ledger says
+# which cells have had copies. Rows of these cells, and columns that are new, are read again from
+# files that are still what they were. Everything that came, changed or went since is an ordinary
+# ingest after it.
+#
+# What the ledger counts of files has to be what a rebuild counts. So where a condition is added, no
+# row may have been set aside or be waiting: it might leave them out.
+
+
+def derive_events(
+    draft: PlanDraft, node: Node, model: ModelObservation, files: FileDiff
+) -> Step | None:
+    """The step that makes an events table of its rows; None where all files are ingested again."""
+    change, trace = changed_as_built(draft, node, model, How.DERIVE), model.trace
+    if change is None or change.derivation is None or trace is None:
+        return None
+    found, known = change.derivation, files.ingested
+    if (found.where or found.other_source_columns) and any(file.set_aside for file in known):
+        return None
+    if found.where and any(file.waiting for file in known):
+        return None
+    contested = Ranges.of(entry.cell for entry in files.cells if entry.dropped)
+    if contested and node.model.deduplicate is Deduplicate.EVERYWHERE:
+        return None  # copies of an event may be in any cells
+    whole = _files_in(files, contested)
+    columns = _files_with_columns(found, files)
+    # A lookup may have changed since, and most of the rows are read by a rebuild with less ado.
+    unwise = node.stored_inputs or 2 * _rows(whole) > _rows(known)
+    if (whole or columns) and (unwise or _differ(files, whole, columns)):
+        return None
+    reasons = "; ".join(_reasons(found, columns, whole)) or FOLLOWS
+    rows = _rows(whole) + _rows(columns)
+    cells = retained_range(node)
+    step = draft.make_step(
+        node, Action.DERIVE, [Reason(Cause.DEFINITION, reasons, cells, rows)], trace.pending
+    )
+    assert step.trace is not None, "a planned step has a trace"
+    return replace(
+        step,
+        inputs={name: (version, version) for name, version in trace.inputs.items()},
+        # What a source lost is refused before the first step, although a later one takes it out.
+        files=replace(
+            files, new=(), come_due=(), estimate=None, reingest=whole, new_columns_of=columns
+        ),
+        trace=replace(step.trace, inputs=dict(trace.inputs), applied_entry=trace.applied_entry),
+        expected=any(may_have_other_types(draft, entry.name) for entry in node.stored_inputs),
+        scanned=0,
+        changed_key_rows=(),
+        derivation=found,
+        contested=contested,
+    )
+
+
+def _files_in(files: FileDiff, cells: Ranges) -> tuple[IngestedFile, ...]:
+    """The files with rows in some cells."""
+    some = {entry.file_id for entry in files.cells if entry.rows and cells.overlaps(entry.cell)}
+    return tuple(file for file in files.ingested if file.id in some)
+
+
+def _files_with_columns(found: Derivation, files: FileDiff) -> tuple[IngestedFile, ...]:
+    """
+    The files to read for new columns: those with stored rows.
+
+    Of a column that the source did not have, any file may have values that cannot be used.
+    """
+    if not found.from_files:
+        return ()
+    every = found.other_source_columns
+    return tuple(file for file in files.ingested if every or file.rows > file.dropped)
+
+
+def _differ(files: FileDiff, *read: Collection[IngestedFile]) -> bool:
+    """Whether one of some files is gone, or is not what was ingested."""
+    present = {(file.path, file.fingerprint) for file in files.new}
+    return any((file.path, file.fingerprint) not in present for some in read for file in some)
+
+
+def _rows(files: Collection[IngestedFile]) -> int:
+    return sum(file.rows for file in files)
+
+
+def _reasons(
+    found: Derivation, columns: Collection[IngestedFile], whole: Collection[IngestedFile]
+) -> Iterator[str]:
+    """What is read again, and what for."""
+    if columns:
+        names, them = ", ".join(found.from_files), "them" if len(found.from_files) > 1 else "it"
+        word = "columns" if len(found.from_files) > 1 else "column"
+        yield f"{word} {names}: {count_of(len(columns), 'file')} read again for {them}"
+    if whole:
+        yield f"{count_of(len(whole), 'file')} read again where copies of events were left out"
+
+
+# The rows are proven to be the same by both definitions. So no version is made, readers see no
+# change, and the trace keeps the versions of the inputs. What was pending is so in whole new cells.
+
+ADDED_UP = "same rows, cells add up: 0 rows read"
+"""The reason for a step that needs the states of the old cells alone."""
+
+COUNTED = "same rows, cells are counted: no row is written"
+"""The reason for a step that reads the stored rows."""
+
+
+def rebucket_table(draft: PlanDraft, node: Node, model: ModelObservation) -> Step | None:
+    """The step that divides a table into other cells; None where all of it is to be built."""
+    granularity, trace = node.model.granularity, model.trace
+    if trace is None or granularity is None or not _same_rows(draft, node, model):
+        return None
+    longer = added_up(model.cells, granularity) is not None
+    if not longer and node.model.kind is Kind.EVENTS:
+        return None  # the ledger counts copies by file and cell, and the table has none of them
+    # A cell that is not over yet would have rows that a build leaves out until it is.
+    stored = granularity.cover(Ranges.of(state.cell for state in model.cells))
+    if stored - completed_range(node, draft.observed.as_of):
+        return None
+    retained = retained_range(node)
+    pending = (
+        Pending(entry.cause, granularity.cover(entry.ranges) & retained) for entry in trace.pending
+    )
+    reason = Reason(
+        Cause.DEFINITION, ADDED_UP if longer else COUNTED, retained, 0 if longer else model.rows
+    )
+    step = draft.make_step(node, Action.REBUCKET, [reason], merge_pending(pending))
+    assert step.trace is not None, "a planned step has a trace"
+    return replace(
+        step,
+        inputs={name: (version, version) for name, version in trace.inputs.items()},
+        files=None,
+        trace=replace(step.trace, inputs=dict(trace.inputs), applied_entry=trace.applied_entry),
+        expected=False,
+        scanned=0,
+        changed_key_rows=(),
+    )
+
+
+def _same_rows(draft: PlanDraft, node: Node, model: ModelObservation) -> bool:
+    """Whether the stored rows are those of the new definition for the versions in the trace."""
+    change, trace = model.redefined, model.trace
+    if change is None or trace is None or change.how is not How.REBUCKET or change.before is None:
+        return False
+    return (
+        change.before.fingerprint == trace.fingerprint
+        and not trace.earlier  # the cells of an earlier definition are as long as they were
+        and all(entry.cause is not Cause.DEFINITION for entry in trace.pending)
+        and node.name not in draft.options.restated
+        and trace.inputs.keys() == {entry.name for entry in node.stored_inputs}
+    )
+
+
+# Where other values are computed of the same sessions, states may tell all of them, and no event is
+# read. Where sessions end elsewhere, the events of those that may change are read, as they were
+# when the stored sessions were made, and no others. So the trace keeps the versions of the inputs,
+# and everything that arrived since is an ordinary fold after it.
+
+REFOLDS = "follows from stored sessions: only those that may end elsewhere are read again"
+"""The reason for a step that makes some sessions again."""
+
+
+STATES = "follows from stored states: 0 events read"
+"""The reason for a step that reads no event."""
+
+
+def step_from_stored(draft: PlanDraft, node: Node, model: ModelObservation) -> Step | None:
+    """
+    The step that changes the stored sessions of an earlier definition, if that is enough.
+
+    The caller has seen that the rows that they were made from are still there.
+    """
+    if any(_is_replaced(draft, diff.name) for diff in model.inputs):
+        return None
+    derived = changed_as_built(draft, node, model, How.DERIVE)
+    if derived is not None and derived.derivation is not None:
+        step = _step(draft, node, model, Action.DERIVE, STATES)
+        return replace(step, derivation=derived.derivation)
+    refolded = changed_as_built(draft, node, model, How.REFOLD)
+    if refolded is not None and refolded.before is not None:
+        step = _step(draft, node, model, Action.REFOLD, REFOLDS)
+        return replace(step, stored_by=refolded.before.query)
+    return None
+
+
+def _step(draft: PlanDraft, node: Node, model: ModelObservation, action: Action, why: str) -> Step:
+    """A step over the versions of the inputs that the stored sessions were made from."""
+    trace = model.trace
+    assert trace is not None, "only a built table has sessions to follow from"
+    reason = Reason(Cause.DEFINITION, why, Ranges.ever())
+    step = draft.make_step(node, action, [reason], trace.pending)
+    assert step.trace is not None, "a planned step has a trace"
+    return replace(
+        step,
+        inputs={name: (version, version) for name, version in trace.inputs.items()},
+        trace=replace(step.trace, inputs=dict(trace.inputs), applied_entry=trace.applied_entry),
+        expected=False,
+        scanned=0,
+        changed_key_rows=(),
+    )
+
+
+def _is_replaced(draft: PlanDraft, name: str) -> bool:
+    """Whether an input is itself of another definition now, or is built again."""
+    step = draft.steps.get(name)
+    if step is not None and step.action in (Action.BUILD, Action.DERIVE, Action.REFOLD):
+        return True
+    known = draft.observed.models.get(name)
+    return known is None or known.redefined is not None

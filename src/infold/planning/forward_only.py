@@ -13,16 +13,19 @@ key or a cell of another kind.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from infold.core.definition import Category, Derivation, How, Redefinition
-from infold.core.interval import show_instant
+from infold.core.interval import MAX, Interval, Ranges, show_instant
 from infold.core.model import Kind
+from infold.core.plan import Action, ModelObservation, Reason, Step
 from infold.core.project import Node
 from infold.core.quoting import quoted
-from infold.core.trace import UNKNOWN, CellState, Trace
+from infold.core.trace import UNKNOWN, Cause, CellState, Trace
 from infold.messages import apply_errors
+from infold.planning.derivations import FORWARD
+from infold.planning.plan_draft import PlanDraft
 
 _KINDS = (Kind.INCREMENTAL_TABLE, Kind.EVENTS, Kind.SESSIONS)
 """The kinds of tables with cells that each follow one definition."""
@@ -152,3 +155,31 @@ def _with_new_columns(change: Redefinition) -> Derivation:
         stored=change.before.columns,
         added=frozenset(name for name in names if name.lower() not in stored),
     )
+
+
+# Sessions that start before the instant keep their definition, and what changed in their events is
+# folded in by that. Those from the instant on are built by the new definition, from their events.
+
+
+def forward_sessions(
+    draft: PlanDraft,
+    node: Node,
+    model: ModelObservation,
+    stale: Iterable[Reason],
+    *,
+    build: bool,
+) -> Step | None:
+    """
+    The step of a forward-only change of sessions, if there is one to carry out.
+
+    It does what is ``stale`` too; all sessions are made again where it is to ``build``.
+    """
+    change, trace = model.redefined, model.trace
+    if change is None or trace is None or change.effective_from is None:
+        return None
+    since = change.effective_from
+    later = Ranges((Interval(since, MAX),))
+    reasons = [Reason(Cause.DEFINITION, FORWARD.format(show_instant(since)), later), *stale]
+    step = draft.make_step(node, Action.BUILD if build else Action.FOLD, reasons)
+    assert step.trace is not None, "a planned step has a trace"
+    return replace(step, trace=replace(step.trace, earlier=trace.redefined_from(since, "")))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from infold.core.interval import Ranges
@@ -11,13 +11,15 @@ from infold.core.plan import (
     Action,
     ModelObservation,
     Observations,
+    Plan,
     PlanOptions,
     Reason,
     Skipped,
     Step,
 )
-from infold.core.project import Node
+from infold.core.project import Node, Project
 from infold.core.trace import Cause, Pending, Trace
+from infold.messages.errors import InfoldError
 from infold.planning.buildable_cells import retained_range
 from infold.planning.staleness import (
     affected_cells,
@@ -160,3 +162,57 @@ def _cells_touched(step: Step) -> Ranges:
     if derived is not None and derived.changes_nothing and trace is not None and trace.earlier:
         return trace.pending_ranges  # a forward-only change
     return step.stale_cells
+
+
+# A run skips the same models (see `run_progress`), and builds the others.
+
+
+def without_refused(
+    project: Project,
+    plan: Plan,
+    refused: Mapping[str, InfoldError],
+    selected: frozenset[str] | None,
+) -> Plan:
+    """A plan without the refused models, as far as they were selected or are read."""
+    needed = project.upstream(step.model for step in plan.steps)
+    own = {
+        name: error
+        for name, error in refused.items()
+        if selected is None or name in selected or name in needed
+    }
+    if not own:
+        return plan
+    steps = {step.model: step for step in plan.steps}
+    withheld = {
+        name: behind
+        for name in steps
+        if (behind := refused_inputs(project, name, own)) or name in own
+    }
+    left = {entry.model: entry for entry in plan.skipped if entry.model not in own}
+    for name in {**own, **withheld}:
+        step = steps.get(name)
+        by_cell = step is not None and project[name].model.kind is Kind.INCREMENTAL_TABLE
+        why = f"refused: {own[name].what}" if name in own else _waits_text(withheld[name])
+        left[name] = Skipped(
+            name, why, step.stale_cells if step is not None and by_cell else Ranges()
+        )
+    return replace(
+        plan,
+        steps=tuple(step for step in plan.steps if step.model not in withheld),
+        skipped=tuple(left[node.name] for node in project if node.name in left),
+        refused=own,
+    )
+
+
+def refused_inputs(
+    project: Project, model: str, refused: Mapping[str, InfoldError]
+) -> tuple[str, ...]:
+    """The refused models that a model reads, directly or not."""
+    if not refused:
+        return ()
+    reads = project.upstream((model,))
+    return tuple(name for name in refused if name in reads)
+
+
+def _waits_text(behind: tuple[str, ...]) -> str:
+    return f"waits for {', '.join(behind)}, which {'is' if len(behind) == 1 else 'are'} refused"

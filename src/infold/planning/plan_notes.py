@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from infold.core.model import Override
-from infold.core.plan import Action, FileDiff, ModelObservation, Observations, PlanOptions, Step
-from infold.core.project import ALL_COLUMNS, Node
+from infold.core.definition import Redefinition
+from infold.core.formats import FORMATS
+from infold.core.interval import show_duration
+from infold.core.model import Kind, Override, Source
+from infold.core.plan import (
+    Action,
+    FileDiff,
+    ModelObservation,
+    Observations,
+    Plan,
+    PlanOptions,
+    Step,
+)
+from infold.core.project import ALL_COLUMNS, Node, Project
 from infold.core.queries import GroupedQuery
 from infold.core.trace import Cause
+from infold.messages import apply_errors
 from infold.planning.file_reasons import count_of
 from infold.planning.staleness import other_files
 
@@ -138,3 +150,120 @@ def _after_derivation(
             f"{node.name}: cells that are missing, or that its inputs have changed since, are "
             f"built in a step after that; it is planned once the {_DONE[step.action]}"
         )
+
+
+def tables_of_audits(project: Project, node: Node) -> frozenset[str]:
+    """The other tables that audits of a model read, views expanded."""
+    named = {name for audit in node.model.audits for name in audit.reads(node.name)}
+    views = {n for n in named if n in project and project[n].model.kind is Kind.VIEW}
+    below = (entry.name for name in views for entry in project[name].stored_inputs)
+    return frozenset({*(named - views), *below})
+
+
+def audit_notes(project: Project, plan: Plan, changes: Sequence[Redefinition]) -> Iterator[str]:
+    """
+    Notes on stored rows that audits are not asked about: those of changed audits, and of audits
+    that read tables which are built.
+    """
+    built = {step.model for step in plan.steps}
+    for one in changes:
+        if one.before is None or one.after is None or one.after.model.kind is Kind.VIEW:
+            continue
+        if any(difference.part == "audits" for difference in one.differences):
+            yield (
+                f"{one.model}: its audits changed; a run judges what it writes, and "
+                f"`infold audit {one.model}` all that is stored"
+            )
+    for node in project:
+        read = tables_of_audits(project, node) & built
+        if read and node.model.kind is not Kind.VIEW:
+            yield (
+                f"{node.name}: its audits read {', '.join(sorted(read))}, which changes; a run "
+                f"judges what it writes, and `infold audit {node.name}` all that is stored"
+            )
+
+
+def definition_notes(project: Project) -> Iterator[str]:
+    """What a run applies, and which changes in the files it leaves alone."""
+    if project.applies:
+        yield f"applied: {', '.join(project.applies)}"
+    yield from unapplied_notes(project)
+
+
+def unapplied_notes(project: Project) -> Iterator[str]:
+    """Which changes in the files are not applied, and who applies them."""
+    applied = project.applied
+    if applied is None:
+        return
+    if applied.unapplied:
+        models = _models(applied.unapplied)
+        yield f"{models}; `infold plan` shows them, `infold apply` carries them out"
+    if applied.mistakes:
+        many = applied.mistakes > 1
+        found = f"{applied.mistakes:,} mistakes" if many else "a mistake"
+        yield (
+            f"the files have {found}, which `infold check` shows: this goes on by the applied "
+            "definitions"
+        )
+
+
+def not_yet_applied(project: Project) -> tuple[str, ...]:
+    """The models with changes that runs leave alone until they are applied."""
+    return (*project.applies, *project.unapplied)
+
+
+def refuse_nothing_applied(project: Project) -> None:
+    """Raise ``nothing_applied`` where the files have models, and none of them was ever applied."""
+    if project.unapplied and not project.nodes:
+        raise apply_errors.nothing_applied(target=project.target.name, models=project.unapplied)
+
+
+def _models(names: Sequence[str]) -> str:
+    """How many models have changes that are not applied, and which these are."""
+    many = f"{len(names):,} models have" if len(names) > 1 else "1 model has"
+    return f"{many} changes that are not applied: {', '.join(names)}"
+
+
+def extracted_sources(project: Project, selected: frozenset[str] | None) -> Iterator[Source]:
+    """The sources in databases that chosen models take in; of all models for None."""
+    named = {
+        node.source
+        for node in project
+        if node.name not in project.shared and (selected is None or node.name in selected)
+    }
+    for name, source in project.sources.items():
+        if name in named and FORMATS[source.format].is_extracted:
+            yield source
+
+
+def extraction_notes(project: Project, selected: frozenset[str] | None) -> Iterator[str]:
+    """What a run of chosen models reads before it plans: a plan knows what was extracted before."""
+    for source in extracted_sources(project, selected):
+        read, unseen = _read(source)
+        yield f"{source.name}: a run first reads {read}; not seen are {unseen}"
+
+
+def _read(source: Source) -> tuple[str, str]:
+    """What is read of a table, and what stays unseen by that."""
+    if source.key is None:
+        return f"all of {source.table}", "rows that come and go between two runs"
+    if source.reread is None:
+        return (
+            f"the rows of {source.table} with a greater {source.key} than any before",
+            "rows that are committed later with a smaller or equal one, changes and deletions",
+        )
+    length = show_duration(source.reread)
+    return (
+        f"the rows of {source.table} from {length} before the greatest {source.key} on",
+        "changes, deletions and new rows before that",
+    )
+
+
+def extracted_note(source: Source, *, rows: int, whole: bool, changed: int) -> str:
+    """What a run read of a table; empty where that changed nothing."""
+    if not changed:
+        return ""
+    read = f"{source.name}: {rows:,} rows of {source.table} were read"
+    if source.reread is None or whole:
+        return read
+    return f"{read}; {changed:,} days of {source.key} have other rows than before"

@@ -29,15 +29,20 @@ from infold.core.plan import (
 )
 from infold.core.project import Node, Project
 from infold.core.trace import Cause
-from infold.planning.derivations import derive_table, evolvable, evolve_table, in_order
-from infold.planning.derived_events import derive_events
+from infold.planning.derivations import (
+    derive_events,
+    derive_table,
+    evolvable,
+    evolve_table,
+    in_order,
+    rebucket_table,
+    step_from_stored,
+)
 from infold.planning.file_reasons import file_reasons, files_to_reingest, read_again
-from infold.planning.forward_sessions import forward_sessions
+from infold.planning.forward_only import forward_sessions
 from infold.planning.incremental_tables import incremental_table
 from infold.planning.plan_draft import PlanDraft, changes_rows
 from infold.planning.plan_notes import plan_notes
-from infold.planning.rebuckets import rebucket_table
-from infold.planning.refolds import step_from_stored
 from infold.planning.staleness import (
     entry_reasons,
     newest_version,

@@ -10,8 +10,7 @@ from infold.core.model import Kind, OnLoss
 from infold.core.plan import UP_TO_DATE, Action, Plan, Step
 from infold.core.project import Project
 from infold.messages.errors import Spot
-from infold.planning.derivations import FORWARD
-from infold.planning.refolds import REFOLDS, STATES
+from infold.planning.derivations import FORWARD, REFOLDS, STATES
 from infold.render import formatting
 
 _CLAUSES = {

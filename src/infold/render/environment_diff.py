@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from infold.core.interval import MAX, MIN
-from infold.core.table_diff import EnvironmentDiff, RowDiff, TableDiff
+from infold.core.report import EnvironmentDiff, RowDiff, TableDiff
 from infold.render import formatting
 from infold.render.definitions import change_rows, changes_json
 from infold.render.table import cell

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from infold.core.interval import show_instant
-from infold.core.promotion import Exchange, ExchangedTable
+from infold.core.report import Exchange, ExchangedTable
 from infold.core.swap import SwapKind
 from infold.render import formatting
 

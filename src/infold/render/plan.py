@@ -28,7 +28,7 @@ from infold.planning.buildable_cells import cells_with_rows
 from infold.render import formatting
 from infold.render.coverage_strip import Row, axis_of, strip_lines
 from infold.render.definitions import definitions_part
-from infold.render.state_messages import states_text
+from infold.render.status import states_text
 
 LEGEND = "# built   . missing   + rows arrived   B to build   - left alone"
 

@@ -9,7 +9,7 @@ from infold.core.record import Receipt
 from infold.core.report import RunResult
 from infold.messages.errors import InfoldError
 from infold.render import formatting
-from infold.render.state_messages import states_text
+from infold.render.status import states_text
 
 LONGEST = 40
 """So much room is left for the names of models at most."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from infold.core.interval import DAY, HOUR, MINUTE, SECOND, datetime_of
 from infold.core.record import QuarantinedSession
-from infold.inspecting.event_batches import EventBatch
 from infold.inspecting.session_history import (
+    EventBatch,
     Session,
     SessionChange,
     SessionHistories,

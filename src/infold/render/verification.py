@@ -9,7 +9,7 @@ from infold.core.interval import EVER, Interval, show_instant
 from infold.core.project import ALL_COLUMNS
 from infold.core.report import Verdict, VerificationReport
 from infold.render import formatting
-from infold.render.row_pairs import Pair, pair_rows
+from infold.render.json_shapes import Pair, pair_rows
 from infold.render.table import cell
 
 _MOST = 10

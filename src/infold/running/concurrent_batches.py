@@ -23,7 +23,7 @@ from infold.core.ports import Lake
 from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.core.trace import Pending, Trace, merge_pending
-from infold.planning.audit_notes import tables_of_audits
+from infold.planning.plan_notes import tables_of_audits
 
 
 def concurrent_batches(step: Step) -> tuple[Step, ...]:

@@ -15,10 +15,9 @@ from infold.core.interval import Interval, Ranges
 from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.record import StepRecord
-from infold.core.swap import DoneSwap, Swap, SwapKind, SwappedTable, renamings
+from infold.core.swap import DoneSwap, Swap, SwapKind, SwappedTable, is_exchange, renamings
 from infold.core.unchanged import Unchanged
-from infold.core.unfinished_swaps import is_exchange
-from infold.messages import promote_errors
+from infold.messages import environment_errors
 from infold.running.table_locations import locations_and_files
 
 KEEP_EXCHANGED = 60 * 60 * 1_000_000
@@ -36,7 +35,7 @@ def exchange(ledger: Ledger, lake: Lake, run: str, swap: Swap) -> None:
     ledger.begin_step(run, step, 1, swap.environment, swap.kind.value, _detail(swap))
     if not lake.rename(renamings(swap)):
         ledger.close_step(step, "failed", "a table moved")
-        raise promote_errors.tables_moved(command=swap.kind.value)
+        raise environment_errors.tables_moved(command=swap.kind.value)
     ledger.finish_swap(step, swap)
     there = {one.model for one in swap.tables if one.own is not None}
     there |= {one.kept for one in swap.tables if one.kept is not None}

@@ -13,34 +13,50 @@ count of it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from infold.core.audits import audits_of
 from infold.core.definition import Definition, Redefinition
-from infold.core.plan import Observations, Plan, PlanOptions, Step
-from infold.core.ports import Engine, Lake, Ledger
-from infold.core.progress import Progress
-from infold.core.project import Project
+from infold.core.environment import PRODUCTION
+from infold.core.model import Kind, table_name
+from infold.core.plan import (
+    Action,
+    ChangedKeyRows,
+    Destroyed,
+    InputDiff,
+    ModelObservation,
+    Observations,
+    Plan,
+    PlanOptions,
+    Step,
+)
+from infold.core.ports import Engine, Lake, Ledger, Progress
+from infold.core.project import Node, Project
 from infold.core.record import Outcome, Receipt
 from infold.core.report import RunFailed, RunResult
-from infold.messages import errors, run_errors
-from infold.planning.definition_notes import definition_notes, refuse_nothing_applied
+from infold.core.target import Apply
+from infold.core.type_changes import Type
+from infold.messages import apply_errors, errors, run_errors
+from infold.messages.errors import InfoldError
+from infold.planning.destructive import (
+    destroyed,
+    loss_notes,
+    lost_types,
+    policy,
+    refuse_destructive,
+)
 from infold.planning.model_states import model_states
+from infold.planning.plan_notes import definition_notes, refuse_nothing_applied
 from infold.planning.planner import plan
 from infold.planning.protection import refused_rebuilds, unrecorded_table
 from infold.planning.removals import refuse_removals
-from infold.running.advance_traces import advance_traces
-from infold.running.changed_keys import KeyLocations, KeyQuestion
 from infold.running.concurrent_batches import CommitTurn, side_by_side
 from infold.running.damaged_tables import give_up_damaged
-from infold.running.definitions_to_analyse import DefinitionsToAnalyse
-from infold.running.destructive_changes import DestructiveChanges
-from infold.running.exact_derivations import ExactDerivations, not_forward_only
-from infold.running.forgotten_models import forget_lost, forget_removed_models
+from infold.running.forget import forget_model
 from infold.running.keep_definitions import (
     keep_definitions,
     refuse_not_forward_only,
@@ -59,7 +75,7 @@ from infold.running.request import (
     still_asked,
 )
 from infold.running.run_progress import RunProgress, changed_cells, ends_run
-from infold.running.table_locations import remember_locations
+from infold.running.table_locations import remember_locations, table_keys
 from infold.system import failures, signals
 
 
@@ -397,3 +413,255 @@ class Runner:
                     course.run, "failed", course.receipt, f"stopped by {type(error).__name__}"
                 )
             raise
+
+
+# Without this a table would keep the version that it read last, for as long as it is not built. The
+# ledger could not drop what changed since, and a fold would compare with a table of other columns.
+
+
+def advance_traces(
+    ledger: Ledger, observed: Observations, but: Container[str] = frozenset()
+) -> None:
+    """
+    Record the versions up to which nothing changed that a model reads; mostly there is none.
+
+    Traces of some models are left alone.
+    """
+    found: dict[str, dict[str, int]] = {}
+    for name, model in observed.models.items():
+        for diff in model.inputs:
+            known = model.trace is not None and model.trace.inputs.get(diff.name)
+            if known and known < diff.read_version and name not in but:
+                found.setdefault(name, {})[diff.name] = diff.read_version
+    if found:
+        ledger.advance(found)
+
+
+# Only the rows themselves show which cells have rows of changed keys. So a plan that was made
+# before this search has all cells that may have some. A run searches, and plans again.
+
+KeyQuestion = tuple[str, str, int, int, tuple[int, ...]]
+"""A model, a lookup of it, which versions of that are compared, and those of all inputs."""
+
+
+def unlocated_lookups(node: Node, model: ModelObservation) -> Iterator[InputDiff]:
+    """The changed lookups of a model with keys that can be searched, and were not yet."""
+    for diff in model.inputs:
+        if diff.changes and diff.changed_keys is None and node.matches_of(diff.name):
+            yield diff
+
+
+@dataclass
+class KeyLocations:
+    """The answers of one run; each change of a lookup is searched once for each model."""
+
+    project: Project
+    answers: dict[KeyQuestion, ChangedKeyRows] = field(default_factory=dict)
+
+    def unanswered(self, observed: Observations, plan: Plan) -> list[KeyQuestion]:
+        """What must be searched before the steps of a plan can be executed."""
+        found = []
+        for step in plan.steps:
+            node = self.project[step.model]
+            if not step.expected:
+                model = observed.models[step.model]
+                found += [
+                    _question(step.model, model, one) for one in unlocated_lookups(node, model)
+                ]
+        return [key for key in found if key not in self.answers]
+
+    def locate(self, engine: Engine, sought: KeyQuestion) -> None:
+        """Have the engine search."""
+        self.answers[sought] = engine.find_changed_keys(*sought[:4])
+
+    def add_to(self, observed: Observations) -> Observations:
+        """The observations with the answers so far."""
+        models = {
+            name: self._model_with_answers(name, model) for name, model in observed.models.items()
+        }
+        return replace(observed, models=models) if self.answers else observed
+
+    def _model_with_answers(self, name: str, model: ModelObservation) -> ModelObservation:
+        inputs = tuple(
+            replace(
+                diff,
+                changed_keys=self.answers.get(_question(name, model, diff), diff.changed_keys),
+            )
+            for diff in model.inputs
+        )
+        return replace(model, inputs=inputs)
+
+
+def _question(name: str, model: ModelObservation, diff: InputDiff) -> KeyQuestion:
+    return (
+        name,
+        diff.name,
+        diff.read_version,
+        diff.newest_version,
+        tuple(one.newest_version for one in model.inputs),
+    )
+
+
+# Definitions that tables were built by already are not checked again, so a daily run checks
+# nothing. Readers of a model with a new definition are: that model may have other columns now.
+
+
+@dataclass
+class DefinitionsToAnalyse:
+    """The definitions that one run has checked, so that none is checked twice."""
+
+    project: Project
+    analysed: set[str] = field(default_factory=set)
+
+    def not_analysed(self, observed: Observations, plan: Plan) -> frozenset[str]:
+        """The models of a plan that nothing was built from as they are defined now."""
+        planned = {step.model for step in plan.steps} - self.analysed
+        changed = {name for name in planned if self._definition_changed(observed, name)}
+        return frozenset(changed | (planned & self.project.downstream(changed)))
+
+    def _definition_changed(self, observed: Observations, name: str) -> bool:
+        trace = observed.models[name].trace
+        return trace is None or trace.fingerprint != self.project[name].fingerprint
+
+    def analyse(self, engine: Engine, models: Collection[str]) -> Mapping[str, InfoldError]:
+        """The errors in the definitions of some models, or of views that they read."""
+        above = self.project.upstream(models)
+        views = {name for name in above if self.project[name].model.kind is Kind.VIEW}
+        new = (views | set(models)) - self.analysed
+        self.analysed.update(new)
+        return engine.analyse(sorted(new))
+
+
+# Only the engine knows the types of values. If it finds that a derived value might differ from one
+# that is built, the plan is made again without that derivation.
+
+_OF_TYPES = (Action.DERIVE, Action.REFOLD)
+"""The actions that are exact only if values have the types of those that are stored."""
+
+
+@dataclass
+class ExactDerivations:
+    """The derivations that one run has checked, so that none is checked twice."""
+
+    _checked: set[str] = field(default_factory=set)
+    _refused: set[str] = field(default_factory=set)
+
+    def limit(self, asked: PlanOptions) -> PlanOptions:
+        """What was asked for, without derivations that are not exact."""
+        return replace(asked, not_derived=frozenset(self._refused))
+
+    def unchecked(self, steps: Iterable[Step]) -> list[Step]:
+        """
+        The derivations among some steps that were not checked yet.
+
+        An expected one is checked once its inputs are built: they may have other types then.
+        """
+        derive = (s for s in steps if s.action in _OF_TYPES and not s.expected)
+        return [step for step in derive if step.model not in self._checked]
+
+    def refuse(self, engine: Engine, steps: Iterable[Step]) -> frozenset[str]:
+        """Check some derivations; the models of those that are not exact."""
+        inexact = set()
+        for step in steps:
+            self._checked.add(step.model)
+            if not engine.derives_exactly(step):
+                inexact.add(step.model)
+        self._refused |= inexact
+        return frozenset(inexact)
+
+
+def not_forward_only(now: Plan, models: Iterable[str]) -> Mapping[str, InfoldError]:
+    """
+    Those of some models that were to be changed forward-only, each with the refusal.
+
+    A column that is there in all cells would have another type from some cell on.
+    """
+    why = "a column that it keeps would be of another type"
+    since = {step.model for step in now.steps if step.trace is not None and step.trace.earlier}
+    return {
+        model: apply_errors.not_forward_only(model=model, why=why)
+        for model in models
+        if model in since
+    }
+
+
+def forget_removed_models(project: Project, ledger: Ledger) -> Iterator[str]:
+    """Readers no longer wait for models that were removed from the project."""
+    if project.environment != PRODUCTION:
+        return
+    gone = ledger.traces().keys() - table_keys(ledger)
+    for name in sorted(name for name in gone if name not in project):
+        if project.target.protected:
+            yield f"{name} is no longer in the project; what is known of it stays: protected"
+        else:
+            ledger.forget(name)
+            yield f"{name} is no longer in the project; its table stays as it is"
+
+
+def forget_lost(observer: Observer, run: str) -> Iterator[str]:
+    """
+    Forget models with a table that somebody dropped, or damaged where it is to be replaced anyway,
+    so that readers see its rows go and come back.
+    """
+    for number, (name, why) in enumerate(observer.lost().items(), 1):
+        step = f"{run}-gone{number}"
+        forget_model(observer.ledger, None, run=run, step=step, seq=0, model=name)
+        yield why
+
+
+@dataclass
+class DestructiveChanges:
+    """
+    The changes of one run that destroy something; all of them are refused together.
+
+    ``changes`` gives all definitions that changed since they were applied, removed models too.
+    """
+
+    project: Project
+    lake: Lake
+    changes: Callable[[], Sequence[Redefinition]] = tuple
+
+    @cached_property
+    def _changes(self) -> Sequence[Redefinition]:
+        """Those that there were when the run began: it applies them."""
+        return self.changes()
+
+    @property
+    def are_declared(self) -> bool:
+        """Whether a changed definition destroys something, so that a plan has to be looked at."""
+        return any(change.destroys for change in self._changes)
+
+    def refuse(self, plan: Plan, asked: PlanOptions) -> tuple[str, ...]:
+        """Raise what a plan may not destroy; what is said of the rest."""
+        found = destroyed(self.project, plan, self._changes, self._stored, asked)
+        refuse_destructive(self.project, found)
+        return tuple(loss_notes(found))
+
+    def refuse_types(
+        self, engine: Engine, models: Collection[str], asked: PlanOptions
+    ) -> tuple[str, ...]:
+        """
+        Raise where stored columns would lose values of their types, as only the engine can tell.
+
+        What was applied was permitted: a run that goes on with it does not ask again.
+        """
+        if self.project.target.apply is Apply.MANUAL and not self.project.applies:
+            return ()
+        stored = {name: columns for name in sorted(models) if (columns := self._stored(name))}
+        if not stored:
+            return ()  # as in a first run: the engine analyses nothing for an answer without use
+        found = [
+            Destroyed(model, losses, policy(self.project, model, asked))
+            for name, types in engine.column_types(list(stored)).items()
+            for model in (self._replaced(name),)
+            if (losses := lost_types(self.project[name], stored[name], types))
+        ]
+        refuse_destructive(self.project, found)
+        return tuple(loss_notes(found))
+
+    def _stored(self, model: str) -> Mapping[str, Type]:
+        return self.lake.columns(table_name(self._replaced(model)))
+
+    def _replaced(self, model: str) -> str:
+        """The model with the table that readers have, where one is built apart."""
+        return self.project.apart.get(model, model)

@@ -22,14 +22,13 @@ from infold.core.report import Forgotten
 from infold.core.swap import Swap
 from infold.messages import errors, run_errors
 from infold.planning.selection import select_models
-from infold.running.apart import drop_apart
-from infold.running.environments import drop_environment, drop_expired
-from infold.running.exchange import drop_kept, exchange
+from infold.running.environments import drop_apart, drop_environment, drop_expired, expiry_note
+from infold.running.exchange import drop_kept, drop_kept_over, exchange
 from infold.running.ledger_consistency import refuse_other_project
 from infold.running.publish import check_readers, refresh_readers
 from infold.running.recover import FORGET, LOSE, drop_forgotten, recover
 from infold.running.request import new_id
-from infold.running.table_keys import table_keys
+from infold.running.table_locations import table_keys
 
 
 def forget_model(
@@ -201,3 +200,11 @@ class Dropper:
                     self.ledger.finish_run(run, "done", Receipt())
         finally:
             self.ledger.release()
+
+
+def drop_what_is_over(
+    ledger: Ledger, lake: Lake, run: str, now: int, *, keep_old: int | None
+) -> Iterator[str]:
+    """Drop the tables that nobody can get back any more; yields notes."""
+    yield from map(expiry_note, drop_expired(ledger, lake, run, now))
+    yield from drop_kept_over(ledger, lake, run, now=now, keep=keep_old)

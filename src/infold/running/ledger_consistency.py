@@ -19,8 +19,8 @@ from infold.core.model import Kind, table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
 from infold.core.stored_table import TableMetadata
+from infold.core.swap import models_of_swaps
 from infold.core.trace import Version
-from infold.core.unfinished_swaps import models_of_swaps
 from infold.lake.stores.places import below
 from infold.messages import mismatches, run_errors
 from infold.messages.errors import InfoldError

@@ -25,9 +25,8 @@ from infold.core.project import Project
 from infold.core.record import Receipt
 from infold.core.repair import WRITTEN, CheckedTable, Repair, RepairReport
 from infold.core.stored_table import TableMetadata
-from infold.core.swap import DoneSwap
+from infold.core.swap import DoneSwap, models_of_swaps
 from infold.core.trace import UNKNOWN, Trace, Version
-from infold.core.unfinished_swaps import models_of_swaps
 from infold.messages import mismatches
 from infold.messages.errors import InfoldError
 from infold.running.damaged_tables import Damage

@@ -13,21 +13,30 @@ A source with ``{date}`` in its path may be listed in part. What that rests on:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+import gc
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 
 from infold.core.dated_path import DatedPath, FullListing, Listed
-from infold.core.files import paths_and_fingerprints
-from infold.core.model import Source
+from infold.core.files import (
+    IngestedFile,
+    ListedFile,
+    lasting_path,
+    paths_and_fingerprints,
+    with_file_policy,
+)
+from infold.core.interval import MAX
+from infold.core.model import Drift, Source
+from infold.core.plan import FileDiff
 from infold.core.ports import Ledger
 from infold.core.record import FULL_LISTING, LISTED
+from infold.core.trace import Trace
 from infold.messages.errors import InfoldError
-from infold.running.file_changes import file_policy_fingerprint
-from infold.running.file_diff import ListedChanges, listed_changes, listing_digest
 from infold.running.looks import DatedLook, Listing
-from infold.system import collector, failures
+from infold.system import failures
 
 
 class UnlistedError(Exception):
@@ -114,7 +123,7 @@ class SourceListings:
         if known is not None and known.left_out <= frozenset(skip):
             return known
         path, look = self._path(source), self.dated
-        with _named_failures(), collector.paused_collector():
+        with _named_failures(), paused_collector():
             if skip and look is not None:
                 listed = look.listing(source, skip)
             else:
@@ -135,7 +144,7 @@ class SourceListings:
         if digest and digest == locations.get(name):
             seen = ListedChanges(self.ledger.files_due(model, self.as_of), len(found))
         else:
-            with collector.paused_collector():
+            with paused_collector():
                 seen = listed_changes(
                     *(self.ledger, model, source, found, listed.settling, self.as_of),
                     left_out=self._is_left_out(source, listed) if listed.left_out else None,
@@ -206,3 +215,176 @@ def _declared(source: Source) -> str:
     says = repr((source.path, source.settle, source.listing_window))
     says += file_policy_fingerprint(source)
     return blake2b(says.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+
+
+# A source may have a million files, and all but a few are as they were. So paths and fingerprints
+# alone are compared; what else the ledger knows of a file is read for those that differ.
+
+
+@dataclass(frozen=True)
+class ListedChanges:
+    """
+    What differs between a listing and the ingested files.
+
+    ``changed`` are files that were not ingested in this version, ``replaced`` those of them that
+    were in another. ``removed`` are ingested versions that are no longer there, ``lost`` those of
+    them without others in their place. ``due`` are ingested files with rows that have come due.
+    """
+
+    due: tuple[IngestedFile, ...]
+    unchanged: int
+    """How many ingested files are still there."""
+    changed: tuple[ListedFile, ...] = ()
+    replaced: tuple[ListedFile, ...] = ()
+    removed: tuple[IngestedFile, ...] = ()
+    lost: tuple[IngestedFile, ...] = ()
+
+    @property
+    def none(self) -> bool:
+        """Whether the listing has exactly the ingested files."""
+        return not self.changed and not self.removed
+
+
+def listed_changes(
+    ledger: Ledger,
+    model: str,
+    source: Source,
+    found: Sequence[ListedFile],
+    settling: Collection[str],
+    as_of: int,
+    left_out: Callable[[str], bool] | None = None,
+) -> ListedChanges:
+    """
+    Compare a listing with the files that a model has ingested.
+
+    Files that were ``left_out`` of the listing are still there.
+    """
+    versions, policy = ledger.file_versions(model), file_policy_fingerprint(source)
+    suffix = f"|{policy}" if policy else ""
+    new = ("", 0)
+    other = [file for file in found if versions.get(file.path, new)[0] != file.fingerprint + suffix]
+    replaced = [versions[file.path][1] for file in other if file.path in versions]
+    missing: list[int] = []
+    if len(found) - len(other) + len(replaced) < len(versions):
+        listed = {file.path for file in found}
+        missing = [
+            id_
+            for path, (_, id_) in versions.items()
+            if path not in listed and not (left_out and left_out(path))
+        ]
+    ids = replaced + missing
+    known = {file.path: file for file in ledger.files(model, ids)} if ids else {}
+    present = [with_file_policy(file, known.get(file.path), policy) for file in other]
+    changed = tuple(
+        file
+        for file in present
+        if file.path not in known or known[file.path].fingerprint != file.fingerprint
+    )
+    by_path = {file.path: file for file in present}
+    before = {lasting_path(path) for path in known}
+    # A known file that is being written again stays as it was taken in, until it has settled.
+    young = frozenset(settling)
+    removed = tuple(
+        file
+        for path, file in known.items()
+        if path not in young and is_gone(file, by_path.get(path))
+    )
+    out = {file.id for file in removed}
+    return ListedChanges(
+        due=tuple(file for file in ledger.files_due(model, as_of) if file.id not in out),
+        unchanged=len(versions) - len(removed),
+        changed=changed,
+        replaced=tuple(file for file in changed if lasting_path(file.path) in before),
+        removed=removed,
+        lost=lost_files(source, known, removed, present, empty=not found and left_out is None),
+    )
+
+
+def listing_digest(source: Source, found: Sequence[ListedFile]) -> str:
+    """Tells a listing from every other, and from the same under another policy of its source."""
+    says = blake2b(file_policy_fingerprint(source).encode(), digest_size=16)
+    for texts in paths_and_fingerprints(found):
+        # No name of a file has a NUL. All are sorted by path, so two listings are alike or are not.
+        says.update("\0".join(texts).encode(errors="surrogatepass"))
+        says.update(b"\0\0")
+    return says.hexdigest()
+
+
+def listed_by_policy(
+    found: Sequence[ListedFile], known: Collection[IngestedFile], source: Source
+) -> tuple[ListedFile, ...]:
+    """All files of a listing, with the fingerprints by which they are ingested."""
+    policy, by_path = file_policy_fingerprint(source), {file.path: file for file in known}
+    return tuple(with_file_policy(file, by_path.get(file.path), policy) for file in found)
+
+
+def file_policy_fingerprint(source: Source) -> str:
+    """What decides which files are set aside as a whole; empty where no file is."""
+    says = [source.on_drift.value, source.new_columns.value, source.on_unreadable.value]
+    if Drift.SET_ASIDE.value not in says:
+        return ""
+    declared = [[column.name, column.type, column.optional] for column in source.columns]
+    return sha256(json.dumps([says, declared]).encode()).hexdigest()[:12]
+
+
+def lost_files(
+    source: Source,
+    known: Mapping[str, IngestedFile],
+    removed: Sequence[IngestedFile],
+    present: Sequence[ListedFile],
+    *,
+    empty: bool,
+) -> tuple[IngestedFile, ...]:
+    """
+    The files that were removed without others in their place.
+
+    ``known`` and ``present`` have at least the files that differ; nothing is listed at all if the
+    source is ``empty``.
+
+    New files count as replacements of removed ones, one for one: they were renamed, or are the next
+    full copy. Of an Iceberg table any number counts, since compaction replaces many files with few.
+    """
+    sizes = {lasting_path(file.path): file.size for file in present}
+    lost = tuple(
+        file for file in removed if not sizes.get(lasting_path(file.path)) and (file.size or empty)
+    )
+    before = {lasting_path(path) for path in known}
+    added = sum(1 for path, size in sizes.items() if size and path not in before)
+    enough = 1 if source.is_table else len(lost)
+    return () if added >= enough else lost
+
+
+def is_gone(known: IngestedFile, observed: ListedFile | None) -> bool:
+    """Whether a version of a file is no longer there."""
+    return observed is None or observed.fingerprint != known.fingerprint
+
+
+def redefined_files(
+    ledger: Ledger, trace: Trace | None, files: FileDiff
+) -> tuple[IngestedFile, ...]:
+    """
+    The ingested files that may have rows in cells which a changed definition is yet to fill.
+
+    Only rows that are taken in have a cell in the ledger. Where other rows may be in such cells,
+    these have no end, and any file may have one.
+    """
+    if trace is None or not trace.pending:
+        return ()
+    pending = trace.pending_ranges
+    if any(part.end == MAX for part in pending):
+        return files.ingested
+    spots = ledger.file_cells(trace.model)
+    some = {spot.file_id for spot in spots if pending.overlaps(spot.cell)}
+    return tuple(file for file in files.ingested if file.id in some or file.waiting)
+
+
+@contextmanager
+def paused_collector() -> Iterator[None]:
+    """Make values without a look at all of them, again and again: a third of a large listing."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()

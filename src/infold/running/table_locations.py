@@ -11,7 +11,6 @@ from infold.core.project import Project
 from infold.core.record import FILES
 from infold.core.stored_table import FORBIDDEN
 from infold.running.ledger_consistency import foreign_tables
-from infold.running.table_keys import table_keys
 
 _NOWHERE = (None, FORBIDDEN)
 
@@ -50,3 +49,8 @@ def remember_locations(
     for table in map(table_name, foreign_tables(project, ledger, lake, heads, moved)):
         found = {name: at for name, at in found.items() if name not in (table, FILES.format(table))}
     ledger.remember_locations(found)
+
+
+def table_keys(ledger: Ledger) -> frozenset[str]:
+    """The keys of all tables of environments, which production knows nothing of."""
+    return frozenset(one.key for each in ledger.environments().values() for one in each.tables)

@@ -10,30 +10,33 @@ is executed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, pairwise
+from typing import Any
 
+from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.model import Kind, Source
-from infold.core.overrides import any_result_will_do
+from infold.analysis.sql.functions import BUILT_IN
+from infold.core.model import Kind, Source, any_result_will_do
 from infold.core.project import Node, Project
 from infold.core.queries import SessionsQuery
 from infold.core.session_cuts import SqlType
 from infold.core.session_rules import NUMBERS
-from infold.messages import analyser_findings
+from infold.messages import findings
 from infold.messages.errors import InfoldError, Spot
 from infold.running.run_progress import ends_run
-from infold.spark import analysed
 from infold.spark.audits.predicates import refuse_wrong
+from infold.spark.connect import plans
 from infold.spark.content import column, user_columns
 from infold.spark.reading import source_rows
+from infold.spark.remote import is_remote
 from infold.spark.step_context import Work
 from infold.spark.stored_types import as_stored
 from infold.spark.versions import versions_of
@@ -139,24 +142,21 @@ class DefinitionAnalyser:
     def _unlike_text(self, work: Work, node: Node, rows: DataFrame) -> Iterator[InfoldError]:
         """Where Spark's analysis differs from the analysis of the text."""
         at, name = _spot_in_sql(node), node.name
-        others, missing = analysed.tables_read(rows, work.views)
-        yield from (analyser_findings.reads_unseen(at, model=name, what=what) for what in others)
+        others, missing = tables_read(rows, work.views)
+        yield from (findings.reads_unseen(at, model=name, what=what) for what in others)
         written = node.model.sql if node.model.python is None else ""
         if written:  # a function may leave an input alone
             yield from (
-                analyser_findings.not_read(at, model=name, what=work.views[view])
-                for view in missing
+                findings.not_read(at, model=name, what=work.views[view]) for view in missing
             )
-        for function in sorted(analysed.functions_called(written)):
+        for function in sorted(functions_called(written)):
             if function not in self.replaced:
-                self.replaced[function] = analysed.replacing_class(work.spark, function)
+                self.replaced[function] = replacing_class(work.spark, function)
             if (class_ := self.replaced[function]) is not None:
-                yield analyser_findings.function_replaced(
-                    at, model=name, function=function, class_=class_
-                )
+                yield findings.function_replaced(at, model=name, function=function, class_=class_)
         if not any_result_will_do(node.model):
-            for what in analysed.nondeterministic_expressions(rows, written):
-                yield analyser_findings.not_determined(at, model=name, what=what)
+            for what in nondeterministic_expressions(rows, written):
+                yield findings.not_determined(at, model=name, what=what)
 
 
 def empty_frame(spark: SparkSession, schema: T.StructType) -> DataFrame:
@@ -229,7 +229,7 @@ def _columns_not_storable(node: Node, schema: T.StructType) -> Iterator[InfoldEr
     for one in schema.fields if node.model.kind is not Kind.VIEW else ():
         if not _is_storable(one.dataType):
             type_ = one.dataType.simpleString()
-            yield analyser_findings.type_not_stored(
+            yield findings.type_not_stored(
                 _spot_in_sql(node), model=node.name, column=one.name, type_=type_
             )
 
@@ -261,7 +261,7 @@ def _as_refusal(node: Node, error: PySparkException | Py4JError) -> InfoldError:
     with suppress(Exception):
         condition = error.getCondition() or "" if isinstance(error, PySparkException) else ""
     why = why.removeprefix(f"[{condition}] ")
-    return analyser_findings.refused_by_spark(
+    return findings.refused_by_spark(
         _spot_in_sql(node, at), model=node.name, why=why[:500], condition=condition
     )
 
@@ -277,3 +277,175 @@ def _spot_in_sql(node: Node, found: re.Match[str] | None = None) -> Spot:
     """The line of the model's file that an error names, or the first line of its query."""
     line = int(found[1] or found[2]) if found else 1
     return Spot(node.model.place.file, node.model.sql_line + line - 1)
+
+
+# -- tables
+
+
+def tables_read(rows: DataFrame, views: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """
+    What a plan reads besides the given views, and which of these views it does not read.
+
+    A program that it would start counts as read, and so do rows that are not in the query's text.
+    """
+    nodes = tuple(_nodes(rows))
+    seen = {_view_name(rest) for name, _, rest in nodes if name == "View"}
+    missing = (view for view in reversed(tuple(views)) if view not in seen)  # outer ones first
+    others = tuple(_others(nodes, views))
+    if is_remote(rows.sparkSession) and plans.has_rows_of_client(rows):
+        others += ("rows of createDataFrame",)
+    return others, tuple(missing)
+
+
+def _others(nodes: Sequence[tuple[str, int, str]], views: Collection[str]) -> Iterator[str]:
+    for at, (name, depth, rest) in enumerate(nodes):
+        is_leaf = at + 1 == len(nodes) or nodes[at + 1][1] <= depth
+        if name == "View":
+            if _view_name(rest) not in views:
+                yield (name + rest)[:_SHOWN]
+        elif name == "ScriptTransformation" or (is_leaf and name not in _LEAVES):
+            yield (name + rest)[:_SHOWN]
+
+
+def _nodes(rows: DataFrame) -> Iterator[tuple[str, int, str]]:
+    """The nodes of a plan, top down: name, depth, and the rest of its line."""
+    for line in _text(rows).splitlines():
+        if node := _NODE.match(line):
+            yield node["name"], node.start("name"), node["rest"]
+
+
+def _view_name(rest: str) -> str:
+    match = _VIEW.match(rest)
+    return match["name"] if match else ""
+
+
+def _text(rows: DataFrame) -> str:
+    if is_remote(rows.sparkSession):
+        return plans.analysed_text(rows)
+    return str(_plan(rows).treeString())
+
+
+def _plan(rows: DataFrame) -> Any:
+    return rows._jdf.queryExecution().analyzed()  # noqa: SLF001 (no other way here)
+
+
+_NODE = re.compile(r"^(?:[ :]*[:+]- )?'?(?P<name>[A-Z]\w*)(?P<rest>.*)")
+_VIEW = re.compile(r" \(`(?P<name>\w+)`,")
+_LEAVES = frozenset({"Range", "LocalRelation", "OneRowRelation", "CTERelationRef"})
+"""Leaves without stored rows: those of views without rows, and of lists of values."""
+_SHOWN = 160
+
+
+# -- functions
+
+
+def functions_called(sql: str) -> frozenset[str]:
+    """The names of Spark's own functions that a text calls."""
+    from sqlglot import TokenType, tokenize
+
+    pairs = pairwise(tokenize(sql, read="spark"))
+    return BUILT_IN & {
+        one.text.lower() for one, two in pairs if two.token_type is TokenType.L_PAREN
+    }
+
+
+def replacing_class(spark: SparkSession, name: str) -> str | None:
+    """The class that replaces one of Spark's own functions in this session; None if none does."""
+    if is_remote(spark):
+        found = plans.class_of(spark, name)
+        # Words of the syntax have no class, nor has what is not there, which Spark will not find.
+        return None if not found or found.startswith(_OF_SPARK) else found
+    state = spark._jsparkSession.sessionState()  # noqa: SLF001 (no other way here)
+    jvm: Any = spark._jvm  # noqa: SLF001 (no other way here)
+    catalyst = jvm.org.apache.spark.sql.catalyst
+    wanted = catalyst.FunctionIdentifier(name)
+    for kind, registry in (
+        (catalyst.analysis.FunctionRegistry, state.functionRegistry()),
+        (catalyst.analysis.TableFunctionRegistry, state.tableFunctionRegistry()),
+    ):
+        found = _class_of(registry, wanted)
+        if found != _class_of(kind.builtin(), wanted):
+            return found.partition("$$")[0] or "nothing"
+    return None
+
+
+def _class_of(registry: Any, name: Any) -> str:
+    """The class that a registry has for a function; empty for none."""
+    found = registry.lookupFunction(name)
+    return str(found.get().getClassName()) if found.isDefined() else ""
+
+
+# -- determinism
+
+
+def nondeterministic_expressions(rows: DataFrame, sql: str = "") -> Iterator[str]:
+    """
+    The expressions of a plan that Spark marks as not deterministic, and clocks, as text.
+
+    Within one query Spark has one instant for all of a clock's calls, and so does not mark them.
+    Aggregates that depend on the order of rows are left to the analysis: it knows whether the order
+    is total. ``sql`` is what the query was written as; nothing for one in Python.
+    """
+    if is_remote(rows.sparkSession):
+        return plans.nondeterministic_expressions(rows, sql)
+    gateway: Any = rows.sparkSession.sparkContext._gateway  # noqa: SLF001 (as above)
+    patterns = getattr(gateway.jvm, f"{_PATTERNS}$").__getattr__("MODULE$")
+    return _Walk(gateway, patterns.CURRENT_LIKE()).plan(_plan(rows))
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """Walks down a plan, only to what is not deterministic or of the present."""
+
+    gateway: Any
+    present: Any
+    """Spark's pattern for what it replaces when a query starts: clocks, the user, and so on."""
+
+    def plan(self, plan: Any) -> Iterator[str]:
+        if self.stays(plan):
+            return
+        for one in _items(plan.expressions()):
+            yield from self.expression(one)
+        for child in _items(plan.children()):
+            yield from self.plan(child)
+
+    def expression(self, one: Any) -> Iterator[str]:
+        if self.stays(one):
+            return
+        inner = [child for child in _items(one.children()) if not self.stays(child)]
+        for child in inner:
+            yield from self.expression(child)
+        if self._is(one, "PlanExpression"):
+            yield from self.plan(one.plan())
+        elif one.deterministic():
+            if _class(one) in _CLOCKS:
+                yield one.sql()[:_SHOWN]
+        elif self._is(one, "Nondeterministic") or not (inner or _ordered(one)):
+            yield one.sql()[:_SHOWN]
+
+    def stays(self, one: Any) -> bool:
+        """Whether a plan or an expression, with all in it, is the same whenever it is evaluated."""
+        return bool(one.deterministic()) and not one.containsPattern(self.present)
+
+    def _is(self, one: Any, name: str) -> bool:
+        return bool(is_instance_of(self.gateway, one, f"{_EXPRESSIONS}.{name}"))
+
+
+def _ordered(one: Any) -> bool:
+    return _class(one) in _BY_ORDER
+
+
+def _class(one: Any) -> str:
+    return str(one.getClass().getSimpleName())
+
+
+def _items(items: Any) -> Iterator[Any]:
+    return (items.apply(at) for at in range(items.size()))
+
+
+_PATTERNS = "org.apache.spark.sql.catalyst.trees.TreePattern"
+_CLOCKS = frozenset({"CurrentDate", "CurrentTime", "CurrentTimestamp", "LocalTimestamp", "Now"})
+_OF_SPARK = "org.apache.spark.sql."
+_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
+_BY_ORDER = frozenset({"AnyValue", "CollectList", "CollectSet", "First", "Last", "ListAgg"})
+"""Aggregates that depend on order; ``analysis.rules.order_dependent`` checks them."""

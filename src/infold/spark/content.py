@@ -30,9 +30,8 @@ from infold.core.interval import (
     Ranges,
     datetime_of,
 )
-from infold.core.own_columns import FILE, KEY, VERSION
+from infold.core.own_columns import FILE, KEY, STATE, VERSION
 from infold.core.quoting import quoted
-from infold.core.session_columns import STATE
 from infold.core.trace import CellState, signed
 
 _MASK_BITS = 60

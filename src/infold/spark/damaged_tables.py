@@ -15,7 +15,7 @@ from infold.core.ports import Lake
 from infold.messages import mismatches
 from infold.messages.errors import InfoldError
 from infold.spark.tables.port import Tables
-from infold.system.store_failures import is_store_failure
+from infold.system.failures import is_store_failure
 
 _WORDS = re.compile(
     "FileNotFound|NotFoundException|NoSuchFile|does not exist|open input stream|parquet|corrupt"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -18,7 +19,7 @@ from infold.core.record import Outcome
 from infold.core.type_changes import Type
 from infold.inspecting.as_built import Stretches
 from infold.messages import errors, run_errors
-from infold.spark import evolved_columns, rebucketed
+from infold.spark import evolved_columns
 from infold.spark.analyser import DefinitionAnalyser
 from infold.spark.audits.tables import with_audits
 from infold.spark.cumulative import fold, fold_versions
@@ -32,7 +33,6 @@ from infold.spark.retyped_inputs import has_retyped_inputs, without_trace
 from infold.spark.sessions import build as sessions_build
 from infold.spark.sessions import derived as derived_sessions
 from infold.spark.sessions import in_force as sessions_in_force
-from infold.spark.spark_words import words_and_condition
 from infold.spark.step_context import Work
 from infold.spark.storages import storage_of
 from infold.spark.stored_types import as_stored
@@ -78,7 +78,7 @@ def _derived(project: Project, step: Step) -> _Derived:
 
 _ACTIONS: dict[Action, Callable[[Work, Step, Prepared], Outcome]] = {
     Action.DERIVE: _derive,
-    Action.REBUCKET: rebucketed.carry_out_rebucketed,
+    Action.REBUCKET: evolved_columns.carry_out_rebucketed,
     Action.EVOLVE: evolved_columns.carry_out_evolved,
 }
 """What a step of any kind of table does by itself."""
@@ -209,3 +209,21 @@ class SparkEngine:
         """As ``ports.Engine.maintain``; the table of rows that are set aside as well."""
         care = Maintenance(self.tables, self.ledger, self.lake)
         return care.maintain([*models, *(self.project.set_aside for _ in models)])
+
+
+_MOST = 500
+_HIDDEN = re.compile(r"\bSpark\w*Exception: (\[([A-Z][A-Z0-9_.]*)\].*)")
+"""
+An error with a condition in the text of another: what is computed to be broadcast fails with a
+``java.util.concurrent.ExecutionException``, which PySpark does not know.
+"""
+
+
+def words_and_condition(error: PySparkException | Py4JError) -> tuple[str, str] | None:
+    """Spark's message without its stack trace, and its condition; None: it is not Spark's."""
+    if isinstance(error, PySparkException):
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        what = lines[0] if lines else type(error).__name__
+        return what[:_MOST], error.getCondition() or type(error).__name__
+    hidden = _HIDDEN.search(str(error))
+    return (hidden[1].strip()[:_MOST], hidden[2]) if hidden else None

@@ -10,7 +10,7 @@ from infold.core.plan import Step
 from infold.core.ports import Prepared
 from infold.core.record import Outcome
 from infold.spark.inputs.changed_keys import SMALL
-from infold.spark.jvm.step_settings import settings_of_one_plan
+from infold.spark.jvm.session_settings import settings_of_one_plan
 from infold.spark.step_context import Work
 
 ROWS_PER_TASK = 100_000

@@ -19,8 +19,8 @@ from infold.core.interval import DAY, Interval, Ranges
 from infold.core.own_columns import FILE, VERSION
 from infold.core.project import Node
 from infold.core.queries import SessionsQuery
-from infold.inspecting.event_batches import Event
 from infold.inspecting.session_events import UserEvents
+from infold.inspecting.session_history import Event
 from infold.spark.content import column, micros, time_predicate, user_columns
 from infold.spark.sessions.islands import events_of_query
 from infold.spark.step_context import Work

@@ -10,7 +10,7 @@ from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
 
-from infold.analysis.sql.table_aliases import has_alias
+from infold.analysis.sql.token_calls import has_alias
 from infold.core.interval import Ranges
 from infold.core.plan import Step
 from infold.core.ports import Ledger
@@ -21,7 +21,7 @@ from infold.spark.content import (
     time_predicate,
     user_columns,
 )
-from infold.spark.jvm.step_settings import settings_of_one_plan
+from infold.spark.jvm.session_settings import settings_of_one_plan
 from infold.spark.parallelism import parallelism
 from infold.spark.python_functions.register import register_functions
 from infold.spark.python_models import python_rows

@@ -12,14 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from infold.core.ports import Lake
+from infold.core.ports import Lake, SnapshotReader
 from infold.core.project import Project
-from infold.core.snapshot_reader import SnapshotReader
 from infold.core.storages import DEFAULT_STORAGE, Storage
-from infold.spark.tables.catalog import SparkCatalog
+from infold.spark.tables.catalog import Jar, SparkCatalog
 from infold.spark.tables.delta import adapters as delta
 from infold.spark.tables.iceberg import adapters as iceberg
-from infold.spark.tables.jar import Jar
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

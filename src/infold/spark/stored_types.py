@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import types as T
 
+from infold.core.quoting import quoted
+
 
 def as_stored(type_: T.DataType) -> T.DataType:
     """The type of a table's column into which values of a type are written."""
@@ -17,3 +19,19 @@ def as_stored(type_: T.DataType) -> T.DataType:
         inner = (T.StructField(one.name, as_stored(one.dataType)) for one in type_.fields)
         return T.StructType(list(inner))
     return type_
+
+
+def sql_type(of: T.DataType) -> str:
+    """The type in SQL: Spark's own short text quotes no name of a field, and may be none."""
+    if isinstance(of, T.ArrayType):
+        return f"array<{sql_type(of.elementType)}>"
+    if isinstance(of, T.MapType):
+        return f"map<{sql_type(of.keyType)},{sql_type(of.valueType)}>"
+    if isinstance(of, T.StructType):
+        return f"struct<{','.join(f'{_name(one.name)}:{sql_type(one.dataType)}' for one in of)}>"
+    return of.simpleString()
+
+
+def _name(name: str) -> str:
+    """A plain name as it is, so that texts of types are those of other versions."""
+    return name if name.isascii() and name.isidentifier() else quoted(name)

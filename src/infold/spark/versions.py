@@ -12,8 +12,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.queries import VersionedQuery
-from infold.core.version_rules import VALID_FROM, VALID_TO
+from infold.core.queries import VALID_FROM, VALID_TO, VersionedQuery
 from infold.spark.content import column
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 

@@ -24,14 +24,13 @@ from pathlib import Path, PurePosixPath
 from sysconfig import get_path
 from typing import Any
 
-from infold.core.functions import FunctionCode
+from infold.core.functions import PROJECT_PACKAGE, FunctionCode, PythonModule
 from infold.core.project import Project
-from infold.core.python_code import PROJECT_PACKAGE, PythonModule
 from infold.core.unit_tests import TestResult, UnitTest
 from infold.declare.cache import program_version
 from infold.messages.errors import Spot
 from infold.system.kept_files import keep, kept
-from infold.testing.needed import needed_models
+from infold.testing.project import needed_models
 
 FILE = PurePosixPath(".infold/passed_tests.json")
 _MOST = 10_000

@@ -7,32 +7,37 @@ share their first runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from infold import api
 from infold.analysis.names.subject import time_column
-from infold.core.interval import parse_instant_text
+from infold.core.interval import parse_instant_text, show_instant
 from infold.core.model import Kind
 from infold.core.project import Node, Project
-from infold.core.typed_text import instant_of, stored_value
+from infold.core.typed_text import Unusable, instant_of, stored_value
 from infold.core.unit_tests import (
+    Arrival,
+    Change,
+    ComparedRow,
+    Comparison,
     Delivery,
     Entry,
     Expectation,
     Failure,
     Row,
+    Side,
     TestResult,
     UnitTest,
 )
 from infold.messages.errors import InfoldError
-from infold.testing.compare import compare
-from infold.testing.notes import left_out_notes
 from infold.testing.project import Tables, project_under_test, stored_models
 from infold.testing.scratch import Scratch, State
 from infold.testing.set_aside import aside_columns, rows_set_aside
-from infold.testing.shuffle import Change_, Variant, variants
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -246,3 +251,250 @@ def _cause(error: InfoldError) -> InfoldError:
     result = getattr(error, "result", None)
     failures = getattr(result, "failures", ())
     return failures[0].error if failures else error
+
+
+def compare(columns: Sequence[str], expected: Sequence[Row], actual: Sequence[Row]) -> Comparison:
+    """
+    The rows in the order in which they are expected, each with the actual one that is most like it.
+
+    Rows without one on the other side are missing, or too many. Doubles may differ in their last
+    digits.
+    """
+    wanted = [tuple(row[name] for name in columns) for row in expected]
+    found = sorted((tuple(row[name] for name in columns) for row in actual), key=_order)
+    same = _equal_pairs(wanted, found)
+    free = [at for at in range(len(found)) if at not in same.values()]
+    alike = _alike_pairs(wanted, found, [at for at in range(len(wanted)) if at not in same], free)
+    rows: list[ComparedRow] = []
+    for at, row in enumerate(wanted):
+        if at in same:
+            rows.append(ComparedRow(Side.SAME, row))
+        elif at in alike:
+            other = found[alike[at]]
+            differ = frozenset(
+                i for i, pair in enumerate(zip(row, other, strict=True)) if not equal(*pair)
+            )
+            rows.append(ComparedRow(Side.EXPECTED, row, differ))
+            rows.append(ComparedRow(Side.ACTUAL, other, differ))
+        else:
+            rows.append(ComparedRow(Side.MISSING, row))
+    left = (at for at in free if at not in alike.values())
+    rows += [ComparedRow(Side.SURPLUS, found[at]) for at in left]
+    return Comparison(tuple(columns), tuple(rows))
+
+
+def _equal_pairs(wanted: Sequence[Any], found: Sequence[Any]) -> dict[int, int]:
+    pairs: dict[int, int] = {}
+    taken: set[int] = set()
+    by_key: dict[str, list[int]] = {}
+    for at, row in enumerate(found):
+        by_key.setdefault(_key(row), []).append(at)
+    for at, row in enumerate(wanted):
+        candidates = [*by_key.get(_key(row), ()), *range(len(found))]
+        other = next((i for i in candidates if i not in taken and equal(row, found[i])), None)
+        if other is not None:
+            pairs[at] = other
+            taken.add(other)
+    return pairs
+
+
+def _alike_pairs(
+    wanted: Sequence[Any], found: Sequence[Any], rows: Sequence[int], free: Sequence[int]
+) -> dict[int, int]:
+    """The pairs that are most alike, best first; a third of the values is the same in each."""
+    likeness = []
+    for at in rows:
+        for other in free:
+            pairs = zip(wanted[at], found[other], strict=True)
+            same = sum(equal(a, b) for a, b in pairs)
+            if same * 3 >= max(1, len(wanted[at])):
+                likeness.append((-same, at, other))
+    pairs_: dict[int, int] = {}
+    for _, at, other in sorted(likeness):
+        if at not in pairs_ and other not in pairs_.values():
+            pairs_[at] = other
+    return pairs_
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Whether two values are one, up to the last digits of doubles."""
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=1e-9)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(equal, a, b))
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(equal(a[key], b[key]) for key in a)
+    return bool(a == b)
+
+
+def _key(row: tuple[Any, ...]) -> str:
+    return repr([float(f"{v:.8g}") if isinstance(v, float) else str(v) for v in row])
+
+
+def _order(row: tuple[Any, ...]) -> tuple[tuple[bool, str, Any], ...]:
+    """NULL first, then by value; values of one column are of one type."""
+    return tuple(
+        (
+            value is not None,
+            "" if isinstance(value, int | float | str) else str(value),
+            value if isinstance(value, int | float | str) else 0,
+        )
+        for value in row
+    )
+
+
+def left_out_notes(project: Project, test: UnitTest, upto: Arrival) -> tuple[str, ...]:
+    """A line for each source with rows from before its reader's start, or from after the clock."""
+    files: dict[tuple[str, str], Delivery] = {}
+    for arrival in test.arrivals[: upto.number]:
+        for each in arrival.deliveries:
+            files[each.of, each.file] = each
+            if each.change is Change.DELETE:
+                del files[each.of, each.file]
+    found: list[str] = []
+    for node in project:
+        source = project.sources.get(node.source or "")
+        if source is None or source.event_time_column is None:
+            continue
+        given = [each for each in files.values() if each.of == source.name]
+        times = list(_times(given, source.event_time_column))
+        early = sum(at < node.start for at in times) if node.start is not None else 0
+        late = sum(at > upto.clock for at in times) if upto.clock is not None else 0
+        if early and node.start is not None:
+            start = show_instant(node.start)
+            found.append(f"{node.name} leaves out {_rows(early)} from before its start, {start}")
+        if late and upto.clock is not None:
+            clock = show_instant(upto.clock)
+            found.append(f"{_rows(late)} of {source.name} wait, as the clock is at {clock}")
+    return tuple(found)
+
+
+def _rows(number: int) -> str:
+    return f"{number} given {'row' if number == 1 else 'rows'}"
+
+
+def _times(given: list[Delivery], column: str) -> Iterator[int]:
+    for each in given:
+        for row in each.rows:
+            if row.get(column) is not None and not isinstance(row[column], Unusable):
+                yield instant_of(row[column])
+
+
+# At the end the same rows are there, in files that were changed in the same order each: that is all
+# that a definition knows of. So files may come in any order, in any number of runs; a file that
+# only came may come in two parts; and what was replaced or deleted may never be seen. Entries of a
+# quarantine may come before the events they are about; those of one model keep their order, as the
+# latest counts. The clock is that of the last arrival from the first run on: what is admitted must
+# not depend on when it came.
+#
+# What is drawn for a file or an entry is drawn from its content. So tests that begin alike are
+# ordered and cut alike until something of their own comes, and share their runs until then.
+
+Change_ = Delivery | Entry
+"""What comes before a run."""
+_TRIES = 10
+_CUT = 0.8
+"""From which number on, between 0 and 1, a cut is made; and there is always one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Runs in this order, each after these changes; ``name`` says what kind of variant it is."""
+
+    name: str
+    runs: tuple[tuple[Change_, ...], ...]
+    clock: int
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """A line for each run."""
+        return (
+            self.name,
+            *(
+                f"run {number}: {'; '.join(map(_described, run))}"
+                for number, run in enumerate(self.runs, 1)
+            ),
+        )
+
+
+def _described(each: Change_) -> str:
+    if isinstance(each, Entry):
+        return f"quarantine {each.action} {each.of} of {each.owner}"
+    verb = "" if each.change is Change.ADD else f"{each.change.value} "
+    rows = "" if each.change is Change.DELETE else f" ({len(each.rows)} rows)"
+    return f"{verb}{each.of} in {each.file}{rows}".replace("(1 rows)", "(1 row)")
+
+
+def variants(test: UnitTest, seed: int, number: int) -> Iterator[Variant]:
+    """All arrivals at once, if there are several, and a ``number`` of random orders and cuts."""
+    runs: list[tuple[Change_, ...]] = [
+        (*arrival.deliveries, *arrival.entries) for arrival in test.arrivals
+    ]
+    every = [each for run in runs for each in run]
+    clock = test.arrivals[-1].clock
+    assert clock is not None
+    if len(runs) > 1 and every:
+        yield Variant("all at once", (tuple(every),), clock)
+    tried = {_shape(runs), _shape([every])}
+    for at in range(number):
+        for attempt in range(_TRIES):
+            drawn = _Draws(f"{seed} {at} {attempt}")
+            found = drawn.cut(drawn.shuffled(drawn.split(every)))
+            if _shape(found) not in tried:
+                tried.add(_shape(found))
+                yield Variant("in another order", tuple(map(tuple, found)), clock)
+                break
+
+
+def _shape(runs: Sequence[Sequence[Change_]]) -> object:
+    return tuple(frozenset(each.key for each in run) for run in runs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draws:
+    """What is drawn for changes: for each by its content, whatever test it is in."""
+
+    seed: str
+
+    def _random(self, what: str, each: Change_) -> Random:
+        return Random(f"{self.seed} {what} {each.key}")  # noqa: S311 (to be drawn again)
+
+    def split(self, every: Sequence[Change_]) -> Iterator[Change_]:
+        """Some of the files that only come, in two parts each."""
+        for each in every:
+            random = self._random("split", each)
+            changes = [one for one in every if (one.of, one.file) == (each.of, each.file)]
+            if (
+                isinstance(each, Entry)
+                or len(changes) > 1
+                or len(each.rows) < 2
+                or random.random() < 0.5
+            ):
+                yield each
+                continue
+            first = set(random.sample(range(len(each.rows)), random.randint(1, len(each.rows) - 1)))
+            for part, inside in (("a", True), ("b", False)):
+                rows = [row for at, row in enumerate(each.rows) if (at in first) is inside]
+                yield replace(each, file=f"{each.file}_{part}", rows=tuple(rows))
+
+    def shuffled(self, every: Iterable[Change_]) -> list[Change_]:
+        """All changes, each at a place of its own, those of one file in their order."""
+        of_files: dict[tuple[str, str], list[Change_]] = {}
+        for each in every:
+            of_files.setdefault((each.of, each.file), []).append(each)
+        placed: list[tuple[float, Change_]] = []
+        for changes in of_files.values():
+            places = sorted(self._random("place", each).random() for each in changes)
+            placed += zip(places, changes, strict=True)
+        return [each for _, each in sorted(placed, key=itemgetter(0))]
+
+    def cut(self, every: Sequence[Change_]) -> list[list[Change_]]:
+        """In two runs at least, in order: one run alone would build all of it, and fold nothing."""
+        drawn = [self._random("cut", each).random() for each in every[:-1]]
+        least = min(_CUT, max(drawn, default=_CUT))
+        runs: list[list[Change_]] = [[]]
+        for at, each in enumerate(every):
+            if at and drawn[at - 1] >= least:
+                runs.append([])
+            runs[-1].append(each)
+        return runs

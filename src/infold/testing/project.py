@@ -8,18 +8,16 @@ such a folder as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from infold.analysis.compile import landed_node
 from infold.analysis.names.subject import time_column
 from infold.core.formats import Format
-from infold.core.model import Column, Kind, Source
-from infold.core.overrides import any_result_will_do
+from infold.core.model import Column, Kind, Source, any_result_will_do
 from infold.core.project import Node, Project
 from infold.core.type_changes import Type, shown
 from infold.testing.given_views import over_tables
-from infold.testing.needed import needed_models
 from infold.testing.scratch import LANDING
 
 Types = Mapping[str, Mapping[str, Type]]
@@ -134,3 +132,18 @@ def stored_models(project: Project) -> Iterator[Node]:
             drawn.add(node.name)
         elif node.model.kind is not Kind.VIEW and not node.landed:
             yield node
+
+
+def needed_models(project: Project, models: Iterable[str], given: Iterable[str]) -> frozenset[str]:
+    """Some models and all that they are made from, as far as that is not given."""
+    found: set[str] = set()
+    given = {name for name in given if name not in project.sources}
+    todo = list(models)
+    while todo:
+        name = todo.pop()
+        if name in found or name not in project:
+            continue
+        found.add(name)
+        if name not in given:
+            todo += project[name].reads
+    return frozenset(found)

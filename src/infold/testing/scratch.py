@@ -23,8 +23,7 @@ from infold import api
 from infold.api.building import Building
 from infold.api.spark_sessions import belongs_to
 from infold.core.plan import Plan, PlanOptions
-from infold.core.ports import Engine
-from infold.core.progress import SilentProgress
+from infold.core.ports import Engine, SilentProgress
 from infold.core.project import Project
 from infold.core.target import Target
 from infold.core.type_changes import Type

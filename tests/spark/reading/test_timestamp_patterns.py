@@ -10,7 +10,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from infold.declare.timestamp_pattern import find_pattern_fault
+from infold.declare.sources import find_pattern_fault
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

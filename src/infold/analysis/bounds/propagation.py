@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from infold.analysis.bounds.entries import EntryValue
+from infold.analysis.bounds.known_columns import EntryValue
 from infold.analysis.bounds.transitive import (
     Bridges,
     InputPath,

@@ -12,9 +12,8 @@ from collections.abc import Mapping
 
 from infold.analysis.definitions.canonical import Canon
 from infold.analysis.definitions.clauses import Doubt
-from infold.analysis.definitions.meanings import Meaning, Meanings, given
+from infold.analysis.definitions.meanings import Meaning, Meanings, given, input_of, read_places
 from infold.analysis.definitions.places import Need, columns_of, everything
-from infold.analysis.definitions.session_inputs import input_of, read_places
 from infold.analysis.names.relation import Table
 from infold.core.model import Kind
 from infold.core.project import Project

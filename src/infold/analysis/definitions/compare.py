@@ -7,23 +7,22 @@ the old columns are equal. Every change without a proof is breaking.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from infold.analysis.definitions.canonical import Canon
 from infold.analysis.definitions.clauses import Doubt
 from infold.analysis.definitions.derive import derivation
 from infold.analysis.definitions.derived_sessions import sessions_derivation
-from infold.analysis.definitions.keys import key_differences, sql_words
+from infold.analysis.definitions.keys import key_differences, query_differences, sql_words
 from infold.analysis.definitions.losses import losses as losses_of
-from infold.analysis.definitions.meanings import Meaning, Meanings, given
-from infold.analysis.definitions.query_differences import query_differences
-from infold.analysis.definitions.refolded import ends_differ, stored_sessions_tell
-from infold.analysis.definitions.renamed import renamed_columns
-from infold.analysis.definitions.retyped import retyped_columns
-from infold.analysis.definitions.session_inputs import input_form
+from infold.analysis.definitions.meanings import Meaning, Meanings, given, input_form
+from infold.analysis.names.relation import Block, Origin, Table
 from infold.core.definition import Category, Derivation, Difference, How, Loss, Lost, Redefinition
+from infold.core.formats import FORMATS
 from infold.core.model import Kind, Source
 from infold.core.project import Node
+from infold.core.session_cuts import Campaign, StartEvents
+from infold.core.type_changes import Retyping, is_exact_number, type_of_text, widenings
 from infold.messages.errors import Spot
 
 
@@ -306,3 +305,202 @@ def _rewritten(before: Meaning, after: Meaning) -> tuple[Difference, ...]:
     if not _same_order(before, after):
         found.append(Difference("order of columns", "", ", ".join(old), ", ".join(new)))
     return tuple(found)
+
+
+# Both definitions have to make sessions of the same events, with the same columns and states, and
+# to end them by rules that differ only in what the stored sessions tell: a gap (each keeps how long
+# the silences in it are), midnights, the greatest length, start events that no longer count, the
+# limit of the quarantine. A campaign or a start event that is new can be anywhere, and another rule
+# may end any session, so all events are read.
+
+ENDS = frozenset(
+    {
+        "gap",
+        "fallback_gap",
+        "zone",
+        "length",
+        "quarantine_after",
+        "keep",
+        "cuts.midnight",
+        "cuts.start_events",
+        "max_length",
+    }
+)
+"""The keys of sessions, as differences name them, that say only where one ends and if it counts."""
+
+
+def ends_differ(differences: Sequence[Difference]) -> bool:
+    """Whether the keys of two definitions differ in where sessions end, and in nothing else."""
+    return bool(differences) and all(one.part in ENDS for one in differences)
+
+
+def stored_sessions_tell(before: Node, after: Node) -> bool:
+    """Whether the stored sessions tell which of them may end elsewhere."""
+    old, new = before.query, after.query
+    if {before.model.kind, after.model.kind} != {Kind.SESSIONS} or old is None or new is None:
+        return False
+    if (old.gap is None and old.fallback is None) != (new.gap is None and new.fallback is None):
+        return False  # without a gap no silence is kept
+    if old.quarantine_after is not None and new.quarantine_after is None:
+        return False  # nothing is said of entries any more, and there may be some
+    if not {cut for cut in new.cuts if isinstance(cut, StartEvents)} <= {*old.cuts}:
+        return False
+    campaigns = [[cut for cut in query.cuts if isinstance(cut, Campaign)] for query in (old, new)]
+    return campaigns[0] == campaigns[1]
+
+
+# A model says which: `renamed_from`. It is proven as everything else is: both queries have equal
+# canonical forms once the new columns are called what they were called. The hash of a row is made
+# of the values of its columns in their order, so the contents of cells are the same under other
+# names.
+
+
+def renamed_columns(before: Meaning, after: Meaning) -> tuple[tuple[str, str], ...]:
+    """
+    The stored columns that have other names in the new definition, with these; if nothing else
+    differs in the two queries.
+
+    Both definitions are equal in everything but the query. Nothing is proven where an author's word
+    replaces a proof, or where the columns are in another order.
+    """
+    pairs = {new.lower(): old.lower() for new, old in after.node.model.renamed_from}
+    old, new = ([name.lower() for name in one.node.columns] for one in (before, after))
+    pairs = {
+        name: was
+        for name, was in pairs.items()
+        if name in new and name not in old and was in old and was not in new
+    }
+    if not pairs or [pairs.get(name, name) for name in new] != old:
+        return ()
+    if len(set(old)) < len(old) or not _equal_queries(before, after, pairs):
+        return ()
+    stored = {name.lower(): name for name in before.node.columns}
+    return tuple(
+        (stored[pairs[name.lower()]], name) for name in after.node.columns if name.lower() in pairs
+    )
+
+
+def _equal_queries(before: Meaning, after: Meaning, pairs: dict[str, str]) -> bool:
+    vouched = (
+        m.node.overrides_used or m.node.bounds_declared or m.node.downgraded
+        for m in (before, after)
+    )
+    if any(vouched) or before.relation is None or after.relation is None:
+        return False
+    letters = before.structs or after.structs
+    one, two = (
+        Canon(meaning.prints, given(meaning.node.model), letters, meaning.renamed)
+        for meaning in (before, after)
+    )
+    try:
+        old, new = one.columns(before.relation), two.columns(after.relation)
+        if old != {pairs.get(name, name): form for name, form in new.items()}:
+            return False
+        if one.rows(before.relation, old) != two.rows(after.relation, new, pairs):
+            return False
+        return after.node.model.kind is not Kind.SESSIONS or _equal_events(before, after, one, two)
+    except (Doubt, RecursionError):
+        return False
+
+
+def _equal_events(before: Meaning, after: Meaning, one: Canon, two: Canon) -> bool:
+    """Whether two sessions models read the same events, in the same order."""
+    queries = before.node.query, after.node.query
+    unique = all(query is not None and query.unique for query in queries)
+    old, new = input_form(before, one, unique=unique), input_form(after, two, unique=unique)
+    return old == new
+
+
+# A file's value that fits the earlier type is the same number in the wider one, whatever the file
+# has. So rows stay the same if the widened columns are passed on as they are, and nothing else is
+# made of them: no condition, no join, no other output. Text that is read as `float` is rounded to
+# it, so that type is widened for typed files alone.
+#
+# What the texts do not tell is left to the planner: a value that did not fit was set aside, and may
+# fit now.
+
+
+def retyped_columns(
+    before: Meaning, after: Meaning, content: Sequence[Difference]
+) -> tuple[Retyping, ...]:
+    """
+    What gets a wider type in the stored table, if nothing else differs.
+
+    ``content`` are the differences of keys that may change rows. Both queries are proven to be the
+    same.
+    """
+    if {before.node.model.kind, after.node.model.kind} != {Kind.EVENTS}:
+        return ()
+    if before.source is None or after.source is None:
+        return ()
+    if not content or any(one.part != "source column" for one in content):
+        return ()
+    widened = _widened_columns(before.source, after.source)
+    if not widened:
+        return ()
+    try:
+        outputs = _passed_on(after, widened.keys())
+    except (Doubt, RecursionError):
+        return ()
+    return tuple(
+        Retyping((output, *one.path[1:]), one.before, one.after)
+        for output, column in outputs
+        for one in widened[column]
+    )
+
+
+def _widened_columns(before: Source, after: Source) -> Mapping[str, list[Retyping]]:
+    """What is wider in each column, by lower-case name; nothing if anything else differs."""
+    old, new = ({one.name: one for one in side.columns} for side in (before, after))
+    found: dict[str, list[Retyping]] = {}
+    if old.keys() != new.keys():
+        return {}
+    for name, column in new.items():
+        if column.default != old[name].default:
+            return {}
+        one, two = type_of_text(old[name].type), type_of_text(column.type)
+        for part in widenings(one, two, (name,)):
+            if part is None or part.is_in_a_key:
+                return {}
+            exact = is_exact_number(part.before) or FORMATS[after.format].has_types
+            if not exact:
+                return {}
+            found.setdefault(name.lower(), []).append(part)
+    return found
+
+
+def _passed_on(meaning: Meaning, widened: Collection[str]) -> list[tuple[str, str]]:
+    """
+    The outputs that are widened columns as they are, and these columns.
+
+    Raises Doubt where anything else is made of one.
+    """
+    block = meaning.relation
+    if not isinstance(block, Block) or block.outputs is None or meaning.source is None:
+        raise Doubt
+    source = meaning.source.name.lower()
+    found, others = [], set[int]()
+    for at, output in enumerate(block.outputs):
+        origin = output.origin or block.origins.get(output.node)
+        column = _column_of(origin, source)
+        if column in widened:
+            found.append((meaning.node.columns[at], column))
+        else:
+            others.add(at)
+    canon = Canon(meaning.prints, given(meaning.node.model), meaning.structs)
+    needs = canon.form(block, frozenset(others), whole=True)[1]
+    if any(
+        isinstance(of, Table) and of.name.lower() == source and at in widened for of, at in needs
+    ):
+        raise Doubt
+    return found
+
+
+def _column_of(origin: Origin | None, source: str) -> str:
+    """The column of the source that an output is, in lower case; empty if it is anything else."""
+    if origin is None or origin.fields:
+        return ""
+    relation = origin.entry.relation
+    if not isinstance(relation, Table) or relation.view is not None:
+        return ""
+    return origin.column.lower() if relation.name.lower() == source else ""

@@ -15,12 +15,14 @@ from typing import Protocol, TypeAlias
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from infold.analysis.definitions.brackets import is_list, is_query, redundant
 from infold.analysis.definitions.clauses import (
     Clauses,
     Doubt,
     Range,
     boolean_terms,
+    is_list,
+    is_query,
+    redundant,
     select_index,
 )
 from infold.analysis.definitions.places import Need, Place, everything, position

@@ -9,26 +9,20 @@ and in known operators and functions is evaluated over the table. Everything els
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from infold.analysis.definitions.clauses import Doubt, Range
 from infold.analysis.definitions.places import Need
-from infold.analysis.definitions.row_words import FUNCTIONS, is_known_word
 from infold.analysis.definitions.selects import Select
-from infold.analysis.definitions.struct_calls import (
-    Loop,
-    loop,
-    makes_struct_or_loop,
-    struct_fields,
-)
-from infold.analysis.definitions.widened import cast_of, is_widened
 from infold.analysis.names.relation import Table
 from infold.analysis.sql.functions import BUILT_IN
-from infold.analysis.sql.token_calls import closing_bracket
+from infold.analysis.sql.token_calls import closing_bracket, split_arguments
 from infold.core.quoting import quoted
+from infold.core.type_changes import holds_all_values, is_exact_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,3 +301,274 @@ class StoredValues:
             return False
         relation = origin.entry.relation
         return isinstance(relation, Table) and relation.view is None
+
+
+# Of whole numbers, and of decimals with as many digits after the point. A CAST that does not fail
+# gives the same number in each type that has it: it cuts, rounds and reads texts by the digits that
+# are kept, not by the type's width. A number out of range is an error (ANSI mode is fixed), so no
+# row with one was ever stored. `float` rounds by its width, and TRY_CAST stores NULL for a number
+# out of range: neither is widened here.
+
+
+def cast_of(select: Select, span: Range) -> tuple[Range, str] | None:
+    """What a whole expression casts, and the type; None where it is no CAST."""
+    start, stop = span
+    tokens = select.block.text.tokens
+    if stop - start < 6 or tokens[start].text.lower() != "cast":
+        return None
+    if tokens[start + 1].token_type is not TokenType.L_PAREN:
+        return None
+    if closing_bracket(tokens, start + 1) != stop - 1:
+        return None
+    at = next((at for at in range(start + 2, stop - 1) if _is_own_as(select, start + 2, at)), None)
+    if at is None or at == start + 2:
+        return None
+    first, last = tokens[at + 1], tokens[stop - 2]
+    return (start + 2, at), select.block.text.sql[first.start : last.end + 1].lower()
+
+
+def is_widened(old: str, new: str) -> bool:
+    """Whether a CAST to the new type gives the numbers that one to the old type gave."""
+    return is_exact_number(old) and is_exact_number(new) and holds_all_values(old, new)
+
+
+def _is_own_as(select: Select, start: int, at: int) -> bool:
+    """Whether a token is the AS of a CAST whose argument begins at ``start``: in no brackets."""
+    tokens = select.block.text.tokens
+    if tokens[at].token_type is not TokenType.ALIAS:
+        return False
+    opened = sum(token.token_type is TokenType.L_PAREN for token in tokens[start:at])
+    return opened == sum(token.token_type is TokenType.R_PAREN for token in tokens[start:at])
+
+
+# `struct` names its fields by their words, `named_struct` by texts. A field with a name that does
+# not follow from the words, or that has to be quoted, is not understood: it raises Doubt.
+
+_PLAIN = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
+_MAKERS = frozenset({"struct", "named_struct"})
+_LOOPS = {"transform": 1, "transform_values": 2}
+"""Functions that make a value of each element, and how many variables that may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class StructField:
+    """A field that a call makes: its name, and the tokens of its value."""
+
+    name: str
+    value: Range
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """
+    ``transform(over, x -> body)``, or ``transform_values(over, (k, v) -> body)``.
+
+    ``variables`` are in lower case; the last of them is the element, or the value.
+    """
+
+    function: str
+    over: Range
+    variables: tuple[str, ...]
+    body: Range
+
+
+def struct_fields(select: Select, span: Range) -> list[StructField] | None:
+    """The fields of a struct that a whole expression makes; None where it makes none."""
+    called = _arguments(select, span)
+    if called is None or called[0] not in _MAKERS:
+        return None
+    name, arguments = called
+    if name == "struct":
+        found = [_named_by_words(select, one) for one in arguments]
+    else:
+        if len(arguments) % 2:
+            raise Doubt
+        pairs = zip(arguments[::2], arguments[1::2], strict=True)
+        found = [StructField(_text(select, key), value) for key, value in pairs]
+    names = [one.name.lower() for one in found]
+    if not found or len(set(names)) < len(names) or not all(map(_PLAIN.match, names)):
+        raise Doubt
+    return found
+
+
+def loop(select: Select, span: Range) -> Loop | None:
+    """A whole expression as a call that makes a value of each element; None if it is none."""
+    called = _arguments(select, span)
+    if called is None or called[0] not in _LOOPS or len(called[1]) != 2:
+        return None
+    function, (over, (start, stop)) = called
+    tokens = select.block.text.tokens
+    at = next((at for at in range(start, stop) if tokens[at].token_type is TokenType.ARROW), None)
+    if at is None or at + 1 == stop:
+        raise Doubt
+    variables = _variables(tokens[start:at])
+    if len(set(variables)) != _LOOPS[function]:
+        raise Doubt
+    return Loop(function, over, variables, (at + 1, stop))
+
+
+def makes_struct_or_loop(select: Select, at: int) -> bool:
+    """Whether a token calls one of the functions that this module knows."""
+    return select.calls(at) in {*_MAKERS, *_LOOPS} and select.kind(at - 1) is not TokenType.DOT
+
+
+def _arguments(select: Select, span: Range) -> tuple[str, list[Range]] | None:
+    """The function that a whole expression calls, and its arguments."""
+    start, stop = span
+    tokens = select.block.text.tokens
+    if stop - start < 3 or not makes_struct_or_loop(select, start):
+        return None
+    if closing_bracket(tokens, start + 1) != stop - 1:
+        return None
+    return select.calls(start), split_arguments(tokens, start + 2, stop - 1)
+
+
+def _named_by_words(select: Select, span: Range) -> StructField:
+    """A field of ``struct(…)``: it has an alias, or the name of a column or field."""
+    start, stop = span
+    tokens = select.block.text.tokens
+    if stop - start > 2 and tokens[stop - 2].token_type is TokenType.ALIAS:
+        return StructField(tokens[stop - 1].text, (start, stop - 2))
+    words = tokens[start:stop]
+    if len(words) % 2 == 0 or any(word.token_type is not TokenType.DOT for word in words[1::2]):
+        raise Doubt
+    if select.column_at(start) is None and words[0].token_type is not TokenType.VAR:
+        raise Doubt  # a literal
+    return StructField(words[-1].text, span)
+
+
+def _text(select: Select, span: Range) -> str:
+    start, stop = span
+    token = select.block.text.tokens[start]
+    if stop - start != 1 or token.token_type is not TokenType.STRING:
+        raise Doubt
+    return token.text
+
+
+def _variables(tokens: Sequence[Token]) -> tuple[str, ...]:
+    """The variables before an arrow: ``x``, or ``(k, v)``."""
+    inner = tokens[1:-1] if tokens and tokens[0].token_type is TokenType.L_PAREN else tokens
+    names = tuple(token.text.lower() for token in inner[::2])
+    commas = all(token.token_type is TokenType.COMMA for token in inner[1::2])
+    if not commas or len(inner) % 2 == 0 or not all(map(_PLAIN.match, names)):
+        raise Doubt
+    return names
+
+
+# Aggregates, windows, generators, subqueries, chance and clocks are none. Neither are functions
+# whose last digits may differ between two processors (`sin`). `struct_calls.py` has lambdas, and
+# the functions that name fields by their arguments (`struct`). What is not listed is not
+# understood.
+
+FUNCTIONS = frozenset(
+    """
+abs add_months array array_contains array_distinct array_join array_max array_min array_size
+ascii base64 bigint binary bit_length boolean bround btrim cardinality cast ceil ceiling char
+char_length character_length chr coalesce concat concat_ws contains crc32 date date_add date_diff
+date_format date_from_unix_date date_sub date_trunc dateadd datediff day dayofmonth dayofweek
+dayofyear decimal double element_at endswith equal_null find_in_set float floor format_number
+from_unixtime from_utc_timestamp get get_json_object greatest hash hex hour if ifnull initcap
+instr int isnan isnotnull isnull last_day lcase least left len length levenshtein locate lower
+lpad ltrim make_date map_contains_key map_keys map_values md5 minute mod month months_between
+nanvl negative next_day nullif nullifzero nvl nvl2 octet_length overlay pmod position positive
+quarter regexp_count regexp_extract regexp_extract_all regexp_instr regexp_like regexp_replace
+regexp_substr repeat replace reverse right round rpad rtrim second sha sha1 sha2 shiftleft
+shiftright sign signum size slice sort_array split split_part sqrt startswith string substr
+substring substring_index timestamp timestamp_micros timestamp_millis timestamp_seconds
+to_char to_date to_timestamp to_utc_timestamp translate trim trunc try_add try_cast try_divide
+try_element_at try_multiply try_subtract try_to_timestamp ucase unbase64 unhex unix_date
+unix_micros unix_millis unix_seconds upper url_decode url_encode weekday weekofyear xxhash64 year
+zeroifnull
+""".split()  # noqa: SIM905 - one word is one function
+)
+"""Functions with a value that follows from their arguments."""
+
+_OPERATORS = frozenset(
+    {
+        TokenType.AMP,
+        TokenType.AND,
+        TokenType.BETWEEN,
+        TokenType.CARET,
+        TokenType.CASE,
+        TokenType.COMMA,
+        TokenType.DASH,
+        TokenType.DIV,
+        TokenType.DPIPE,
+        TokenType.ELSE,
+        TokenType.END,
+        TokenType.EQ,
+        TokenType.ESCAPE,
+        TokenType.FALSE,
+        TokenType.GT,
+        TokenType.GTE,
+        TokenType.HEX_STRING,
+        TokenType.ILIKE,
+        TokenType.IN,
+        TokenType.INTERVAL,
+        TokenType.IS,
+        TokenType.LIKE,
+        TokenType.LT,
+        TokenType.LTE,
+        TokenType.L_BRACKET,
+        TokenType.L_PAREN,
+        TokenType.MOD,
+        TokenType.NEQ,
+        TokenType.NOT,
+        TokenType.NULL,
+        TokenType.NULLSAFE_EQ,
+        TokenType.NUMBER,
+        TokenType.OR,
+        TokenType.PIPE,
+        TokenType.PLUS,
+        TokenType.RAW_STRING,
+        TokenType.RLIKE,
+        TokenType.R_BRACKET,
+        TokenType.R_PAREN,
+        TokenType.SLASH,
+        TokenType.STRING,
+        TokenType.THEN,
+        TokenType.TILDE,
+        TokenType.TRUE,
+        TokenType.WHEN,
+    }
+)
+"""Operators, literals, and what holds expressions together."""
+
+_TYPES = frozenset(
+    {
+        TokenType.BIGINT,
+        TokenType.BINARY,
+        TokenType.BOOLEAN,
+        TokenType.DATE,
+        TokenType.DECIMAL,
+        TokenType.DOUBLE,
+        TokenType.FLOAT,
+        TokenType.INT,
+        TokenType.TEXT,
+        TokenType.TIMESTAMP,
+        TokenType.TIMESTAMPTZ,
+    }
+)
+_UNITS = frozenset(
+    {f"{unit}{end}" for unit in ("day", "hour", "minute", "second", "week") for end in ("", "s")}
+)
+
+
+def is_known_word(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a token is an operator, a literal, or the name of a type or unit in its place."""
+    token = tokens[at]
+    kind, before = token.token_type, tokens[at - 1].token_type
+    behind = tokens[at + 1].token_type if at + 1 < len(tokens) else None
+    if kind is TokenType.STAR:  # a product, not all columns
+        return before not in (TokenType.L_PAREN, TokenType.COMMA, TokenType.DOT)
+    if kind is TokenType.ALIAS:
+        return behind in _TYPES
+    if kind is TokenType.DCOLON:
+        return True
+    if kind in _TYPES and before in (TokenType.ALIAS, TokenType.DCOLON):
+        return True
+    if kind in (TokenType.DATE, TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ):
+        return behind is TokenType.STRING
+    if kind is TokenType.VAR and token.text.lower() in _UNITS:
+        return at > 1 and tokens[at - 2].token_type is TokenType.INTERVAL
+    return kind in _OPERATORS

@@ -8,15 +8,17 @@ keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+
+from sqlglot import exp
 
 from infold.analysis.inputs.fold_inputs import JOINS
 from infold.analysis.inputs.lookup_keys import lookup_matches_of, unmatched_entries
 from infold.analysis.names.column_lineage import lookups_in
 from infold.analysis.names.relation import Block, FromEntry, Relation, Table
-from infold.analysis.names.row_wise import calls_over_rows, clauses_beyond_row_wise
-from infold.analysis.names.subject import Subject
-from infold.core.model import Materialization, Model, Timeseries
+from infold.analysis.names.select_parts import calls_over_rows, clauses_beyond_row_wise
+from infold.analysis.names.subject import Draft, Subject
+from infold.core.model import Materialization, Model, Source, Timeseries
 from infold.core.project import Match, Node
 
 
@@ -69,3 +71,32 @@ def _with_source(subject: Subject, source: str) -> Mapping[str, Node]:
     series = Timeseries("", "")
     leading = Model(source, Materialization.EVENTS, "", timeseries=series)
     return {**subject.nodes, source: Node(leading, (), (), "", ())}
+
+
+# Such a column is not read: a bad value in it sets no row aside, and adding it to a source changes
+# no definition. Where the words of a query do not decide, it names all of them.
+
+
+def unnamed_columns(source: Source, drafts: Iterable[Draft]) -> tuple[str, ...]:
+    """The optional columns of a source that none of the models names."""
+    optional = [column.name for column in source.columns if column.optional]
+    if not optional:
+        return ()
+    named: set[str] = set()
+    beside: list[str] = []
+    for draft in drafts:
+        if _takes_all(draft):
+            return ()
+        named.update(name.name.lower() for name in draft.parsed.tree.find_all(exp.Identifier))
+        beside += draft.model.sessions.visible_columns if draft.model.sessions else ()
+    text = " ".join(beside).lower()
+    return tuple(n for n in optional if n.lower() not in named and n.lower() not in text)
+
+
+def _takes_all(draft: Draft) -> bool:
+    """Whether a query reads all columns that there are."""
+    tree = draft.parsed.tree
+    if any(not isinstance(star.parent, exp.Count) for star in tree.find_all(exp.Star)):
+        return True
+    # PIVOT groups by all that is left, NATURAL joins by all that is alike.
+    return bool(tree.find(exp.Pivot)) or any(join.method for join in tree.find_all(exp.Join))

@@ -22,7 +22,7 @@ from infold.analysis.names.relation import (
     SetOperation,
     Table,
 )
-from infold.analysis.names.row_wise import calls_over_rows, clauses_beyond_row_wise
+from infold.analysis.names.select_parts import calls_over_rows, clauses_beyond_row_wise
 from infold.analysis.names.subject import time_column
 from infold.core.model import Kind
 from infold.core.project import Node

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
 
-from infold.analysis.names.relation import Block, Origin, OutputColumn, own_nodes
-from infold.analysis.sql.aggregate_calls import is_aggregate
-from infold.analysis.times.buckets import FIELDS, field_of, is_bucket
-from infold.analysis.times.periods import period_of, periods_of
+from infold.analysis.names.relation import Block, Origin, OutputColumn, Relation, Table, own_nodes
+from infold.analysis.sql.functions import is_aggregate
+from infold.analysis.sql.text import Text
+from infold.analysis.times.floors import (
+    FIELDS,
+    field_of,
+    is_bucket,
+    makes_several,
+    period_of,
+    periods_of,
+)
 from infold.analysis.times.window_frames import base_window, function_of
+from infold.messages.errors import Spot
 
 
 def window_calls(block: Block) -> Iterator[exp.Window]:
@@ -143,3 +152,81 @@ def is_grouped(block: Block) -> bool:
         return True
     clauses = [*block.node.expressions, args.get("having"), args.get("order")]
     return any(has_aggregate(clause) for clause in clauses if clause is not None)
+
+
+_CLAUSES = {
+    "with_": ("a CTE", TokenType.WITH),
+    "distinct": ("DISTINCT", TokenType.DISTINCT),
+    "joins": ("a join", TokenType.JOIN),
+    "laterals": ("LATERAL VIEW", TokenType.LATERAL),
+    "group": ("GROUP BY", TokenType.GROUP_BY),
+    "having": ("HAVING", TokenType.HAVING),
+    "windows": ("WINDOW", TokenType.WINDOW),
+    "qualify": ("QUALIFY", TokenType.QUALIFY),
+    "order": ("ORDER BY", TokenType.ORDER_BY),
+    "sort": ("SORT BY", TokenType.SORT_BY),
+    "cluster": ("CLUSTER BY", TokenType.CLUSTER_BY),
+    "distribute": ("DISTRIBUTE BY", TokenType.DISTRIBUTE_BY),
+    "limit": ("LIMIT", TokenType.LIMIT),
+    "offset": ("OFFSET", TokenType.OFFSET),
+}
+
+
+def clauses_beyond_row_wise(text: Text, relation: Relation) -> Iterator[tuple[str, Spot]]:
+    """Everything that makes a query more than one SELECT … FROM … WHERE … over one table."""
+    if not isinstance(relation, Block):
+        token = text.token_after(-1, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
+        what = token.text.upper() if token else "a subquery"
+        yield what, text.spot_of_token(token or text.tokens[0])
+        return
+    for key, (what, kind) in _CLAUSES.items():
+        if relation.node.args.get(key):
+            token = text.token_after(-1, kind)
+            yield what, text.spot_of_token(token) if token else text.spot(0)
+    for entry in relation.entries[:1]:
+        if not isinstance(entry.relation, Table):
+            yield "a subquery in FROM", text.spot_of_entry(entry.node)
+        elif entry.node.args.get("sample"):
+            token = text.token_after(-1, TokenType.TABLE_SAMPLE)
+            yield "TABLESAMPLE", text.spot_of_token(token or text.tokens[0])
+    if not relation.entries:
+        yield "a SELECT without FROM", text.spot_of_token(text.tokens[0])
+    for holder, _ in relation.nested_queries:
+        yield "a subquery", text.spot_of(holder)
+
+
+def calls_over_rows(block: Block) -> Iterator[tuple[str, exp.Expr]]:
+    """Aggregates, windows and generators: calls that do not make one value of one row."""
+    inside: set[int] = set()
+    for node in block.expressions():
+        if id(node) in inside:
+            continue
+        what = ""
+        if isinstance(node, exp.Window):
+            what = "a window function"
+        elif _makes_several_rows(node):
+            what = "a function that makes several rows"
+        elif is_aggregate(node):
+            what = "an aggregate"
+        if what:
+            inside.update(id(part) for part in own_nodes(node))
+            yield what, node
+
+
+_GENERATORS = (
+    exp.Explode,
+    exp.ExplodeOuter,
+    exp.Posexplode,
+    exp.PosexplodeOuter,
+    exp.Inline,
+    exp.Stack,
+)
+
+
+def _makes_several_rows(node: exp.Expr) -> bool:
+    several = _is_function(node, "stack", "inline_outer", "json_tuple")
+    return isinstance(node, _GENERATORS) or several or makes_several(node)
+
+
+def _is_function(node: exp.Expr, *names: str) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.lower() in names

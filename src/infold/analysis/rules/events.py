@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from infold.analysis.inputs.fold_inputs import JOINS
 from infold.analysis.inputs.ingested import ingested_table, why_not_row_wise, wrong_joins
 from infold.analysis.names.relation import Block, Table
-from infold.analysis.names.row_wise import calls_over_rows, clauses_beyond_row_wise
+from infold.analysis.names.select_parts import calls_over_rows, clauses_beyond_row_wise
 from infold.analysis.names.subject import Subject
 from infold.core.model import Kind
 from infold.messages import refusals

@@ -15,7 +15,7 @@ from infold.analysis.names.relation import (
 )
 from infold.analysis.names.subject import Draft, Subject
 from infold.core.model import Kind
-from infold.core.version_rules import ALL_COLUMNS
+from infold.core.queries import ALL_COLUMNS
 from infold.messages import findings
 from infold.messages.errors import InfoldError
 

@@ -17,9 +17,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from infold.analysis.sql.functions import varies
-from infold.analysis.sql.origins import Origins, Piece
 from infold.analysis.sql.parse import Parsed
-from infold.analysis.sql.text import CALL, SPAN, Text
+from infold.analysis.sql.text import CALL, SPAN, Origins, Piece, Text
 from infold.analysis.sql.token_calls import Call, call_at
 from infold.core.functions import CalledFunction
 from infold.messages import function_findings

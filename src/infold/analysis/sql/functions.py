@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from sqlglot import exp
+
+from infold.core.aggregates import AGGREGATES
+
 BUILT_IN = frozenset(
     """
 abs acos acosh add_months aes_decrypt aes_encrypt aggregate and any any_value
@@ -132,3 +136,25 @@ def written_name(name: str) -> str:
     if not is_python(name):
         return name
     return name.lower().removeprefix(_PYTHON).removeprefix(_VARYING).rpartition("__")[0]
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether a node of a tree is an aggregate call, with or without OVER."""
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower() in AGGREGATES
+    if isinstance(node, exp.Any):
+        return not isinstance(node.this, exp.Query)
+    return isinstance(node, exp.AggFunc) and not isinstance(node, _WINDOW_ONLY)
+
+
+_WINDOW_ONLY = (
+    exp.RowNumber,
+    exp.Rank,
+    exp.DenseRank,
+    exp.PercentRank,
+    exp.CumeDist,
+    exp.Ntile,
+    exp.Lag,
+    exp.Lead,
+    exp.NthValue,
+)

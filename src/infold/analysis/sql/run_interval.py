@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from infold.analysis.sql.origins import spot_in
+from infold.analysis.sql.text import spot_in
 from infold.messages import findings
 
 _DATES = ("'0001-01-01'", "'9999-12-31'")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from sqlglot import tokenize
 from sqlglot.tokenizer_core import Token, TokenType
 
 _OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET)
@@ -170,3 +171,18 @@ def _opens_bracket(tokens: Sequence[Token], i: int, word: str) -> bool:
         and tokens[i].text.upper() == word
         and tokens[i + 1].token_type is TokenType.L_PAREN
     )
+
+
+def has_alias(sql: str, end: int) -> bool:
+    """Whether an alias follows a table name that ends at ``end`` in a Spark SQL text."""
+    rest = tokenize(sql[end:], read="spark")
+    if not rest:
+        return False
+    if rest[0].token_type is TokenType.ALIAS:
+        return True
+    return rest[0].token_type in (TokenType.VAR, TokenType.IDENTIFIER) and (
+        rest[0].text.upper() not in _AFTER_TABLE
+    )
+
+
+_AFTER_TABLE = frozenset({"LATERAL", "TABLESAMPLE", "PIVOT", "UNPIVOT", "ANTI", "SEMI", "NATURAL"})

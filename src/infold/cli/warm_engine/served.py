@@ -14,7 +14,6 @@ from typing import IO, TYPE_CHECKING, NoReturn, TextIO
 
 from infold.cli import process_exit
 from infold.cli.warm_engine.leaving import leave
-from infold.cli.warm_engine.marks import DONE, TOUCHED
 from infold.spark.jvm import lasting
 from infold.system import engine_socket as wire
 from infold.system import signals
@@ -117,3 +116,9 @@ def _opened(number: int) -> TextIO:
         line_buffering=number == 2 or os.isatty(number),
         write_through=number == 2 or bool(os.environ.get("PYTHONUNBUFFERED")),
     )
+
+
+TOUCHED = 0
+"""The JVM is not as it was before the command."""
+DONE = 1
+"""The command has ended, and only tidies up: its client may go, and the next one may wait."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from infold.importing.cases import Case, Rows, case_file
-from infold.importing.dialects import of_translation, spark_type
+from infold.importing.dialects import grouped_by, of_translation, spark_type
 from infold.importing.draft import (
     Audit,
     Draft,
@@ -20,16 +20,144 @@ from infold.importing.draft import (
     DraftSeed,
     DraftSource,
     Way,
+    any_result,
     project_name,
 )
+from infold.importing.project_files import LISTED, ProjectFiles
 from infold.importing.report import Line, came, changed, left
-from infold.importing.sqlmesh.audits import NoAuditError, builtin, own_query
-from infold.importing.sqlmesh.blocks import calls, inner, names, split, unquoted
-from infold.importing.sqlmesh.config import Config, read_config
-from infold.importing.sqlmesh.folder import MeshFolder, SqlModel, read_folder
-from infold.importing.sqlmesh.kinds import NoKindError, kept_as, kind_of, seed_of
+from infold.importing.sqlmesh.audits import NoAuditError, OwnAudit, builtin, own_query
+from infold.importing.sqlmesh.blocks import (
+    Statement,
+    calls,
+    inner,
+    names,
+    properties,
+    split,
+    statements,
+    unquoted,
+)
 from infold.importing.sqlmesh.queries import NotAQueryError, query_of
-from infold.importing.yaml_lines import Lined, as_list, as_mapping
+from infold.importing.yaml_lines import Lined, as_list, as_mapping, date_of
+
+
+@dataclass(frozen=True, slots=True)
+class SqlModel:
+    """A model: its block, and the statements after it."""
+
+    name: str
+    file: str
+    block: Mapping[str, str]
+    rest: tuple[Statement, ...]
+
+
+@dataclass
+class MeshFolder:
+    """What is in the folder."""
+
+    root: Path
+    files: ProjectFiles
+    models: list[SqlModel] = field(default_factory=list)
+    audits: dict[str, OwnAudit] = field(default_factory=dict)
+    tests: list[tuple[str, str, Lined]] = field(default_factory=list)
+    external: list[tuple[str, Lined]] = field(default_factory=list)
+
+
+def read_folder(root: Path, dialect: str, lines: list[Line]) -> MeshFolder:
+    """The project in ``root``."""
+    files = ProjectFiles(root, lines)
+    found = MeshFolder(root, files)
+    for folder in ("models", "audits"):
+        for file in files.found(folder, ".sql"):
+            try:
+                _take(found, file, statements(files.text(file) or "", dialect), lines)
+            except ValueError as error:
+                lines.append(left(f"file {file}", file, f"it cannot be read: {error}"[:200]))
+    for folder, what, why in _PYTHON:
+        for file in files.found(folder, ".py"):
+            path = PurePosixPath(file)
+            if path.name != "__init__.py":
+                lines.append(left(f"{what} {path.stem}", file, why))
+    _yaml_files(found, files)
+    return found
+
+
+_PYTHON = (
+    ("models", "model", "a model in Python: infold's are functions of DataFrames"),
+    ("macros", "macros", "macros in Python are not run"),
+)
+
+
+def _take(found: MeshFolder, file: str, parts: list[Statement], lines: list[Line]) -> None:
+    """Sort the statements of a file into models and audits."""
+    heads = [i for i, part in enumerate(parts) if part.begins("MODEL", "AUDIT")]
+    for head, end in zip(heads, [*heads[1:], len(parts)], strict=True):
+        block = properties(parts[head].text)
+        rest = tuple(parts[head + 1 : end])
+        name = unquoted(block.get("name", ""))
+        if parts[head].begins("MODEL"):
+            found.models.append(SqlModel(name, file, block, rest))
+        elif rest:
+            at = f"{file}:{parts[head].line}"
+            found.audits[name.lower()] = OwnAudit(name, at, rest[-1].text, block)
+    if not heads and parts:
+        lines.append(left(f"file {file}", file, "it has no MODEL and no AUDIT"))
+
+
+def _yaml_files(found: MeshFolder, files: ProjectFiles) -> None:
+    for file in files.found("tests", ".yaml", ".yml"):
+        for name, test in files.yaml(file).items():
+            if isinstance(test, Lined):
+                found.tests.append((name, f"{file}:{test.line}", test))
+    external = [name for name in _EXTERNAL if (found.root / name).is_file()]
+    for file in (*external, *files.found("external_models", ".yaml", ".yml")):
+        for one in as_list(files.yaml(file, listed=True).get(LISTED)):
+            if isinstance(one, Lined):
+                found.external.append((f"{file}:{one.line - 1}", one))
+
+
+_EXTERNAL = ("external_models.yaml", "schema.yaml")
+
+
+_READ = {"gateways", "default_gateway", "default_connection", "model_defaults", "variables"}
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Defaults of models, and values of variables; ``file`` is where they are."""
+
+    file: str
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    variables: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def dialect(self) -> str:
+        """The dialect of models that do not name one."""
+        return str(self.defaults.get("dialect") or "")
+
+    @property
+    def start(self) -> str:
+        """The start of models, if it is a date."""
+        return date_of(self.defaults.get("start")) or ""
+
+
+def read_config(root: Path, lines: list[Line]) -> Config:
+    """The settings in ``root``; those of a program in Python cannot be read."""
+    for name in ("config.yaml", "config.yml"):
+        if not (root / name).is_file():
+            continue
+        found = ProjectFiles(root, lines).yaml(name)
+        others = [key for key in found if key not in _READ]
+        lines += [left(f"setting {key}", name, "infold has none like it") for key in others]
+        if found.get("gateways"):
+            why = "tables are in the target's warehouse, which infold.yml names"
+            lines.append(left("setting gateways", name, why))
+        return Config(
+            name, as_mapping(found.get("model_defaults")), as_mapping(found.get("variables"))
+        )
+    why = "settings in Python: dialect by --dialect, and the start in infold.yml"
+    lines.append(left("file config.py", "config.py", why))
+    return Config("config.py")
+
 
 _LAYOUT = (
     "partitioned_by", "clustered_by", "physical_properties", "virtual_properties", "table_format",
@@ -308,3 +436,153 @@ def _rows(found: Any) -> Rows:
             raise _NoCaseError("rows as a query, or in a file")
         found = found["rows"]
     return [row for row in as_list(found) if isinstance(row, Lined)]
+
+
+_WHOLE = "it is built whole when an input changed, and not cell by cell"
+_HOURLY = ("@hourly", "hour", "half_hour", "quarter_hour", "five_minute")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How a model is kept: its ways, its time column, and what is said of the change."""
+
+    ways: tuple[Way, ...]
+    time: str = ""
+    notes: tuple[str, ...] = ()
+
+
+class NoKindError(Exception):
+    """A kind that infold has no equal of; the argument says why."""
+
+
+def kind_of(block: Mapping[str, str], default: str) -> tuple[str, dict[str, str]]:
+    """The kind's name, and its own properties."""
+    value = block.get("kind") or default or "VIEW"
+    name = value.split("(", 1)[0].strip().upper()
+    return name, properties(value) if "(" in value else {}
+
+
+def kept_as(kind: str, own: Mapping[str, str], block: Mapping[str, str], tree: exp.Query) -> Kept:
+    """How a model of a kind is kept. Raises NoKindError."""
+    if kind == "VIEW":
+        notes = ("materialized view: it is a view, which stores nothing",)
+        return Kept(
+            (Way({"materialization": "view"}), any_result({})),
+            notes=notes if own.get("materialized", "").lower() == "true" else (),
+        )
+    if kind == "EMBEDDED":
+        return Kept((Way({"materialization": "view"}), any_result({})), notes=("a view",))
+    if kind == "FULL":
+        return Kept(_TABLE)
+    if kind == "INCREMENTAL_BY_TIME_RANGE":
+        return _by_time(own, block)
+    if kind in {"INCREMENTAL_BY_UNIQUE_KEY", "INCREMENTAL_BY_PARTITION"}:
+        return _by_key(kind, own, tree)
+    if kind in {"SCD_TYPE_2", "SCD_TYPE_2_BY_TIME", "SCD_TYPE_2_BY_COLUMN"}:
+        return _versions(kind, own)
+    if kind == "INCREMENTAL_UNMANAGED":
+        raise NoKindError("INCREMENTAL_UNMANAGED adds what each run finds, and has no definition")
+    raise NoKindError(f"kind {kind}: infold has none like it")
+
+
+_TABLE = (Way({"materialization": "table"}), any_result({}))
+
+
+def _by_time(own: Mapping[str, str], block: Mapping[str, str]) -> Kept:
+    time = (names(own.get("time_column", "")) or [""])[0]
+    notes = []
+    incremental = _settings(own, block)
+    if start := date_of(block.get("start")):
+        incremental["start"] = start
+    elif block.get("start"):
+        notes.append(f"start {block['start']} is relative to now: name a date")
+    if own.get("lookback", "0") != "0":
+        notes.append("lookback is gone: late rows of any age are found by their files")
+    if grain := _grain(block):
+        incremental["unique_key"] = grain
+    keys = {
+        "materialization": "table",
+        "timeseries": {"event_time_column": time, "granularity": _cell(block)},
+        "incremental": incremental,
+    }
+    lost = f"{_WHOLE}; what SQLMesh computed over the rows of an interval is computed over all"
+    return Kept((Way(keys, lost), *_TABLE), time, tuple(notes))
+
+
+def _settings(own: Mapping[str, str], block: Mapping[str, str]) -> dict[str, Any]:
+    """The keys that have the same name here, and mean the same."""
+    texts = {key: unquoted(block.get(key, "")) for key in ("cron", "cron_tz")}
+    numbers = {key: own.get(key, "") for key in ("batch_size", "batch_concurrency")}
+    flags = {key: own.get(key) or block.get(key, "") for key in ("forward_only", "allow_partials")}
+    return {
+        **{key: text for key, text in texts.items() if text},
+        **{key: int(text) for key, text in numbers.items() if text.isdigit()},
+        **{key: True for key, text in flags.items() if text.lower() == "true"},
+    }
+
+
+def _cell(block: Mapping[str, str]) -> str:
+    """The cell of a table: SQLMesh's interval unit, or the one that follows from its cron."""
+    unit = unquoted(block.get("interval_unit", "")).lower()
+    if unit in {"day", "week", "month", "quarter", "year"}:
+        return unit
+    cron = unquoted(block.get("cron", "@daily")).lower()
+    often = cron.split()[1:2] == ["*"]
+    return "hour" if unit in _HOURLY or (not unit and (cron in _HOURLY or often)) else "day"
+
+
+def _grain(block: Mapping[str, str]) -> list[str]:
+    """The key that a model declares; none of an expression."""
+    found = names(block.get("grain", "") or block.get("grains", ""))
+    return found if all(name.isidentifier() for name in found) else []
+
+
+def _by_key(kind: str, own: Mapping[str, str], tree: exp.Query) -> Kept:
+    keys = [name.lower() for name in names(own.get("unique_key", ""))]
+    notes = [
+        "infold keeps what the query gives over all rows: those that vanish upstream vanish here"
+    ]
+    if own.get("when_matched") or own.get("merge_filter"):
+        notes.append("when_matched and merge_filter are gone: the query says what the table is")
+    if kind == "INCREMENTAL_BY_UNIQUE_KEY" and grouped_by(tree) != set(keys):
+        notes.append(
+            f"a merge keeps one row of {', '.join(keys)}, infold each row that the query gives: "
+            "add an audit `unique`, or choose the newest in the query"
+        )
+    if any(True for _ in tree.find_all(exp.Window)):
+        notes.append("window functions are over all rows, not over those of an interval")
+    ways = list(_TABLE)
+    if keys and grouped_by(tree) == set(keys):
+        ways.insert(0, Way({"materialization": "cumulative_aggregate"}, f"{_WHOLE}, nor folded"))
+    return Kept(tuple(ways), notes=tuple(notes))
+
+
+def _versions(kind: str, own: Mapping[str, str]) -> Kept:
+    versions: dict[str, Any] = {"updated_at": unquoted(own.get("updated_at_name", "updated_at"))}
+    notes = ["the history begins with the rows of the inputs: what was stored before is not in it"]
+    if kind == "SCD_TYPE_2_BY_COLUMN":
+        if "updated_at_name" not in own:
+            raise NoKindError(
+                "SCD_TYPE_2_BY_COLUMN takes the time of a run for that of a row; name a column "
+                "with the row's own time in updated_at"
+            )
+        columns = names(own.get("columns", ""))
+        versions["columns"] = "*" if columns == ["*"] else columns
+    if own.get("invalidate_hard_deletes", "").lower() == "true":
+        versions["invalidate_hard_deletes"] = True
+        notes.append("invalidate_hard_deletes: for inputs that are whole snapshots")
+    for key, ours in (("valid_from_name", "valid_from"), ("valid_to_name", "valid_to")):
+        if unquoted(own.get(key, ours)) != ours:
+            notes.append(f"{unquoted(own[key])} is {ours}")
+    keys = {
+        "materialization": "scd_type_2",
+        "unique_key": names(own.get("unique_key", "")),
+        "scd_type_2": versions,
+    }
+    return Kept((Way(keys),), notes=tuple(notes))
+
+
+def seed_of(own: Mapping[str, str]) -> tuple[str, str]:
+    """The path of a seed's file, and its delimiter."""
+    settings = properties(f"s({inner(own['csv_settings'])})") if "csv_settings" in own else {}
+    return unquoted(own.get("path", "")), unquoted(settings.get("delimiter", ","))

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 Row = tuple[Any, ...]
 
@@ -182,3 +184,39 @@ def _is_one(value: object, kind: type, type_: pa.DataType) -> bool:
     except (pa.ArrowException, ValueError, OverflowError):
         return False
     return True
+
+
+BATCH = 2_000
+"""How many rows are in memory as values of Python."""
+
+KeyValue = int | date | datetime
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """
+    Rows from ``start`` on by ``key``, None for all, and up to ``end``, None for no end.
+
+    A database may give rows beyond them: whoever asks leaves these out. With ``in_order`` it gives
+    them by the days of the key.
+    """
+
+    key: StoredColumn
+    start: KeyValue | None = None
+    end: KeyValue | None = None
+    in_order: bool = False
+
+
+class OpenTable(Protocol):
+    """One table in one transaction, which sees one state of it."""
+
+    def columns(self) -> Mapping[str, StoredColumn]:
+        """Its columns by name, in their order."""
+
+    def has_null(self, column: StoredColumn) -> bool:
+        """Whether a column is NULL in some row."""
+
+    def rows(
+        self, wanted: Sequence[WantedColumn], within: KeyRange | None
+    ) -> Iterator[Sequence[Row]]:
+        """The values of some columns of all rows, or of those ``within``; a batch at a time."""

@@ -20,7 +20,7 @@ from infold.core import write_points
 from infold.core.files import version_name
 from infold.core.model import Column, Source
 from infold.core.project import Project
-from infold.lake.databases.open_table import KeyValue
+from infold.lake.databases.columns import KeyValue
 from infold.messages import database_errors
 
 LIST = "_extracted.json"

@@ -28,6 +28,9 @@ from infold.lake.databases import extracted_files
 from infold.lake.databases.columns import (
     FITS,
     ColumnType,
+    KeyRange,
+    KeyValue,
+    OpenTable,
     Row,
     StoredColumn,
     UnfitError,
@@ -35,7 +38,6 @@ from infold.lake.databases.columns import (
     declared_type,
 )
 from infold.lake.databases.extracted_files import Extracted, ExtractedFile
-from infold.lake.databases.open_table import KeyRange, KeyValue, OpenTable
 from infold.messages import database_errors
 from infold.system.secrets import address
 

@@ -12,8 +12,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from infold.core.model import Source
-from infold.lake.databases.columns import ColumnType, Row, StoredColumn, WantedColumn
-from infold.lake.databases.open_table import BATCH, KeyRange
+from infold.lake.databases.columns import (
+    BATCH,
+    ColumnType,
+    KeyRange,
+    Row,
+    StoredColumn,
+    WantedColumn,
+)
 from infold.messages import database_errors
 from infold.messages.errors import InfoldError
 from infold.system import postgresql_server

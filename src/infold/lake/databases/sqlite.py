@@ -17,8 +17,15 @@ from typing import Any
 from urllib.parse import quote
 
 from infold.core.model import Source
-from infold.lake.databases.columns import ColumnType, Row, StoredColumn, WantedColumn
-from infold.lake.databases.open_table import BATCH, KeyRange, KeyValue
+from infold.lake.databases.columns import (
+    BATCH,
+    ColumnType,
+    KeyRange,
+    KeyValue,
+    Row,
+    StoredColumn,
+    WantedColumn,
+)
 from infold.messages import database_errors
 
 SQLITE = "sqlite:///"

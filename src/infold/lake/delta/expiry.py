@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase as fnmatch
 from pathlib import Path
@@ -16,8 +17,9 @@ from typing import Any
 from urllib.parse import unquote
 from uuid import UUID
 
+from infold.lake.delta import folders
 from infold.lake.delta.commit import LOG
-from infold.lake.delta.log import Log, entries_before
+from infold.lake.delta.log import Log, entries_after, entries_before, read_log
 from infold.lake.delta.rows import named_errors, open_table
 from infold.lake.stores import places
 
@@ -108,3 +110,19 @@ def files_of(add: Mapping[str, Any]) -> Iterator[str]:
         folder, number = text[:-20], base64.b85decode(text[-20:].translate(_TO_B85))
         name = f"deletion_vector_{UUID(bytes=number)}.bin"
         yield f"{folder}/{name}" if folder else name
+
+
+def scratch_versions(parent: Path) -> dict[str, int]:
+    """The newest version of each table in a folder."""
+    logs = {name: read_log(str(parent / name)) for name in folders.names(str(parent))}
+    return {name: log.newest for name, log in logs.items() if log is not None}
+
+
+def put_scratch_back(parent: Path, kept: Mapping[str, int]) -> None:
+    """Let there be exactly these tables, each at its version; their logs have never been cut."""
+    for name in scratch_versions(parent):
+        if name not in kept:
+            shutil.rmtree(parent / name)
+            continue
+        folder = str(parent / name)
+        delete([*entries_after(folder, kept[name]), f"{folder}/{LOG}/_last_checkpoint"])

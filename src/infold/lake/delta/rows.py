@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyiceberg.schema import Schema
 
-    from infold.lake.arrow_filter import RowFilter
+    from infold.lake.chosen_rows import RowFilter
 
 
 def need_reader(at: str) -> None:

@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from infold.core.snapshot_reader import TimeSpan
-from infold.lake.arrow_filter import RowFilter
-from infold.lake.chosen_rows import columns_beside
+from infold.core.ports import TimeSpan
+from infold.lake.chosen_rows import RowFilter, columns_beside, equal_to
 from infold.lake.delta.rows import columns_of, read_rows
 from infold.lake.delta.tables import DeltaLake
-from infold.lake.equal_rows import equal_to
 from infold.messages.delta_errors import UNREADABLE
 from infold.messages.errors import InfoldError
 

@@ -21,8 +21,7 @@ from infold.core.swap import Renaming
 from infold.core.type_changes import Type
 from infold.lake.chosen_rows import matching_rows, shown_columns, truth_of
 from infold.lake.delta import folders
-from infold.lake.delta.layout import layout_of, user_columns
-from infold.lake.delta.log import Log, read_log
+from infold.lake.delta.log import Log, layout_of, read_log, user_columns
 from infold.lake.delta.metastore import Entry, Metastore, location_of, wrong_names
 from infold.lake.delta.reader_views import ReaderViews
 from infold.lake.stores import places
@@ -311,7 +310,7 @@ class DeltaLake:
         wanted = shown_columns(schema, columns)
         if where is None:
             return read_rows(folder, wanted, limit=limit)
-        from infold.lake.arrow_filter import RowFilter
+        from infold.lake.chosen_rows import RowFilter
 
         rows = RowFilter(truth_of(where, schema), schema)
         return read_rows(folder, wanted, rows=rows, limit=limit)
@@ -326,7 +325,7 @@ class DeltaLake:
         limit: int | None = None,
     ) -> pa.Table:
         """See ``ports.Lake``."""
-        from infold.lake.arrow_filter import RowFilter
+        from infold.lake.chosen_rows import RowFilter
         from infold.lake.delta.rows import columns_of, read_rows
 
         folder = self._built(table)

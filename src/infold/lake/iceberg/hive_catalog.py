@@ -23,7 +23,7 @@ from infold.core.catalogs import Catalog
 from infold.core.swap import Renaming
 from infold.lake.hive_client import HiveClient, user_name
 from infold.lake.iceberg import one_by_one
-from infold.lake.iceberg.set_back import metadata_file_of
+from infold.lake.iceberg.commits import metadata_file_of
 from infold.lake.iceberg.table_catalog import Key
 from infold.lake.refused import RefusedError
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from infold.lake.hive_client import user_name
-from infold.lake.iceberg import view_files
+from infold.lake.iceberg import view_metadata
 from infold.lake.iceberg.hive_catalog import LOCATION, PREVIOUS, HiveCatalog
 from infold.lake.iceberg.view_metadata import View
 from infold.lake.refused import RefusedError
@@ -37,7 +37,7 @@ class HiveViews:
     def found(self, namespace: str) -> FoundViews:
         """See ``Views``: two requests."""
         names = self.catalog.names(namespace)
-        own = view_files.own_view_files(self.catalog.locations(namespace) if names else {})
+        own = view_metadata.own_view_files(self.catalog.locations(namespace) if names else {})
         return FoundViews(own, [name for name in names if name not in own], there=bool(names))
 
     def others(self, namespace: str) -> Collection[str]:
@@ -58,7 +58,7 @@ class HiveViews:
         left = []
         for name, view in wanted.items():
             known = found.own.get(name)
-            at = view_files.write_view_file(view)
+            at = view_metadata.write_view_file(view)
             try:
                 if known is None:
                     made = _table(space, name, view, at)
@@ -68,7 +68,7 @@ class HiveViews:
             except RefusedError:
                 left.append(name)
             if name not in left:
-                view_files.delete_old_view_files(view, None if known is None else known.location)
+                view_metadata.delete_old_view_files(view, None if known is None else known.location)
         self.catalog.drop(space, [*gone])
         return left
 

@@ -16,9 +16,9 @@ from urllib.parse import quote
 from infold.core.catalogs import Catalog
 from infold.core.swap import Renaming
 from infold.lake.iceberg import one_by_one
+from infold.lake.iceberg.commits import commit_of
 from infold.lake.iceberg.metadata_file import read_metadata
 from infold.lake.iceberg.rest_client import RejectedError, RestClient
-from infold.lake.iceberg.set_back import commit_of
 from infold.lake.iceberg.table_catalog import Key
 from infold.lake.refused import RefusedError
 

@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from infold.core.snapshot_reader import TimeSpan
-from infold.lake.chosen_rows import columns_beside
-from infold.lake.equal_rows import equal_to
-from infold.lake.iceberg.static_table import open_table
+from infold.core.ports import TimeSpan
+from infold.lake.chosen_rows import columns_beside, equal_to
+from infold.lake.iceberg.metadata_file import open_table
 from infold.lake.iceberg.tables import IcebergLake
 
 if TYPE_CHECKING:

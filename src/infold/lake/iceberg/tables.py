@@ -9,10 +9,12 @@ commits.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from infold.core import write_points
 from infold.core.catalogs import NOT_PERMITTED
@@ -23,7 +25,9 @@ from infold.core.stored_table import FORBIDDEN, History, StoredLayout, TableMeta
 from infold.core.swap import Renaming
 from infold.core.type_changes import Type
 from infold.lake.chosen_rows import matching_rows, shown_columns
-from infold.lake.iceberg import missing_files, publishing, set_back
+from infold.lake.dictionaries import distinct_values
+from infold.lake.iceberg import commits as set_back
+from infold.lake.iceberg import publishing
 from infold.lake.iceberg.column_types import column_names, user_columns
 from infold.lake.iceberg.commits import (
     STEP,
@@ -32,19 +36,34 @@ from infold.lake.iceberg.commits import (
     kept_with_rows_of,
     known_history,
 )
-from infold.lake.iceberg.folders import Folders
-from infold.lake.iceberg.metadata_file import read_metadata
+from infold.lake.iceberg.metadata_file import open_table, read_metadata, scan_where
 from infold.lake.iceberg.reader_views import ReaderViews
 from infold.lake.iceberg.sql_catalog import SqlCatalog
-from infold.lake.iceberg.static_table import open_table, scan_where
 from infold.lake.iceberg.table_catalog import Key, TableCatalog
-from infold.lake.named_by_catalog import NamedByCatalog
 from infold.lake.stores import places
 from infold.messages import catalog_errors, command_errors, run_errors
 from infold.messages.errors import InfoldError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyiceberg.table import StaticTable
+
+
+class NamedByCatalog:
+    """A part of ``ports.Lake``: others find a table by its name from the moment it is made."""
+
+    def check_names(self, tables: Collection[str]) -> Collection[str]:
+        """See ``ports.Lake``."""
+        del tables
+        return ()
+
+    def misnamed(self) -> Sequence[str]:
+        """See ``ports.Lake``."""
+        return ()
+
+    def register(self) -> Sequence[str]:
+        """See ``ports.Lake``."""
+        return ()
 
 
 class IcebergLake(NamedByCatalog):
@@ -278,12 +297,12 @@ class IcebergLake(NamedByCatalog):
     def file_list_id(self, table: str) -> str:
         """See ``ports.Lake``."""
         location = self.location(table)
-        return "" if location is None else missing_files.names_digest(location)
+        return "" if location is None else names_digest(location)
 
     def lost_files(self, table: str) -> Sequence[str]:
         """See ``ports.Lake``."""
         location = self.location(table)
-        return () if location is None else missing_files.missing_data_files(location)
+        return () if location is None else missing_data_files(location)
 
     def layout(self, table: str) -> StoredLayout | None:
         """See ``ports.Lake``: by the properties that the table was made with."""
@@ -368,8 +387,6 @@ class IcebergLake(NamedByCatalog):
 
     def string_values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
         """See ``ports.Lake``."""
-        from infold.lake.iceberg.string_values import column_values
-
         location = self.location(table)
         if location is None:
             return None
@@ -398,3 +415,158 @@ class IcebergLake(NamedByCatalog):
     def _key(self, table: str) -> tuple[str, str]:
         namespace, _, name = table.rpartition(".")
         return (namespace or self.namespace, name)
+
+
+# Several catalogs may have tables in one warehouse, and none of them knows those of the others. So
+# a new table gets a folder that nobody else names, and only a folder is deleted that the catalog,
+# or a step of the ledger, named as the table's.
+#
+# Only the catalog in a file of the warehouse itself puts tables into folders without a suffix,
+# where none is yet. Its own renamed table may still lie in one, or that of another catalog: earlier
+# versions put those there, too. So a folder that nobody named is deleted only without a table's
+# metadata. What a death leaves with metadata stays, unless a step of the ledger knows the place:
+# files that nobody deletes are better than another's that are deleted.
+
+METADATA = ".metadata.json"
+"""In the name of each metadata file, packed or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """
+    The folders of the tables of a namespace, in a warehouse; in none, nothing is made or deleted.
+
+    ``alone``: the catalog is the one that lies in the warehouse.
+    """
+
+    catalog: TableCatalog
+    namespace: str
+    warehouse: str | None
+    alone: bool = False
+
+    def for_new(self, table: str) -> str | None:
+        """The folder for a table that is made."""
+        if self.warehouse is None:
+            return None
+        usual = places.below(places.absolute(self.warehouse), self.namespace, table)
+        if self.alone and not self._holds_table(usual) and not places.is_folder(usual):
+            return usual
+        return f"{usual}__{uuid4().hex[:8]}"
+
+    def delete_of(self, location: str) -> None:
+        """Delete the folder of the table whose metadata was there; see :meth:`delete`."""
+        self.delete(places.folder_of(location))
+
+    def delete_left(self, namespace: str, table: str) -> None:
+        """Delete what a table left in the usual folder, where no other catalog's can be."""
+        if not self.alone or self.warehouse is None:
+            return
+        usual = places.below(self.warehouse, namespace, table)
+        if not any(METADATA in name for name in places.names(places.below(usual, "metadata"))):
+            self.delete(usual)
+
+    def delete(self, folder: str) -> None:
+        """Delete a folder of the namespace, if it is there and no table lies in it."""
+        if self.warehouse is None:
+            return
+        if not places.is_inside(folder, places.below(self.warehouse, self.namespace)):
+            return
+        if places.is_folder(folder) and not self._holds_table(folder):
+            places.delete_folder(folder)
+            write_points.point(f"delete {folder.rpartition('/')[2]}: after")
+
+    def holds(self, location: str) -> bool:
+        """Whether metadata lies where tables of the namespace do."""
+        if self.warehouse is None:
+            return True
+        return places.is_inside(location, places.below(self.warehouse, self.namespace))
+
+    def is_free(self, namespace: str, name: str) -> bool:
+        """Whether no table has a name, in any case, and no files are where one would be."""
+        known = set(self.catalog.names(namespace))
+        if self.warehouse is not None:
+            known |= set(places.names(places.below(self.warehouse, namespace)))
+        return name.lower() not in {one.lower() for one in known}
+
+    def _holds_table(self, folder: str) -> bool:
+        """Whether the metadata of a table is somewhere in a folder."""
+        found = self.catalog.locations(self.namespace).values()
+        return any(places.is_inside(at, folder) for at in found)
+
+
+# To find out which files a snapshot needs, its manifests have to be read, which takes most of a
+# second. So a run that ends records the names of the files in each table's folder. A table is not
+# checked further while it has not changed and has exactly these names.
+
+_UNNAMED = (".metadata.json", ".crc", "version-hint.text")
+"""Metadata files, which the catalog names."""
+
+
+def names_digest(location: str) -> str:
+    """
+    A digest of the names of all files of the table whose metadata is at ``location``.
+
+    Empty where that file is gone: the catalog names it, and no digest has the name.
+    """
+    found = set(places.file_names(places.folder_of(location)))
+    if "/".join(location.rsplit("/", 2)[1:]) not in found:
+        return ""
+    digest = blake2b(digest_size=16)
+    for name in sorted(name for name in found if not name.endswith(_UNNAMED)):
+        digest.update(name.encode(errors="surrogateescape") + b"\0")
+    return digest.hexdigest()
+
+
+def missing_data_files(location: str) -> tuple[str, ...]:
+    """The files that the newest snapshot of a table needs and that are not there, or are empty."""
+    try:
+        stored = open_table(location)
+    except InfoldError:
+        return (places.shown(location),)
+    try:
+        tasks = list(stored.scan().plan_files())
+    except OSError as error:  # of those that say which files there are
+        return _missing_manifests(stored) or (str(error.filename or error),)
+    except (EOFError, ValueError):  # one of those is damaged; who reads the table says how
+        return _missing_manifests(stored)
+    needed = dict.fromkeys(
+        file.file_path for task in tasks for file in (task.file, *task.delete_files)
+    )
+    return tuple(places.missing(tuple(needed)))
+
+
+def _missing_manifests(stored: StaticTable) -> tuple[str, ...]:
+    """Those of the files that say which files a snapshot has that are not there, or empty."""
+    snapshot = stored.current_snapshot()
+    if snapshot is None:
+        return ()
+    if found := places.missing((snapshot.manifest_list,)):
+        return tuple(found)
+    try:
+        manifests = snapshot.manifests(stored.io)
+    except (EOFError, ValueError):
+        return ()
+    return tuple(places.missing([one.manifest_path for one in manifests]))
+
+
+def column_values(stored: StaticTable, column: str, snapshot: int, limit: int) -> pa.Array | None:
+    """
+    The values of a column of strings at a snapshot, each once, NULL left out.
+
+    Values of rows that were deleted may be among them: data files are read, not delete files. When
+    there are more than ``limit``, some that are more than that. None: there is no such snapshot, no
+    such column of strings, or a file was written when it had another name.
+    """
+    from pyiceberg.types import StringType
+
+    if stored.snapshot_by_id(snapshot) is None:
+        return None
+    then = stored.scan(snapshot_id=snapshot)
+    field = {field.name.lower(): field for field in then.projection().fields}.get(column.lower())
+    if field is None or not isinstance(field.field_type, StringType):
+        return None
+    files = (
+        stored.io.new_input(task.file.file_path).open()
+        for task in then.select(field.name).plan_files()
+    )
+    return distinct_values(files, field.name, limit)

@@ -19,12 +19,11 @@ from infold.core.catalogs import SQLITE_FILE, Catalog, CatalogType
 from infold.core.files import ListedFile
 from infold.core.model import Source
 from infold.core.project import Project
+from infold.lake.iceberg.metadata_file import open_table
 from infold.lake.iceberg.open_catalog import open_catalog, open_server
-from infold.lake.iceberg.sql_catalog import SqlCatalog, tables_named
-from infold.lake.iceberg.sqlite_catalog import SqliteDatabase, sqlite_catalog
-from infold.lake.iceberg.static_table import open_table
+from infold.lake.iceberg.sql_catalog import SqlCatalog, SqliteDatabase, sqlite_catalog, tables_named
 from infold.lake.iceberg.table_catalog import TableCatalog
-from infold.lake.reading import rows_of_tables
+from infold.lake.reading import kept_listing
 from infold.lake.reading.kept_listing import kept_files
 from infold.messages import run_errors
 
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
     from pyiceberg.table import FileScanTask
 
 
-event_times = rows_of_tables.table_event_times
-row_counts = rows_of_tables.table_row_counts
+event_times = kept_listing.table_event_times
+row_counts = kept_listing.table_row_counts
 
 
 def list_files(

@@ -8,12 +8,14 @@ what is kept is of one version of it. So to list a table that has not changed co
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
 
 from infold.core.files import ListedFile
 from infold.core.model import Source
+from infold.core.project import Project
+from infold.lake.reading.source_file import SourceFile
 from infold.system.kept_files import keep, kept
 
 Files = tuple[ListedFile, ...]
@@ -41,3 +43,12 @@ def _load(file: Path, version: str, names: Sequence[str]) -> Files | None:
 def _keep(file: Path, version: str, names: Sequence[str], files: Iterable[ListedFile]) -> None:
     text = json.dumps({"location": version, "columns": names, "files": [*map(astuple, files)]})
     keep(file, text.encode())  # not before a command makes .infold: looking makes nothing there
+
+
+def table_event_times(_file: SourceFile, _source: Source, _column: str) -> None:
+    """None: which rows of a data file are deleted is known to the table alone."""
+
+
+def table_row_counts(_project: Project, _files: Sequence[ListedFile]) -> Mapping[str, int]:
+    """None are counted: a table that is rewritten moves its rows from file to file."""
+    return {}

@@ -13,22 +13,24 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from errno import ELOOP
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from infold.core.dated_path import WILD, glob_of
+from infold.core.dated_path import WILD, DatedPath, Listed, glob_of, is_dated
 from infold.core.files import FileListing, ListedFile, stat_fingerprint, written_at
 from infold.core.model import Source
-from infold.core.object_store import is_url
+from infold.core.object_store import is_url, split
 from infold.core.project import Project
-from infold.lake.reading.patterns import HIDDEN, matcher
 from infold.lake.reading.table_folders import (
+    HIDDEN,
     MARKS,
     marks_above,
+    matcher,
     may_be_of_tables,
     refuse_tables,
 )
@@ -224,3 +226,76 @@ def _fingerprint(entry: os.DirEntry[str]) -> str:
             raise
         return ""
     return stat_fingerprint(found)
+
+
+def dated_path(project: Project, source: Source) -> DatedPath:
+    """Where the dated folders of a source are."""
+    if is_url(source.path or ""):
+        from infold.lake.reading.object_listing import start_and_parts as start_of_objects
+
+        start, parts = start_of_objects(source)
+    else:
+        start, parts = start_and_parts(project.root, source)
+    dated = next(i for i, name in enumerate(parts) if is_dated(name))
+    return DatedPath(start, tuple(parts[: dated + 1]))
+
+
+def list_without(project: Project, source: Source, now: int, skip: Collection[str]) -> Listed:
+    """The files of a source, but those in dated folders that may be left out."""
+    path = dated_path(project, source)
+    if is_url(source.path or ""):
+        from infold.lake.reading.object_listing import objects_without
+
+        return objects_without(project, source, now, path, frozenset(skip))
+    left_out: set[str] = set()
+    listed: set[str] = set()
+
+    def leave(folder: str) -> bool:
+        if folder.count("/") != depth:
+            return False
+        (left_out if folder in skip else listed).add(folder)
+        return folder in skip
+
+    depth = path.start.count("/") + len(path.names) - 1
+    found, settling = matching_files(project.root, source, now, leave)
+    return Listed(found, settling, len(listed), frozenset(left_out))
+
+
+MOST = 1000
+"""So many files are counted at most: there may be millions."""
+SHOWN = 3
+
+
+def other_files(project: Project, source: Source) -> str:
+    """The folder before a source's pattern, and the files that are in it."""
+    names = _objects(project, source) if is_url(source.path or "") else _files(project, source)
+    folder = next(names)
+    found = sorted(islice(names, MOST))
+    if not found:
+        return f"{folder} is empty"
+    many = f"{MOST:,} other files or more" if len(found) == MOST else f"{len(found):,} other files"
+    if len(found) == 1:
+        many = "1 other file"
+    rest = ", …" if len(found) > SHOWN else ""
+    return f"{folder} has {many}: {', '.join(found[:SHOWN])}{rest}"
+
+
+def _files(project: Project, source: Source) -> Iterator[str]:
+    """The folder, and the paths below it, whatever their names begin with."""
+    start, _ = start_and_parts(project.root, source)
+    yield start.rstrip("/") or "the project's folder"
+    base = project.root / start
+    for folder, _, names in os.walk(base):
+        inside = os.path.relpath(folder, base)
+        yield from (name if inside == "." else f"{inside}/{name}" for name in names)
+
+
+def _objects(project: Project, source: Source) -> Iterator[str]:
+    from infold.lake.reading.object_listing import start_and_parts as start_of_objects
+    from infold.lake.stores.buckets import bucket_of
+
+    start, _ = start_of_objects(source)
+    yield start.rstrip("/")
+    _, key = split(start)
+    for one in bucket_of(start, project.target.stores, project.root).list(key.rstrip("/")):
+        yield one.key[len(key) :]

@@ -22,10 +22,11 @@ from infold.core.interval import SECOND
 from infold.core.model import Source
 from infold.core.object_store import split
 from infold.core.project import Project
-from infold.lake.reading.patterns import HIDDEN, matcher
 from infold.lake.reading.table_folders import (
+    HIDDEN,
     TableFolder,
     marks_above,
+    matcher,
     may_be_of_tables,
     refuse_files_of,
     refuse_tables,

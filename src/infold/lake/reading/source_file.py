@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from infold.core.files import IngestedFile, ListedFile, listed_fingerprint
 from infold.core.formats import packing_of
 from infold.core.object_store import NO_STORES, Stores, is_url, split
-from infold.lake.stores.bucket import Bucket
+from infold.lake.stores.bucket import Bucket, ObjectReader
 from infold.lake.stores.buckets import bucket_of
-from infold.lake.stores.opened_object import ObjectReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 _BUFFER = 4 * 1024 * 1024
 """How much of an object is asked for at a time, where all of it is read."""
@@ -121,3 +121,24 @@ def source_file(
 def etag_of(file: ListedFile | IngestedFile) -> str:
     """The ETag in the fingerprint of an object."""
     return listed_fingerprint(file.fingerprint).split(":")[1]
+
+
+_BEGINNINGS = {
+    b"PAR1": "a Parquet file",
+    b"ORC": "an ORC file",
+    b"Obj\x01": "an Avro file",
+    b"\x1f\x8b": "a gzip file",
+    b"BZh": "a bzip2 file",
+    b"\x28\xb5\x2f\xfd": "a zstd file",
+    b"PK\x03\x04": "a ZIP archive",
+}
+
+
+def looks_like(file: SourceFile) -> str | None:
+    """What a file begins as; None for text, and for what cannot be opened."""
+    try:
+        with file.raw() as opened:
+            first = opened.read(4)
+    except OSError:
+        return None
+    return next((what for sign, what in _BEGINNINGS.items() if first.startswith(sign)), None)

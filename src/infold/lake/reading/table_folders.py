@@ -10,12 +10,15 @@ it costs some looks for each source, and none for each file.
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import attrgetter
 
-from infold.core.formats import Format
+from infold.core.dated_path import WILD
+from infold.core.formats import PACKINGS, Format, packing_of
 from infold.core.model import Source
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
@@ -103,3 +106,21 @@ def _error(source: Source, table: TableFolder, file: str) -> InfoldError:
     if table.mark == HUDI:
         return run_errors.files_of_hudi_table(source=name, pattern=path, folder=folder, file=file)
     return run_errors.files_of_delta_table(source=name, pattern=path, folder=folder, file=file)
+
+
+HIDDEN = "_."
+"""What a name begins with that is left out, unless the pattern begins so."""
+
+Matches = Callable[[str], object]
+
+
+@lru_cache  # the same for thousands of folders
+def matcher(pattern: str, *, last: bool) -> Matches:
+    """Whether a name matches; as the last of a path, also with an ending of ``PACKINGS``."""
+    if pattern == "*":
+        return lambda _: True
+    endings = ("", *PACKINGS) if last and packing_of(pattern) is None else ("",)
+    if last and pattern[0] == "*" and not WILD.search(pattern, 1):
+        ends = tuple(pattern[1:] + ending for ending in endings)
+        return lambda name: name.endswith(ends)
+    return re.compile("|".join(fnmatch.translate(pattern + ending) for ending in endings)).match

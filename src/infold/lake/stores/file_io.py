@@ -10,7 +10,7 @@ from __future__ import annotations
 from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile
 
 from infold.core.object_store import split
-from infold.lake.stores.opened_object import ObjectReader
+from infold.lake.stores.bucket import ObjectReader
 from infold.lake.stores.places import bucket_at
 
 

@@ -29,7 +29,7 @@ from infold.core.object_store import (
 from infold.core.project import Project
 from infold.lake.stores.bucket import Bucket, Listed
 from infold.lake.stores.buckets import bucket_of
-from infold.lake.stores.errors import no_object, refused
+from infold.lake.stores.requests import no_object, refused
 from infold.lake.stores.settings import Access, access_of
 from infold.messages import store_errors
 from infold.messages.errors import InfoldError

@@ -9,10 +9,14 @@ that it reads, and a lane that it only crosses stays whole.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
+from typing import Any
 
 from infold.core.graph import SOURCE, Graph, GraphNode
+from infold.core.model import Kind
 from infold.core.project import Project
 from infold.render import formatting
+from infold.render.formatting import iso
 from infold.render.pictures.look import Look
 
 _SIGNS = {False: "├└┼┴─│●○", True: "|`+'-|*o"}
@@ -107,3 +111,156 @@ def _line(
             sign = across if inside else " "
         text += sign + (across if inside else " ")
     return text.rstrip()
+
+
+_WIDE, _HIGH, _ASIDE, _BELOW, _EDGE = 176, 46, 58, 14, 8
+_LETTERS = 23
+"""How many letters of a name a box has room for."""
+
+_STYLE = (
+    "text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;fill:#1f2933}"
+    ".kind{font-size:11px;fill:#52606d}"
+    "rect.model{fill:#e0f0e3;stroke:#52606d}rect.source{fill:#eef2f7;stroke:#52606d}"
+    "path{fill:none;stroke:#7b8794;stroke-width:1.4}"
+)
+
+
+def svg(project: Project, graph: Graph) -> str:
+    """The whole picture, which needs no other file."""
+    layers = _layers(graph)
+    tallest = max(map(len, layers), default=0)
+    places = {
+        node.name: (
+            _EDGE + column * (_WIDE + _ASIDE),
+            _EDGE + (tallest - len(layer)) * (_HIGH + _BELOW) // 2 + row * (_HIGH + _BELOW),
+        )
+        for column, layer in enumerate(layers)
+        for row, node in enumerate(layer)
+    }
+    width = max(1, len(layers) * (_WIDE + _ASIDE) - _ASIDE + 2 * _EDGE)
+    height = max(1, tallest * (_HIGH + _BELOW) - _BELOW + 2 * _EDGE)
+    edges = [_edge(places[read], places[node.name]) for node in graph.nodes for read in node.reads]
+    boxes = [_box(node, places[node.name]) for node in graph.nodes]
+    title = escape(f"The sources and models of {project.name}, and what reads what")
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        f'width="{width}" height="{height}" role="img">'
+    )
+    return "\n".join(
+        [
+            head,
+            f"<title>{title}</title>",
+            f"<style>{_STYLE}</style>",
+            '<rect width="100%" height="100%" rx="6" fill="#fff"/>',
+            *edges,
+            *boxes,
+            "</svg>",
+        ]
+    )
+
+
+def _layers(graph: Graph) -> list[list[GraphNode]]:
+    """Columns of nodes, each node beside the middle of what it reads."""
+    depth: dict[str, int] = {}
+    layers: list[list[GraphNode]] = []
+    for node in graph.nodes:
+        depth[node.name] = 1 + max((depth[read] for read in node.reads), default=-1)
+        while len(layers) <= depth[node.name]:
+            layers.append([])
+        layers[depth[node.name]].append(node)
+    row: dict[str, int] = {}
+    for layer in layers:
+        layer.sort(key=lambda node: sum(row[one] for one in node.reads) / max(1, len(node.reads)))
+        row.update({node.name: number for number, node in enumerate(layer)})
+    return layers
+
+
+def _edge(begin: tuple[int, int], end: tuple[int, int]) -> str:
+    """A curve from the right of one box to the left of another."""
+    x1, y1, x2, y2 = begin[0] + _WIDE, begin[1] + _HIGH // 2, end[0], end[1] + _HIGH // 2
+    bend = (x2 - x1) // 2
+    return f'<path d="M{x1},{y1} C{x1 + bend},{y1} {x2 - bend},{y2} {x2},{y2}"/>'
+
+
+def _box(node: GraphNode, place: tuple[int, int]) -> str:
+    x, y = place
+    kind = "source" if node.kind == SOURCE else "model"
+    name = escape(formatting.clip(node.name, _LETTERS))
+    return (
+        f'<g><title>{escape(node.name)}</title><rect class="{kind}" x="{x}" y="{y}" '
+        f'width="{_WIDE}" height="{_HIGH}" rx="6"/>'
+        f'<text x="{x + 12}" y="{y + 20}">{name}</text>'
+        f'<text class="kind" x="{x + 12}" y="{y + 36}">{escape(node.kind)}</text></g>'
+    )
+
+
+def mermaid(graph: Graph) -> str:
+    """A flow chart for Markdown."""
+    lines = ["flowchart LR"]
+    ids = {node.name: f"n{number}" for number, node in enumerate(graph.nodes)}
+    for node in graph.nodes:
+        start, end = ("([", "])") if node.kind == SOURCE else ("[", "]")
+        lines.append(f'  {ids[node.name]}{start}"{_escaped_for_mermaid(node.name)}"{end}')
+    lines += [f"  {ids[read]} --> {ids[node.name]}" for node in graph.nodes for read in node.reads]
+    return "\n".join(lines)
+
+
+_OF_MERMAID = {ord(sign): f"#{ord(sign)};" for sign in '#"<>&`\\'}
+
+
+def _escaped_for_mermaid(text: str) -> str:
+    return " ".join(text.split()).translate(_OF_MERMAID)
+
+
+def dot(project: Project, graph: Graph) -> str:
+    """A program for Graphviz."""
+    lines = [
+        f"digraph {_quoted(project.name)} {{",
+        "  rankdir=LR;",
+        '  node [shape=box, style=rounded, fontname="sans-serif"];',
+    ]
+    for node in graph.nodes:
+        shape = " [shape=cylinder, style=solid]" if node.kind == SOURCE else ""
+        lines.append(f"  {_quoted(node.name)}{shape};")
+    lines += [
+        f"  {_quoted(read)} -> {_quoted(node.name)};" for node in graph.nodes for read in node.reads
+    ]
+    return "\n".join([*lines, "}"])
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def graph_json(project: Project, graph: Graph) -> dict[str, Any]:
+    """The graph for programs."""
+    return {
+        "project": project.name,
+        "target": project.target.name,
+        "nodes": [
+            {"name": node.name, "kind": node.kind, "reads": list(node.reads)}
+            | _declared(project, node)
+            for node in graph.nodes
+        ],
+    }
+
+
+def _declared(project: Project, node: GraphNode) -> dict[str, Any]:
+    """What is declared of a model, so that a scheduler knows its cells and checks; of a source."""
+    if node.kind == SOURCE:
+        return {"columns": [column.name for column in project.sources[node.name].columns]}
+    found = project[node.name]
+    model = found.model
+    return {
+        "description": model.description,
+        "tags": list(model.tags),
+        "file": str(model.place),
+        "columns": list(found.columns),
+        "incremental": model.kind is Kind.INCREMENTAL_TABLE,
+        "granularity": model.granularity.value if model.granularity else None,
+        "start": None if found.start is None else iso(found.start),
+        "audits": [
+            {"name": audit.name, "severity": audit.severity.value} for audit in model.audits
+        ],
+    }

@@ -6,15 +6,15 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from infold.core.hooks import Hook, When
+from infold.core.hooks import PLACE, Fact, Hook, When
 from infold.core.interval import SECOND
-from infold.running.telling.facts import Facts, facts_of, filled
 from infold.running.telling.listener import Listener, RunEnd
-from infold.running.telling.post import NotSentError, post, with_secrets
+from infold.running.telling.sender import NotSentError, post, with_secrets
 from infold.system.secrets import resolve, resolve_url
 
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
@@ -93,3 +93,42 @@ def _run(hook: Hook, facts: Facts, root: Path) -> None:
             done.wait()
     if done.returncode:
         raise NotSentError(f"it ended with exit code {done.returncode}")
+
+
+Facts = Mapping[Fact, str | int | float]
+
+
+def facts_of(end: RunEnd) -> Facts:
+    """The facts of a run that ended."""
+    result, project = end.result, end.start.project
+    return {
+        Fact.PROJECT: project.name,
+        Fact.TARGET: project.target.name,
+        Fact.COMMAND: end.start.command,
+        Fact.RUN: result.run if result else "",
+        Fact.STATE: end.state,
+        Fact.ERROR: end.why,
+        Fact.MODELS: ", ".join(failure.model for failure in end.failures if failure.model),
+        Fact.STEPS: len(result.steps) if result else 0,
+        Fact.ROWS_READ: result.receipt.read if result else 0,
+        Fact.ROWS_WRITTEN: result.receipt.written if result else 0,
+        Fact.SECONDS: round(end.seconds, 3),
+    }
+
+
+def filled(template: Any, facts: Facts, secret: Callable[[str], str]) -> Any:
+    """
+    A template with facts in the places of its texts; of a mapping or list, all texts in it.
+
+    ``secret`` resolves references of the template; what looks like one in a fact stays.
+    """
+    if isinstance(template, Mapping):
+        return {key: filled(value, facts, secret) for key, value in template.items()}
+    if isinstance(template, list):
+        return [filled(value, facts, secret) for value in template]
+    if not isinstance(template, str):
+        return template
+    parts = PLACE.split(template)
+    return "".join(
+        str(facts[Fact(part)]) if at % 2 else secret(part) for at, part in enumerate(parts)
+    )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from infold.core.interval import datetime_of
-from infold.core.progress import SilentProgress
+from infold.core.ports import SilentProgress
 from infold.core.project import Project
 from infold.core.report import Failure, RunResult
 from infold.messages.errors import ExitCode, InfoldError

@@ -13,7 +13,7 @@ from typing import Any
 from infold.core.plan import Step
 from infold.core.record import COUNTS, Receipt
 from infold.messages.errors import InfoldError
-from infold.running.telling.facts import facts_of
+from infold.running.telling.hooks import facts_of
 from infold.running.telling.listener import Listener, RunEnd, RunStart, written
 
 INFO, WARNING, ERROR = "info", "warning", "error"

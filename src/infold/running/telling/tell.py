@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from infold.core.plan import Step
-from infold.core.progress import Progress
+from infold.core.ports import Progress
 from infold.core.project import Project
 from infold.core.record import Receipt
 from infold.core.report import RunFailed, RunResult

@@ -11,8 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.audits import Audit, AuditKind
-from infold.core.quoting import quoted
-from infold.core.sql_literals import text_literal
+from infold.core.quoting import quoted, text_literal
 from infold.messages import audit_findings
 from infold.messages.errors import InfoldError
 

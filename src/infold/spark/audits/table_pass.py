@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from infold.analysis.sql.table_aliases import has_alias
+from infold.analysis.sql.token_calls import has_alias
 from infold.core.audits import MOST_ROWS, Audit, AuditKind, AuditResult, Within
 from infold.core.interval import show_duration, show_instant
 from infold.core.project import Node

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from infold.core.engines import Engine
-from infold.messages import engine_faults
+from infold.messages import faults
 from infold.system import failures
 
 ANSWER_SECONDS = 5
@@ -59,7 +59,7 @@ def refuse_missing_packages() -> None:
         with suppress(ModuleNotFoundError):
             found = find_spec(name)
         if found is None:
-            raise engine_faults.connect_not_installed(package=name)
+            raise faults.connect_not_installed(package=name)
 
 
 def refuse_unreachable(engine: Engine, given: str) -> None:
@@ -68,7 +68,7 @@ def refuse_unreachable(engine: Engine, given: str) -> None:
         try:
             socket.create_connection((host.strip("[]"), port), ANSWER_SECONDS).close()
         except OSError as error:
-            raise engine_faults.server_unreachable(
+            raise faults.server_unreachable(
                 server=engine.server, given=given, why=str(error)
             ) from error
 
@@ -83,13 +83,11 @@ def as_errors(engine: Engine, given: str) -> Iterator[None]:
     except PySparkException as error:
         text = str(error)
         if re.search("UNAUTHENTICATED|PERMISSION_DENIED", text):
-            raise engine_faults.server_refuses(server=engine.server, given=given) from error
+            raise faults.server_refuses(server=engine.server, given=given) from error
         if known := failures.known_failure(error):
             raise known from error
         why = failures.in_a_line(error)
-        raise engine_faults.server_unreachable(
-            server=engine.server, given=given, why=why
-        ) from error
+        raise faults.server_unreachable(server=engine.server, given=given, why=why) from error
 
 
 def end(one: RemoteSession, url: str) -> None:
@@ -159,7 +157,7 @@ def _await(client: Any, operation: str) -> None:
                 return
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
-                raise engine_faults.server_busy(seconds=int(WAIT_SECONDS)) from error
+                raise faults.server_busy(seconds=int(WAIT_SECONDS)) from error
             if error.code() is grpc.StatusCode.UNAVAILABLE:
                 raise
             if "INVALID_CURSOR.DISCONNECTED" not in str(error):

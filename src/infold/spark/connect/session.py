@@ -21,7 +21,7 @@ from weakref import WeakSet
 
 from infold.core.engines import Engine
 from infold.core.fixed_settings import changed_settings
-from infold.messages import engine_faults
+from infold.messages import faults
 from infold.messages.errors import InfoldError
 from infold.spark.connect import clients
 from infold.spark.jvm.cluster import package
@@ -194,7 +194,7 @@ def _refuse_version(session: SparkSession, engine: Engine) -> None:
     from pyspark import __version__
 
     if session.version.split(".")[:2] != __version__.split(".")[:2]:
-        raise engine_faults.other_server_spark(
+        raise faults.other_server_spark(
             server=engine.server, given=session.version, ours=__version__
         )
 
@@ -230,7 +230,7 @@ def _set(
     ]
     if differing:
         settings = "; ".join(f"{key} is {is_ or 'not set'}, not {to}" for key, is_, to in differing)
-        raise engine_faults.server_settings(server=engine.server, settings=settings)
+        raise faults.server_settings(server=engine.server, settings=settings)
     for key, value in own.items():
         session.conf.set(key, value)
 
@@ -254,10 +254,10 @@ def _refuse_without_storage(
         if error.slug != "no-iceberg":
             raise
         why = dict(error.facts).get("why", "")
-        raise engine_faults.server_without_iceberg(server=engine.server, why=why) from error
+        raise faults.server_without_iceberg(server=engine.server, why=why) from error
     [jar, *_], there = adapters.jars(), adapters.version_there(session)
     if there.split(".")[:2] != jar.version.split(".")[:2]:
-        raise engine_faults.other_server_jar(
+        raise faults.other_server_jar(
             server=engine.server, given=there, ours=jar.version, jar=jar.artifact
         )
 
@@ -268,9 +268,7 @@ def _refuse_jvm(session: SparkSession, engine: Engine) -> None:
     row = session.range(1).selectExpr(f"{_ZONE} AS zone").collect()[0]
     if not _UTC.search(str(row["zone"])):
         zone = re.search(r'id="([^"]+)"', str(row["zone"]))
-        raise engine_faults.server_zone(
-            server=engine.server, zone=zone[1] if zone else str(row["zone"])
-        )
+        raise faults.server_zone(server=engine.server, zone=zone[1] if zone else str(row["zone"]))
 
 
 _ZONE = "reflect('java.util.TimeZone', 'getDefault')"

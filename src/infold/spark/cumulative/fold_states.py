@@ -12,7 +12,9 @@ table see no change.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import reduce
 from operator import or_
 
@@ -20,13 +22,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.own_columns import KEY, VERSION
+from infold.core.own_columns import KEY, STATE, VERSION, state_mark
 from infold.core.plan import Step
 from infold.core.ports import Prepared
 from infold.core.project import Node
-from infold.core.queries import GroupedQuery
+from infold.core.queries import Aggregate, GroupedQuery, Output
+from infold.core.quoting import quoted
 from infold.core.record import Outcome
-from infold.core.session_columns import STATE
 from infold.spark.content import column, row_hash, state_hash, user_columns
 from infold.spark.cumulative.keyed import (
     NEW_HASH,
@@ -46,20 +48,179 @@ from infold.spark.cumulative.keyed import (
     totals_of,
     with_keys,
 )
-from infold.spark.cumulative.parts import (
-    ROWS,
-    SIGN,
-    States,
-    changed_parts,
-    doubts,
-    merged_parts,
-)
-from infold.spark.cumulative.states import states_of
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.inputs.feed import Feed
 from infold.spark.observed import Seen, observed
+from infold.spark.sessions.mergeable import decimal_average
 from infold.spark.step_context import Work
+from infold.spark.stored_types import sql_type
 from infold.spark.time_range.types import stored_type
+
+# - A **count** or **sum** after a change is the stored one, plus that of the rows that came, minus
+#   that of the rows that went. Whole numbers and decimals add exactly in any order.
+# - A **least value** is the lesser of the stored one and that of the rows that came, unless a row
+#   with the stored one went. Then it is that of the rows that came if this is no greater, and else
+#   it is *in doubt*: the rows of the key have to be read. The greatest value is the mirror image.
+#
+# A sum with too many digits for its type is NULL: what is computed from it is in doubt, so that the
+# query itself decides whether that is an error.
+
+SIGN = "__sign"
+"""Of a changed row: 1 if it came, -1 if it went."""
+ROWS = "_n"
+"""The part that counts the rows of a key."""
+
+
+class Merge(StrEnum):
+    """How a part follows from the stored one and from changed rows."""
+
+    COUNT = "count"
+    SUM = "sum"
+    LEAST = "min"
+    GREATEST = "max"
+    LEAST_BY = "min_by"
+    GREATEST_BY = "max_by"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """
+    One part of the state of a row.
+
+    ``argument`` is SQL over a row of the input, NULL where the row takes no part; None for a count
+    of rows. ``type`` is that of the part. ``of`` names another part: for a sum how many values it
+    has, for a value that is chosen the least or greatest one that it is chosen by.
+    """
+
+    name: str
+    merge: Merge
+    argument: str | None
+    type: str
+    of: str = ""
+    by: str | None = None
+    """What a value is chosen by, as ``argument``."""
+    shown: str | None = None
+    """The column of the table that is its value."""
+
+    @property
+    def sql(self) -> str:
+        """The aggregate over all rows of a key."""
+        if self.merge is Merge.COUNT:
+            return f"count({self.argument or 1})"
+        if self.merge is Merge.SUM:
+            return f"cast(try_sum({self.argument}) AS {self.type})"
+        if self.by is not None:
+            return f"{self.merge}({self.argument}, {self.by})"
+        return f"{self.merge}({self.argument})"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An aggregate's value, as SQL over parts, and when it is in doubt besides."""
+
+    sql: str
+    doubt: str = "false"
+
+
+@dataclass(frozen=True)
+class States:
+    """The states of a model's rows: their parts, and what is computed from them."""
+
+    parts: tuple[Part, ...]
+    values: tuple[tuple[str, Value], ...]
+    """The name of each aggregate, and its value."""
+    outputs: tuple[Output, ...]
+    """The columns of the table; that of a key has no SQL."""
+    having: str | None
+    items_end: int
+    mark: str
+
+    @property
+    def stored(self) -> tuple[Part, ...]:
+        """The parts that no column shows."""
+        return tuple(part for part in self.parts if part.shown is None)
+
+    @property
+    def struct(self) -> str:
+        """SQL for ``_state``, of columns that have the parts."""
+        mark = f"'{self.mark}', cast(NULL AS boolean)"
+        fields = [f"'{one.name}', cast({one.name} AS {one.type})" for one in self.stored]
+        return f"named_struct({', '.join([mark, *fields])})"
+
+    def restored(self, part: Part) -> str:
+        """SQL for a part, over a row of the table."""
+        where = quoted(part.shown) if part.shown else f"{STATE}.{quoted(part.name)}"
+        return f"cast({where} AS {part.type})"
+
+
+def changed_parts(parts: Sequence[Part]) -> dict[str, str]:
+    """
+    Aggregates over changed rows, which have a ``SIGN``, by the names of their columns.
+
+    ``d_`` is what to add to a count or sum (NULL: too many digits), ``a_`` the end of the rows that
+    came and ``r_`` that of the rows that went.
+    """
+    found = {}
+    for part in parts:
+        name, argument = part.name, part.argument
+        if part.merge is Merge.COUNT:
+            one = SIGN if argument is None else f"CASE WHEN {argument} IS NOT NULL THEN {SIGN} END"
+            found[f"d_{name}"] = f"cast(coalesce(sum({one}), 0) AS bigint)"
+        elif part.merge is Merge.SUM:
+            signed = f"coalesce(CASE WHEN {SIGN} < 0 THEN -{argument} ELSE {argument} END, 0)"
+            found[f"d_{name}"] = f"try_cast(try_sum({signed}) AS {part.type})"
+        else:
+            by = f", {part.by}" if part.by is not None else ""
+            end = f"{part.merge}({argument}{by}) FILTER (WHERE {SIGN}"
+            found[f"a_{name}"] = f"{end} > 0)"
+            if part.by is None:
+                found[f"r_{name}"] = f"{end} < 0)"
+    return found
+
+
+def merged_parts(parts: Sequence[Part]) -> dict[str, str]:
+    """
+    The parts after a change, by name: SQL over the columns of :func:`changed_parts` and ``s_``, the
+    stored ones.
+    """
+    by_name = {part.name: part for part in parts}
+    return {part.name: _merged(part, by_name.get(part.of)) for part in parts}
+
+
+def _merged(part: Part, of: Part | None) -> str:
+    stored, name = f"s_{part.name}", part.name
+    if part.merge is Merge.COUNT:
+        return f"coalesce({stored}, 0L) + d_{name}"
+    if part.merge is Merge.SUM:
+        assert of is not None, "a sum has the count of its values"
+        before = f"CASE WHEN s_{of.name} > 0 THEN {stored} ELSE cast(0 AS {part.type}) END"
+        total = f"try_cast(try_add({before}, d_{name}) AS {part.type})"
+        return f"CASE WHEN {_merged(of, None)} > 0 THEN {total} END"
+    end = part if of is None else of
+    return f"CASE WHEN coalesce({_takes_over(end)}, false) THEN a_{name} ELSE {stored} END"
+
+
+def _takes_over(end: Part) -> str:
+    """Whether the end of the rows that came takes the place of the stored one."""
+    came, stored = f"a_{end.name}", f"s_{end.name}"
+    sign = "<=" if end.merge is Merge.LEAST else ">="
+    return f"({came} IS NOT NULL AND ({stored} IS NULL OR {came} {sign} {stored}))"
+
+
+def doubts(states: States) -> list[str]:
+    """When the parts do not tell a row: SQL over all of these columns and the merged parts."""
+    found = []
+    for part in states.parts:
+        name = part.name
+        if part.merge is Merge.COUNT:
+            found += [f"{name} < 0", f"{name} > {ROWS}"]  # the table was tampered with
+        elif part.merge is not Merge.SUM and part.by is None:
+            inside = "<" if part.merge is Merge.LEAST else ">"
+            gone = f"r_{name} IS NOT NULL AND NOT coalesce(s_{name} {inside} r_{name}, false)"
+            again = f"a_{name} {inside}= s_{name}"
+            found.append(f"{ROWS} > 0 AND {gone} AND NOT coalesce({again}, false)")
+    return [*found, *(value.doubt for _, value in states.values if value.doubt != "false")]
+
 
 OLD_VERSION = "__old_version"
 """The version that wrote the stored row."""
@@ -289,3 +450,220 @@ class StateFold(KeyedFold):
         new = self.model.table_rows(made, self.step.version).drop(VERSION)
         stored = doubted.select(*(one.name for one in _STORED))
         return self._hashed(stored.join(new, F.col(TOUCHED_KEY) == F.col(KEY), "left")), seen
+
+
+# Each aggregate is computed from *parts*: counts, exact sums, least and greatest values of its
+# key's rows. A part that a column of the table shows is read from there, the others are in
+# `_state`. A value is as Spark's own aggregate would have it; where that is not certain, it is in
+# doubt.
+
+_WHOLE = "decimal(38,0)"
+_EXACT_DOUBLES = 2**53
+"""Up to here every whole number is a double."""
+
+
+def states_of(rows: DataFrame, query: GroupedQuery, fingerprint: str) -> States | None:
+    """
+    The states for a query over ``rows``; None if some aggregate has none that is exact.
+
+    Keys with a collation have none: equal ones differ, and any of them is shown.
+    """
+    followed = query.followed
+    if followed is None:
+        return None
+    keys = rows.select(*(F.expr(key.sql) for key in query.keys)).schema.fields
+    if not all(_is_key(one.dataType) for one in keys):
+        return None
+    own = {output.sql.strip(): output.name for output in followed.outputs}
+    found = _Parts(rows)
+    found.add(Merge.COUNT, None, "bigint", name=ROWS)
+    values = []
+    for one in followed.aggregates:
+        value = found.value(one, own.get(one.name))
+        if value is None:
+            return None
+        values.append((one.name, value))
+    mark = state_mark(fingerprint)
+    parts, outputs = tuple(found.parts.values()), followed.outputs
+    return States(parts, tuple(values), outputs, followed.having, followed.items_end, mark)
+
+
+@dataclass
+class _Parts:
+    """Collects the parts of aggregates over some rows; equal ones are one."""
+
+    rows: DataFrame
+    parts: dict[tuple[Merge, str | None, str | None], Part] = field(default_factory=dict)
+
+    def add(
+        self,
+        merge: Merge,
+        argument: str | None,
+        type_: str,
+        *,
+        of: str = "",
+        by: str | None = None,
+        shown: str | None = None,
+        name: str | None = None,
+    ) -> Part:
+        """The part of that kind; ``shown`` is the column with its value, if there is one."""
+        known = self.parts.get((merge, argument, by))
+        name = known.name if known else name or f"_p{len(self.parts)}"
+        shown = known.shown if known and known.shown else shown
+        part = Part(name, merge, argument, type_, of, by, shown)
+        self.parts[merge, argument, by] = part
+        return part
+
+    def value(self, one: Aggregate, shown: str | None) -> Value | None:
+        """The value of an aggregate, with its parts added; None: it has no exact state."""
+        if one.call in ("count", "count_if"):
+            argument = one.argument
+            if one.call == "count_if":
+                argument = f"CASE WHEN ({one.argument}\n) THEN 1 END"
+            counted = self._where(one, argument) if one.filter or argument else None
+            part = self.add(Merge.COUNT, counted, "bigint", shown=shown)
+            return Value(part.name)
+        assert one.argument is not None, "only a count is of rows"
+        [type_] = (f.dataType for f in self.rows.select(F.expr(one.argument)).schema.fields)
+        return _VALUES[one.call](self, one, type_, shown)
+
+    def _where(self, one: Aggregate, sql: str | None) -> str:
+        """SQL over a row, NULL where FILTER leaves it out: there it may raise."""
+        inner = "1" if sql is None else f"({sql}\n)"
+        return inner if one.filter is None else f"CASE WHEN ({one.filter}\n) THEN {inner} END"
+
+    def total(self, one: Aggregate, type_: T.DataType, shown: str | None) -> Value | None:
+        """A sum of whole numbers or decimals; NULL without values, as a sum of none."""
+        exact = _sum_types(type_)
+        if exact is None:
+            return None
+        working, result = exact
+        argument = self._where(one, one.argument)
+        count = self.add(Merge.COUNT, argument, "bigint")
+        whole = not isinstance(type_, T.DecimalType)
+        summand = f"cast({argument} AS decimal(19,0))" if whole else argument
+        part = self.add(Merge.SUM, summand, working, of=count.name, shown=shown)
+        value = f"try_cast({part.name} AS {result})"
+        return Value(value, f"{count.name} > 0 AND {value} IS NULL")
+
+    def average(self, one: Aggregate, type_: T.DataType, shown: str | None) -> Value | None:
+        """
+        An average, as Spark computes it.
+
+        Of whole numbers it adds doubles: exact in any order as long as the sum of what they amount
+        to is. That of decimals is rounded once.
+        """
+        del shown
+        total = self.total(one, type_, None)
+        if total is None:
+            return None
+        argument = self._where(one, one.argument)
+        count = self.add(Merge.COUNT, argument, "bigint").name
+        if isinstance(type_, T.DecimalType):
+            part = self.parts[Merge.SUM, argument, None]
+            sql = decimal_average(part.name, count, type_)
+            if sql is None:
+                return None
+            return Value(f"CASE WHEN {count} > 0 THEN {sql} END", total.doubt)
+        whole = f"cast({argument} AS decimal(19,0))"
+        part = self.parts[Merge.SUM, whole, None]
+        size = self.add(Merge.SUM, f"abs({whole})", _WHOLE, of=count).name
+        sql = f"cast({part.name} AS double) / cast({count} AS double)"
+        doubt = f"{count} > 0 AND NOT coalesce({size} <= {_EXACT_DOUBLES}, false)"
+        return Value(f"CASE WHEN {count} > 0 THEN {sql} END", doubt)
+
+    def extreme(self, one: Aggregate, type_: T.DataType, shown: str | None) -> Value | None:
+        """A least or greatest value, of a type where equal ones are the same."""
+        if not is_exact(type_):
+            return None
+        merge = Merge(one.call)
+        argument = self._where(one, one.argument)
+        part = self.add(merge, argument, sql_type(type_), shown=shown)
+        return Value(part.name)
+
+    def boolean(self, one: Aggregate, type_: T.DataType, shown: str | None) -> Value | None:
+        """Whether some, or all, values are true: by how many are."""
+        del shown
+        if not isinstance(type_, T.BooleanType):
+            return None
+        argument = self._where(one, one.argument)
+        count = self.add(Merge.COUNT, argument, "bigint").name
+        true = self.add(Merge.COUNT, f"CASE WHEN {argument} THEN 1 END", "bigint").name
+        test = f"{true} > 0" if one.call == "bool_or" else f"{true} = {count}"
+        return Value(f"CASE WHEN {count} > 0 THEN {test} END")
+
+    def chosen(self, one: Aggregate, type_: T.DataType, shown: str | None) -> Value | None:
+        """
+        A value by the least or greatest of another.
+
+        Rows of a key that agree in what it is chosen by agree in the value: the analysis refuses
+        others.
+        """
+        assert one.order is not None, "it is chosen by something"
+        [of] = (f.dataType for f in self.rows.select(F.expr(one.order)).schema.fields)
+        if not is_exact(of) or not is_exact(type_):
+            return None
+        by, argument = self._where(one, one.order), self._where(one, one.argument)
+        end = Merge.LEAST if one.call == "min_by" else Merge.GREATEST
+        extreme = self.add(end, by, sql_type(of))
+        merge = Merge(one.call)
+        type_name = sql_type(type_)
+        part = self.add(merge, argument, type_name, of=extreme.name, by=by, shown=shown)
+        return Value(part.name)
+
+
+_VALUES: dict[str, Callable[[_Parts, Aggregate, T.DataType, str | None], Value | None]] = {
+    "sum": _Parts.total,
+    "avg": _Parts.average,
+    "min": _Parts.extreme,
+    "max": _Parts.extreme,
+    "bool_and": _Parts.boolean,
+    "bool_or": _Parts.boolean,
+    "min_by": _Parts.chosen,
+    "max_by": _Parts.chosen,
+}
+
+
+def _sum_types(type_: T.DataType) -> tuple[str, str] | None:
+    """
+    The type in which values are summed exactly, and the type of Spark's own sum.
+
+    Two sums of 38 digits are added without rounding only if at most 6 are behind the point.
+    """
+    if isinstance(type_, T.ByteType | T.ShortType | T.IntegerType | T.LongType):
+        return _WHOLE, "bigint"
+    if isinstance(type_, T.DecimalType):
+        digits = min(38, type_.precision + 10)
+        if digits == 38 and type_.scale > 6:
+            return None
+        result = f"decimal({digits},{type_.scale})"
+        return result, result
+    return None
+
+
+_PLAIN = (
+    T.BooleanType,
+    T.ByteType,
+    T.ShortType,
+    T.IntegerType,
+    T.LongType,
+    T.DecimalType,
+    T.DateType,
+    T.TimestampType,
+    T.TimestampNTZType,
+    T.BinaryType,
+)
+
+
+def is_exact(type_: T.DataType) -> bool:
+    """Whether values can be compared, and equal ones are the same: no doubles, no collations."""
+    if isinstance(type_, T.ArrayType):
+        return is_exact(type_.elementType)
+    if isinstance(type_, T.StructType):
+        return all(f.name.isidentifier() and is_exact(f.dataType) for f in type_.fields)
+    return isinstance(type_, _PLAIN) or type_ == T.StringType()
+
+
+def _is_key(type_: T.DataType) -> bool:
+    """Whether equal keys are shown alike; GROUP BY makes equal doubles the same."""
+    return is_exact(type_) or isinstance(type_, T.DoubleType | T.FloatType)

@@ -19,9 +19,8 @@ from infold.core.own_columns import KEY, VERSION
 from infold.core.plan import Action, Step
 from infold.core.ports import Prepared
 from infold.core.project import Node
-from infold.core.queries import VersionedQuery
+from infold.core.queries import VALID_FROM, VersionedQuery
 from infold.core.record import Outcome
-from infold.core.version_rules import VALID_FROM
 from infold.spark.content import row_hash
 from infold.spark.cumulative.keyed import (
     NEW_HASH,

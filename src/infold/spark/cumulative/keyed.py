@@ -20,13 +20,12 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.interval import EVER
-from infold.core.own_columns import KEY, VERSION
+from infold.core.own_columns import KEY, STATE, VERSION
 from infold.core.plan import Step
 from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.queries import GroupedQuery
 from infold.core.record import Outcome, Receipt
-from infold.core.session_columns import STATE
 from infold.core.trace import CellChange, CellState, signed
 from infold.spark import key_filter
 from infold.spark.content import JSON, column, content, has_type, row_hash, user_columns

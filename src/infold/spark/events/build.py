@@ -54,7 +54,7 @@ from infold.spark.events.layout import load_plan, rows_to_load
 from infold.spark.events.table_change import TableChange, apply_without_key, deduplicate
 from infold.spark.observed import Found, Seen
 from infold.spark.reading import failures, source_rows
-from infold.spark.reading.small_files import worth_keeping
+from infold.spark.reading.paths import worth_keeping
 from infold.spark.step_context import Work
 from infold.spark.time_range.recompute import clamped
 from infold.spark.time_range.stretches import as_stored, steps_in_force

@@ -50,7 +50,7 @@ from infold.spark.events.ingest import ROWS, Ingest, content_of, lookups, model_
 from infold.spark.events.ingest_counts import FileAndCell
 from infold.spark.events.layout import DICTIONARY
 from infold.spark.inputs.difference import count_row_changes, is_folded
-from infold.spark.jvm.step_settings import settings_for_few_rows
+from infold.spark.jvm.session_settings import settings_for_few_rows
 from infold.spark.reading import failures, source_rows
 from infold.spark.retyped_inputs import without_trace
 from infold.spark.step_context import Work

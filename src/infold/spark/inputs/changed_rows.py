@@ -20,8 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.interval import Granularity, Interval
-from infold.core.own_columns import FILE, KEY, VERSION
-from infold.core.session_columns import ID
+from infold.core.own_columns import FILE, ID, KEY, VERSION
 from infold.core.trace import CellChange, net_changes
 from infold.spark.content import column, rows_in_cells, user_columns
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import infold
 from infold.core.engines import LOCAL, Engine
-from infold.messages import engine_faults
+from infold.messages import faults
 from infold.spark.jvm.gateway import has_started
 from infold.spark.jvm.session_settings import executor_options
 from infold.system.kept_files import cache_dir
@@ -75,9 +75,7 @@ def refuse_unreachable(engine: Engine, given: str) -> None:
         except OSError as error:
             reasons.append(f"{host}:{port}: {error}")
     if reasons:
-        raise engine_faults.master_unreachable(
-            master=engine.master, given=given, why="; ".join(reasons)
-        )
+        raise faults.master_unreachable(master=engine.master, given=given, why="; ".join(reasons))
 
 
 def refuse_other(running: SparkSession, engine: Engine, target: str) -> None:
@@ -96,7 +94,7 @@ def refuse_other(running: SparkSession, engine: Engine, target: str) -> None:
     else:
         same = same and Engine(master).is_cluster
     if not same:
-        raise engine_faults.other_engine(running=master, target=target, wanted=engine.name)
+        raise faults.other_engine(running=master, target=target, wanted=engine.name)
 
 
 def await_executor(session: SparkSession, engine: Engine, given: str) -> None:
@@ -110,7 +108,7 @@ def await_executor(session: SparkSession, engine: Engine, given: str) -> None:
     end = time.monotonic() + engine.executor_wait
     while not executors(session):
         if time.monotonic() > end:
-            raise engine_faults.no_executor(
+            raise faults.no_executor(
                 master=engine.master,
                 given=given,
                 seconds=engine.executor_wait,

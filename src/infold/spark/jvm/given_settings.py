@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infold.core import fixed_settings
-from infold.messages import engine_faults, faults
-from infold.spark.jvm.extension_settings import CHANGED, DELTA, EXTENSIONS
+from infold.core.fixed_settings import FIXED
+from infold.core.storages import STORAGE_SETTINGS, Storage
+from infold.messages import faults
 from infold.spark.jvm.jars import settings_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
 
 DEFAULTS = "spark-defaults.conf"
 
@@ -29,7 +31,7 @@ def refuse_connect(target: str, wanted: str) -> None:
     for name in CONNECT:
         if name in os.environ:
             value = os.environ[name].partition(";")[0]
-            raise engine_faults.connect(name=name, value=value, target=target, wanted=wanted)
+            raise faults.connect(name=name, value=value, target=target, wanted=wanted)
 
 
 def all_settings(session: SparkSession) -> dict[str, str]:
@@ -117,3 +119,25 @@ def _properties(file: Path) -> Iterator[tuple[str, str]]:
             continue
         at = next((i for i, letter in enumerate(text) if letter in " \t=:"), len(text))
         yield text[:at], text[at:].lstrip(" \t=:").strip()
+
+
+EXTENSIONS = "spark.sql.extensions"
+DELTA = STORAGE_SETTINGS[Storage.DELTA].extension
+CHANGED = "spark.sql.parquet.fieldId.read.enabled"
+"""
+Delta Lake turns it on for tables that map columns by ids. Infold makes none of those, and reads
+files of others by the names that the ids have in each.
+"""
+
+
+def put_back_fixed(session: SparkSession) -> None:
+    """
+    Let a session have the fixed value again.
+
+    The extension changes it when the session makes its analyser, for its first query. So that is
+    made now.
+    """
+    if DELTA in (session.conf.get(EXTENSIONS, "") or ""):
+        java: Any = session._jsparkSession  # noqa: SLF001 (no public way)
+        java.sessionState().analyzer()
+        session.conf.set(CHANGED, FIXED[CHANGED])

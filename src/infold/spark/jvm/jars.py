@@ -25,7 +25,7 @@ from infold.messages.errors import InfoldError
 from infold.messages.faults import jars_unresolved
 from infold.spark.jvm.java import find_java
 from infold.spark.storages import common_jars
-from infold.spark.tables.jar import Jar
+from infold.spark.tables.catalog import Jar
 from infold.system.kept_files import cache_dir, is_own
 
 FETCH_SECONDS = 600

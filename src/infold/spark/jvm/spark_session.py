@@ -10,9 +10,13 @@ about half of the time that it would take in its neighbour's settings; see bench
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -22,7 +26,7 @@ from infold.core.storages import DEFAULT_STORAGE, Storage
 from infold.messages import catalog_errors
 from infold.messages.errors import InfoldError
 from infold.messages.faults import spark_failed_to_start
-from infold.spark.jvm import class_archive, cluster, extension_settings, lasting, submitted
+from infold.spark.jvm import class_archive, cluster, given_settings, lasting, submitted
 from infold.spark.jvm.gateway import (
     end_jvm,
     existing_gateway,
@@ -53,16 +57,15 @@ from infold.spark.jvm.session_settings import (
     log_settings,
     size_settings,
 )
-from infold.spark.jvm.spill import new_spill_folder
 from infold.spark.parallelism import parallelism
 from infold.spark.storages import STORAGES, StorageAdapters
-from infold.spark.tables.catalog import SparkCatalog
-from infold.spark.tables.jar import Jar
+from infold.spark.tables.catalog import Jar, SparkCatalog
 from infold.system import failures
 from infold.system.kept_files import cache_dir, open_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
 
 LOG_BYTES = 10_000_000
 LOCAL_ENGINE = Engine()
@@ -219,7 +222,7 @@ def _new_session(
     for key, value in settings.items():
         if session.conf.isModifiable(key) or key.startswith(UNREGISTERED):
             session.conf.set(key, value)
-    extension_settings.put_back_fixed(session)
+    given_settings.put_back_fixed(session)
     if not ours:
         adapters.refuse_session(session)
     lasting.made(session)
@@ -289,7 +292,7 @@ def _first_session(
         end_jvm()
         forget_dead()
         raise
-    extension_settings.put_back_fixed(session)
+    given_settings.put_back_fixed(session)
     lasting.started(wanted, size)
     lasting.made(session)
     return session
@@ -356,3 +359,52 @@ def _first_line(error: BaseException) -> str:
     if len(lines) > 1 and lines[1].startswith(": "):
         return lines[1].removeprefix(": ")
     return lines[0]
+
+
+# Each process that starts Spark has a folder of its own, with a file in it that the process and its
+# JVM keep locked. A killed JVM does not clean up, so the next process that makes a folder removes
+# those that are not locked any more.
+
+_LOCK = "in-use"
+
+
+def new_spill_folder(parent: Path) -> tuple[Path, int]:
+    """
+    A new folder below ``parent``, and the open file that is locked while the folder is in use.
+
+    Folders of processes that have ended are removed first.
+    """
+    if not parent.is_dir():
+        parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        parent.chmod(0o700)
+    with _folder_lock(parent):
+        _sweep(parent)
+        folder = Path(tempfile.mkdtemp(dir=parent, prefix=f"{os.getpid()}-"))
+        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    return folder, lock
+
+
+@contextmanager
+def _folder_lock(parent: Path) -> Iterator[None]:
+    """Keep other processes from removing a folder that is not locked yet."""
+    with (parent / ".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _sweep(parent: Path) -> None:
+    """Only what a process made here: the folder may lead to one that has others of the user."""
+    for folder in parent.glob("[0-9]*-*"):
+        if not folder.is_symlink() and _is_left(folder / _LOCK):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_left(lock: Path) -> bool:
+    """Whether a folder was in use, and is not any more."""
+    try:
+        with lock.open("r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # it is locked, or missing
+        return False
+    return True

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from infold.core import fixed_settings
 from infold.core.engines import LOCAL, Engine
-from infold.messages import engine_faults
+from infold.messages import faults
 from infold.messages.faults import spark_failed_to_start
 from infold.spark.jvm import cluster, hadoop_user
 from infold.spark.jvm.gateway import is_submitted, own_signals
@@ -56,9 +56,9 @@ def has_started() -> bool:
 def refuse_other(engine: Engine, target: str) -> None:
     """Raise where a target computes with what spark-submit gives and nothing did, or conversely."""
     if is_submitted() and not engine.submitted:
-        raise engine_faults.submitted(target=target, wanted=engine.name)
+        raise faults.submitted(target=target, wanted=engine.name)
     if engine.submitted and not is_submitted():
-        raise engine_faults.not_submitted(target=target)
+        raise faults.not_submitted(target=target)
 
 
 @cache
@@ -156,7 +156,7 @@ def start(
 def refuse_version(given: str) -> None:
     """Raise ``engine_faults.other_submitted_spark`` for a Spark that infold is not for."""
     if given.split(".")[:2] != SPARK.split("."):
-        raise engine_faults.other_submitted_spark(given=given, ours=SPARK)
+        raise faults.other_submitted_spark(given=given, ours=SPARK)
 
 
 def lock_file(path: Path) -> Callable[[], None]:

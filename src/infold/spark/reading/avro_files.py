@@ -8,7 +8,8 @@ from functools import partial
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.model import Source
@@ -17,7 +18,6 @@ from infold.lake.reading import avro_files
 from infold.lake.reading.avro_types import arrow_type, is_long_decimal
 from infold.messages import run_errors
 from infold.spark.content import column as column_of
-from infold.spark.reading.avro_decimals import text_of
 from infold.spark.reading.drift import PresentFile, declared_columns, unreadable
 from infold.spark.reading.paths import glob
 from infold.spark.reading.source_jars import AVRO
@@ -114,3 +114,53 @@ def _shape(file: PresentFile, source: Source) -> AvroShape:
         why = f"it is compressed with {packing}, which Spark does not read"
         raise run_errors.unreadable_file(path=file.path, why=why)
     return AvroShape(names, types, drift=drift_of(source, file, names, types), schema=by)
+
+
+# They are whole numbers of any length beside a scale, and the precision of a file is its writer's
+# word. Spark reads none with more than 38 digits, fails at a value beyond the precision, and of one
+# that is far beyond it takes the last digits. So it reads bytes here, and what they say is a text,
+# which fits the declared type or does not.
+
+_BYTES = 16
+"""More than a decimal of 38 digits has."""
+_DIGITS = 2 * _BYTES
+_HALF = _BYTES  # of the hexadecimal digits
+
+
+def text_of(found: Column, scale: int) -> Column:
+    """The number that bytes are: two's complement, the highest first; in hex where it is longer."""
+    digits = F.hex(found)
+    negative = F.substring(digits, 1, 1).rlike("[89A-F]")
+    fill = F.when(negative, F.lit("F")).otherwise(F.lit("0"))
+    filled = F.concat(F.repeat(fill, F.lit(_DIGITS)), digits)
+    last = F.right(filled, F.lit(_DIGITS))
+    before = F.substring(filled, 1, F.length(filled) - F.lit(_DIGITS))
+    fits = (
+        (F.length(digits) > 0)
+        & (F.replace(before, fill, F.lit("")) == F.lit(""))
+        & (F.substring(last, 1, 1).rlike("[89A-F]") == negative)
+    )
+    high, low = (
+        F.conv(half, 16, 10).cast("decimal(20,0)")
+        for half in (F.substring(last, 1, _HALF), F.substring(last, _HALF + 1, _HALF))
+    )
+    turn = F.lit(str(2**64)).cast("decimal(20,0)")
+    # Of both parts the sign of the whole, so that none of 38 digits overflows on the way.
+    turns = F.when(negative, high - turn + F.lit(1)).otherwise(high)
+    rest = F.when(negative, low - turn).otherwise(low)
+    whole = F.try_add(F.try_multiply(turns, turn), rest)
+    return F.coalesce(F.when(fits, _with_point(whole, scale)), F.concat(F.lit("0x"), digits))
+
+
+def _with_point(whole: Column, scale: int) -> Column:
+    """A whole number as a text with so many of its digits behind the point."""
+    if not scale:
+        return whole.cast("string")
+    # Not its `abs`, which Spark rounds to 34 digits.
+    digits = F.replace(whole.cast("string"), F.lit("-"), F.lit(""))
+    digits = F.lpad(digits, F.greatest(F.length(digits), F.lit(scale + 1)), F.lit("0"))
+    point = F.length(digits) - F.lit(scale)
+    sign = F.when(whole < 0, F.lit("-")).otherwise(F.lit(""))
+    return F.concat(
+        sign, F.substring(digits, F.lit(1), point), F.lit("."), F.right(digits, F.lit(scale))
+    )

@@ -50,13 +50,15 @@ from pyspark.sql import types as T
 from infold.core.model import Source
 from infold.core.project import Project
 from infold.spark.reading import csv_shape, fit
-from infold.spark.reading.csv_quotes import CRLF, LF, records
 from infold.spark.reading.csv_shape import (
+    CRLF,
     FIELDS,
+    LF,
     CsvShape,
     Way,
     blanks_of,
     has_rows,
+    records,
     shape_of,
 )
 from infold.spark.reading.drift import PresentFile, declared_columns

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import codecs
 import csv
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from io import TextIOWrapper
 from itertools import dropwhile
-from typing import Literal
+from typing import BinaryIO, Literal, NamedTuple
 
 from infold.core.model import Drift, Source
 from infold.messages import run_errors
-from infold.spark.reading.csv_bytes import Bytes, bytes_of, has_long_line
-from infold.spark.reading.csv_quotes import CRLF, LF, Quotes, quotes_of
 from infold.spark.reading.drift import (
     DAMAGED,
     FileShape,
@@ -194,3 +194,206 @@ def _refuse_swallowing(source: Source, file: PresentFile) -> Quotes:
 def _quotes(source: Source, file: PresentFile, *, closely: bool = False) -> Quotes:
     with file.open() as opened:
         return quotes_of(opened, source.delimiter, quoted=source.quoted, closely=closely)
+
+
+_CHUNK = 1 << 22
+_TRIMMED = bytes(range(0x21))
+"""What Java trims."""
+
+
+class Bytes(NamedTuple):
+    """What is in a file."""
+
+    quotes: bool
+    """Whether there is a quote that is one."""
+    returns: bool
+    """Whether there is a CR."""
+    odd: bool
+    """Whether a line that is not blank is nothing once trimmed by Java; sought up to a quote."""
+    text: bool
+    """Whether all of it is UTF-8."""
+    blank: bool
+    """Whether it begins with a line of blanks."""
+
+
+def bytes_of(file: BinaryIO, blanks: str, *, one_field: bool, quoted: bool = True) -> Bytes:
+    """A look through a file; blanks are a value where a record has one field."""
+    quotes = returns = odd = blank = False
+    text, decoder = True, codecs.getincrementaldecoder("utf-8")()
+    others = "\r\n" if one_field else f"{blanks}\r\n"
+    shown = re.escape(bytes(code for code in _TRIMMED if chr(code) not in others))
+    trimmed = re.compile(
+        rb"(?:\A|[\r\n])[\x00-\x09\x0b\x0c\x0e-\x20]*[" + shown + rb"]"
+        rb"[\x00-\x09\x0b\x0c\x0e-\x20]*+(?=[\r\n]|\Z)"
+    )
+    begins = rb"(?:\xef\xbb\xbf)?[\r\n]*[" + blanks.encode() + rb"]+(?:[\r\n]|\Z)"
+    carried, chunk, first = b"", b"-", True
+    while chunk:
+        chunk = file.read(_CHUNK)
+        if first:
+            blank, first = re.match(begins, chunk) is not None, False
+        quotes = quotes or (quoted and b'"' in chunk)
+        returns = returns or b"\r" in chunk
+        if not quotes and not odd:
+            lines = carried + chunk
+            end = max(lines.rfind(b"\n"), lines.rfind(b"\r")) + 1 if chunk else len(lines)
+            odd = _suspect(lines[:end]) and trimmed.search(lines, 0, end) is not None
+            carried = lines[end:]
+            if carried.strip(_TRIMMED):
+                carried = b"-"  # whatever follows, this line is not trimmed to nothing
+        if text:
+            try:
+                decoder.decode(chunk, final=not chunk)
+            except UnicodeDecodeError:
+                text = False
+    return Bytes(quotes, returns, odd, text, blank)
+
+
+_CONTROLS = bytes(code for code in range(0x20) if chr(code) not in "\t\r\n")
+_STARTS = (b"\n ", b"\n\t", b"\r ", b"\r\t")
+
+
+def _suspect(lines: bytes) -> bool:
+    """Whether one of the lines may have only characters that Java trims; that is rare."""
+    if lines[:1] in (b" ", b"\t") or any(start in lines for start in _STARTS):
+        return True
+    return len(lines.translate(None, delete=_CONTROLS)) != len(lines)
+
+
+def has_long_line(file: BinaryIO, least: int) -> bool:
+    """Whether a line has as many bytes."""
+    carried = b""
+    while chunk := file.read(_CHUNK):
+        lines, at = carried + chunk, 0
+        while len(lines) - at >= least:
+            end = max(lines.rfind(sign, at, at + least) for sign in (b"\n", b"\r"))
+            if end < 0:
+                return True
+            at = end + 1
+        carried = lines[at:]
+    return False
+
+
+# A field that begins with a quote ends at the next single quote. If that is missing, or is followed
+# by anything but the end of a field, every reader takes the following rows for the field's text,
+# and they would be lost in it. (A stray quote that does not reach beyond its line is kept as it
+# is.)
+#
+# Records end at LF, CR, or both, one file's in several ways too. In quotes these are text.
+
+LF, CRLF, CR = "\n", "\r\n", "\r"
+
+_QUOTE_CHUNK = 1 << 22
+
+
+class Quotes(NamedTuple):
+    """What a look at all quotes of a file finds."""
+
+    swallows: int | None
+    """The line in which a field begins that swallows others; the look ends there."""
+    strays: bool
+    """Whether a field that begins with a quote does not end with one."""
+    spans: bool
+    """Whether a field in quotes has ends of lines in it, or may have them."""
+    ends: frozenset[str]
+    """How the records end."""
+
+
+def quotes_of(
+    file: BinaryIO, delimiter: str, *, quoted: bool = True, closely: bool = False
+) -> Quotes:
+    """
+    A look through a file; where nothing is quoted, at the ends of its lines alone.
+
+    Where all of its lines end alike, only one that looks ``closely`` knows whether a field spans
+    them; that takes twice as long.
+    """
+    well, opened, field = _patterns(delimiter) if quoted else _NO_QUOTES
+    ends: set[str] = set()
+    swallows, strays, spans = None, False, False
+    rest, line, chunk = b"", 1, b"-"
+    while chunk and swallows is None:
+        # What is carried along doubles at least: a field that never ends is read once, not often.
+        chunk = file.read(max(_QUOTE_CHUNK, len(rest)))
+        text, at = rest + chunk, 0
+        # What follows the last end is not known, nor whether a CR there is half of an end.
+        end = max(text.rfind(b"\n"), text.rfind(b"\r", 0, -1)) + 1 if chunk else len(text)
+        while True:
+            stop = well.match(text, at, end).end()  # type: ignore[union-attr] # always
+            part, at = text[at:stop], stop
+            kinds = _ends(part)
+            if not quoted or b'"' not in part:
+                ends |= kinds
+            elif closely or len(kinds) > 1:
+                bare = field.sub(b'"', part)
+                spans = spans or _breaks(bare) < _breaks(part)
+                ends |= _ends(bare)
+            else:
+                spans = spans or bool(kinds)
+                ends |= kinds
+            if at >= end:
+                break
+            begun = opened.match(text, at, end)
+            assert begun is not None, "it stopped at a quote"
+            if begun.end() == end and chunk:
+                break  # it may end further on
+            if begun.end() == end or _breaks(begun[0]):
+                swallows = line + text.count(b"\n", 0, at)
+                break
+            strays = True
+            at = begun.end() + 1
+        line += text.count(b"\n", 0, at)
+        rest = text[at:]
+    return Quotes(swallows, strays, spans, frozenset(ends))
+
+
+def records(text: bytes, delimiter: str, *, quoted: bool) -> Iterator[bytes]:
+    """All records of a file without their ends, those of no bytes too."""
+    if not quoted:
+        yield from text.splitlines()
+        return
+    for found in _record(delimiter).finditer(text):
+        yield found[1]
+
+
+def _ends(text: bytes) -> set[str]:
+    pairs = text.count(b"\r\n")
+    found = {LF: text.count(b"\n") > pairs, CRLF: pairs > 0, CR: text.count(b"\r") > pairs}
+    return {end for end, there in found.items() if there}
+
+
+def _breaks(text: bytes) -> int:
+    return text.count(b"\n") + text.count(b"\r")
+
+
+Patterns = tuple[re.Pattern[bytes], re.Pattern[bytes], re.Pattern[bytes]]
+
+_NO_QUOTES: Patterns = (re.compile(rb"(?s:.*+)"), re.compile(b""), re.compile(b""))
+
+
+@cache
+def _patterns(delimiter: str) -> Patterns:
+    """As much as is well quoted; a field up to where a quote ends it, or the end; a good field."""
+    start, field = _field(delimiter)
+    return (
+        re.compile(rb'(?:[^"]++|' + field + rb"|(?!" + start + rb')")*+'),
+        re.compile(rb'"(?:[^"]++|"")*+'),
+        re.compile(field),
+    )
+
+
+@cache
+def _record(delimiter: str) -> re.Pattern[bytes]:
+    """A record and its end; a field that is quoted and has more behind that is in its line."""
+    start, field = _field(delimiter)
+    stray = start + rb'(?:[^"\r\n]++|"")*+"'
+    return re.compile(
+        rb'((?:[^"\r\n]++|' + field + rb"|" + stray + rb'|")*+)(?:\r\n?|\n|\Z)',
+    )
+
+
+def _field(delimiter: str) -> tuple[bytes, bytes]:
+    """The quote that a quoted field begins with, and all of the field."""
+    parts = re.escape(delimiter.encode())
+    start = rb'"(?:(?<=\A")|(?<=[\r\n]")|(?<=' + parts + rb'"))'
+    return start, start + rb'(?:[^"]++|"")*+"(?=[\r\n]|' + parts + rb"|\Z)"

@@ -23,8 +23,7 @@ from infold.core.formats import packing_of
 from infold.core.model import Column, Drift, NewColumns, Source
 from infold.core.object_store import is_url
 from infold.core.project import Project
-from infold.lake.reading.first_bytes import looks_like
-from infold.lake.reading.source_file import SourceFile
+from infold.lake.reading.source_file import SourceFile, looks_like
 from infold.messages import errors, run_errors
 
 _PACKED = 10

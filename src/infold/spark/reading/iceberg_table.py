@@ -20,11 +20,15 @@ from infold.core.model import Column, Source
 from infold.core.project import Project
 from infold.lake.iceberg.open_catalog import open_catalog
 from infold.lake.reading.iceberg_table import data_files, location
-from infold.spark.reading import fit, source_tables
+from infold.spark.reading import fit, stored_columns
 from infold.spark.reading.arrow_types import TypeFit
 from infold.spark.reading.drift import FileShape, PresentFile, refuse_moved
-from infold.spark.reading.source_tables import columns_of, refuse_drift
-from infold.spark.reading.stored_columns import column_fit, declared_values
+from infold.spark.reading.stored_columns import (
+    column_fit,
+    columns_of,
+    declared_values,
+    refuse_drift,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class TableShape(FileShape):
     stored: DataFrame = field(compare=False)
 
 
-check_readable = source_tables.check_table_readable
+check_readable = stored_columns.check_table_readable
 
 
 def inspect(

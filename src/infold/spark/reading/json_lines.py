@@ -20,32 +20,42 @@ A frame of *lines* has these columns; from it comes a frame of texts (``fit``):
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+import re
+import shutil
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import compress, islice
+from pathlib import Path
+from typing import NoReturn
 
 import pyarrow as pa
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from infold.core.model import Column as Declared
 from infold.core.model import Source
 from infold.core.object_store import is_url
 from infold.core.project import Project
 from infold.lake.reading.json_values import json_values
-from infold.spark.reading import fit, json_keys, json_plain, json_text, lines_here
+from infold.messages import run_errors
+from infold.spark.content import column
+from infold.spark.reading import fit, json_text
 from infold.spark.reading.drift import (
+    DAMAGED,
+    Drifted,
     FileShape,
     PresentFile,
     check_bzip2,
     check_unpacks,
     declared_columns,
+    differences,
     refuse_unseen,
 )
-from infold.spark.reading.lines_here import LINE
-from infold.spark.reading.paths import glob
-from infold.spark.reading.small_files import worth_keeping
+from infold.spark.reading.paths import glob, worth_keeping
 
 _PARSED = "_parsed"
 
@@ -87,24 +97,24 @@ def inspect(
     on_disk = not any(is_url(file.path) for file in files)
     kept: Kept | None = None
     texts: Mapping[int, Sequence[bytes]] | None = None
-    with suppress(lines_here.TooLongError):
+    with suppress(TooLongError):
         if on_disk and _are_few(files):
-            texts = lines_here.lines_by_file(source, files)
-            lines = lines_here.frame_of_lines(spark, files, texts)
+            texts = lines_by_file(source, files)
+            lines = frame_of_lines(spark, files, texts)
             kept = Kept(lines, {id_: len(found) for id_, found in texts.items()})
         elif on_disk and worth_keeping([file.unpacked_size for file in files]):
-            kept = Kept(*lines_here.read_lines(spark, source, files))
+            kept = Kept(*read_lines(spark, source, files))
         elif _are_few(fresh):
-            texts = lines_here.lines_by_file(source, fresh)
+            texts = lines_by_file(source, fresh)
     if not fresh:
         keys = {}
     elif texts is not None:
         keys = _keys_here(spark, source, fresh, texts)
     else:
         lines = _lines(spark, source, fresh) if kept is None else kept.lines
-        judge = kept is None and json_plain.may_be_plain(spark, source, fresh)
-        keys = json_keys.keys_there(lines, source, fresh, judge=judge)
-    drifted = json_keys.keys_drifted(source, fresh, keys)
+        judge = kept is None and may_be_plain(spark, source, fresh)
+        keys = keys_there(lines, source, fresh, judge=judge)
+    drifted = keys_drifted(source, fresh, keys)
     rows = {file.id: keys[file.id].lines if file.id in keys else 0 for file in fresh}
     if kept is not None:
         rows = {**kept.counts}
@@ -126,14 +136,14 @@ def _keys_here(
     source: Source,
     files: Sequence[PresentFile],
     texts: Mapping[int, Sequence[bytes]],
-) -> dict[int, json_keys.FileKeys]:
+) -> dict[int, FileKeys]:
     """The keys of files with few lines; Spark is asked for those of which it alone can say."""
-    keys = {file.id: json_keys.keys_of(texts[file.id]) for file in files}
+    keys = {file.id: keys_of(texts[file.id]) for file in files}
     found = {id_: one for id_, one in keys.items() if one is not None}
     others = [file for file in files if file.id not in found]
     if others:
-        lines = lines_here.frame_of_lines(spark, others, texts)
-        found |= json_keys.keys_there(lines, source, others, judge=False)
+        lines = frame_of_lines(spark, others, texts)
+        found |= keys_there(lines, source, others, judge=False)
     return found
 
 
@@ -186,7 +196,7 @@ def rows(
 ) -> DataFrame:
     """See ``FormatReader``."""
     if shape.read:
-        found, there = json_plain.plain_rows(spark, source, files, shape.plain)
+        found, there = plain_rows(spark, source, files, shape.plain)
         rest = [file for file in files if file.id not in there]
         if not rest:
             return found
@@ -227,3 +237,389 @@ def _text(column: Declared) -> Column:
     # Only a key that is missing has the default; one whose value is null is NULL.
     absent = F.try_variant_get(F.col(_PARSED), place, "variant").isNull()
     return F.when(absent, F.lit(column.default)).otherwise(text)
+
+
+# What the keys of a line are is what Spark's `json_object_keys` finds. Files with few lines are
+# looked into in this process, if that is sure to find the same; all others by one action of
+# Spark's.
+
+
+@dataclass(slots=True)
+class FileKeys:
+    """
+    The keys of a file's objects, how many these are, and how many lines it has.
+
+    ``plain`` if it is known to be a plain file.
+    """
+
+    found: set[str] = field(default_factory=set)
+    objects: int = 0
+    lines: int = 0
+    plain: bool = False
+
+
+def keys_drifted(
+    source: Source, files: Sequence[PresentFile], keys: Mapping[int, FileKeys]
+) -> dict[int, Drifted]:
+    """How files drift, by their ids; one without an object does not."""
+    declared = _declared(source)
+    found = {}
+    for file in files:
+        entry = keys.get(file.id)
+        if entry is None or not entry.objects:
+            continue
+        names = [*(name for name in declared if name in entry.found), *sorted(entry.found)]
+        drift = differences(source, file, list(dict.fromkeys(names)))
+        if drift is not None:
+            found[file.id] = drift
+    return found
+
+
+def _declared(source: Source) -> list[str]:
+    return [*(column.name for column in source.columns), *source.unread_columns]
+
+
+def keys_of(lines: Sequence[bytes]) -> FileKeys | None:
+    """
+    The keys of the objects among lines; None where only Spark can say what it finds in one.
+
+    No two readers of JSON find the same in a line that is broken, and how a file is judged must not
+    depend on the size of the step. So this knows the lines that are JSON to every reader.
+    """
+    keys = FileKeys(lines=len(lines))
+    for line in lines:
+        if not line.lstrip(BLANK).startswith(b"{"):
+            continue  # no object to any reader
+        found = _keys_of(line)
+        if found is None:
+            return None
+        keys.found.update(found)
+        keys.objects += 1
+    return keys
+
+
+_MOST = 1_000
+"""What Spark's reader takes at most: so many digits of a number, so many brackets in brackets."""
+_LONGEST_NAME = 50_000
+_LONG_NUMBER = re.compile(rb"[-+.0-9eE]{%d}" % _MOST)
+
+
+def _keys_of(line: bytes) -> Collection[str] | None:
+    """The keys of an object; None where it is none to this reader, or may be none to Spark's."""
+    if len(line) > _MOST and (
+        len(line) > _LONGEST_NAME
+        or line.count(b"{") + line.count(b"[") > _MOST
+        or _LONG_NUMBER.search(line)
+    ):
+        return None
+    try:
+        found: dict[str, object] = _STRICT.decode(line.decode())
+        "".join(found).encode()  # Spark has no text with half of a pair of surrogates
+    except (ValueError, RecursionError):
+        return None
+    return found
+
+
+def _refused(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
+
+
+_STRICT = json.JSONDecoder(parse_constant=_refused)
+
+
+def keys_there(
+    lines: DataFrame, source: Source, files: Iterable[PresentFile], *, judge: bool
+) -> dict[int, FileKeys]:
+    """
+    The same by one Spark action, of files of which ``lines`` are; those without lines are left out.
+
+    Which files are plain is found if it is to be judged.
+    """
+    by_path = {file.spark_path: file.id for file in files}  # others were judged before
+    declared = _declared(source)
+    known = F.array(*map(F.lit, declared))
+    line = F.col(LINE)
+    plain = is_plain(line, source.columns) if judge else F.lit(False)
+    keys = F.when(line.rlike(r"^\s*\{"), F.json_object_keys(line))
+    # Most objects of a file have the same keys, in the same order.
+    alike = (
+        lines.select(fit.PATH, keys.alias("keys"), plain.alias("plain"))
+        .groupBy(fit.PATH, "keys")
+        .agg(F.count(F.lit(1)).alias("lines"), F.bool_and("plain").alias("plain"))
+    )
+    there, once = F.col("keys").isNotNull(), F.size(F.array_distinct("keys")) == F.size("keys")
+    seen = alike.groupBy(fit.PATH).agg(
+        F.sum("lines").alias("lines"),
+        F.sum(F.when(there, F.col("lines")).otherwise(F.lit(0))).alias("objects"),
+        F.bool_and(F.col("plain") & there & once).alias("plain"),
+        F.array_distinct(F.flatten(F.collect_set(F.array_except("keys", known)))).alias("others"),
+        *(
+            F.bool_or(F.array_contains("keys", name)).alias(f"has{at}")
+            for at, name in enumerate(declared)
+        ),
+    )
+    found: dict[int, FileKeys] = {}
+    # At most a row for each file of the step, with the names of its keys.
+    for path, rows, objects, all_plain, others, *has in seen.collect():
+        if (id_ := by_path.get(path)) is not None:
+            names = {*compress(declared, has), *others}
+            found[id_] = FileKeys(names, objects, rows, all_plain)
+    return found
+
+
+# Spark's reader gives strings, and what else a value may be as it is written: but of a list and an
+# object too, of keys that are there twice it takes the last one, and what follows an object it
+# ignores. So a *plain* file is one whose lines are each one object, UTF-8, without keys of one
+# name, without half of a pair of surrogates, and without a list or an object in a declared column.
+# That is found in the same look at the lines that finds their keys.
+#
+# The rows of plain files come without their texts, and are kept on disk: a first load looks at them
+# more than once. Where a line turns out to be no JSON, all of its file is read in the other way.
+
+MOST = 64 * 1024**3
+"""Bytes of lines whose rows are kept on disk at most."""
+LONGEST = 1024 * 1024
+"""Bytes of a line. What is longer may be too long for one reader and not for the other."""
+
+_SAMPLE = 64 * 1024
+"""Bytes of the first file."""
+
+_NESTED = r'"([^"\\]*)"\s*:\s*[\[{]'
+"""A key whose value is a list or an object. In a text quotes have backslashes, so none is there."""
+_ESCAPED_KEY = r'(?<!\\)"[^"\\]*+\\[^"]*+"\s*:'
+"""A key with an escape, or what looks like one."""
+_FLAT = r"^\{[^{}\[\\]*+\}\z"
+_BROKEN, _BROKEN_TEXT = "unparsable", "_infold_broken_text"
+_SIGNS = frozenset('"\\:{[')
+"""What a name may not have, so that :data:`_NESTED` finds it."""
+_METADATA = "_metadata"
+"""Spark's own column of files."""
+
+
+def may_be_plain(spark: SparkSession, source: Source, files: Sequence[PresentFile]) -> bool:
+    """
+    Whether it is worth the while to find out which files of a source are plain.
+
+    The rows of those come without their texts. Spark's reader tells a key that is missing, which
+    has the column's default, from one that is null no more than names that differ in their case
+    alone. Where the first file begins with a list or an object in a declared column, others have
+    them too.
+    """
+    names = {name.name.lower() for name in source.columns} | {_BROKEN_TEXT, _METADATA}
+    return (
+        not source.multiline
+        and bool(source.columns)
+        and not any(_SIGNS & {*one.name} for one in source.columns)
+        and len(names) == len(source.columns) + 2
+        and all(one.default is None for one in source.columns)
+        and not any(file.texts for file in files)
+        and _fit(spark, sum(file.unpacked_size for file in files))
+        and not _begins_nested(source, files[0])
+    )
+
+
+def _fit(spark: SparkSession, size: int) -> bool:
+    """Whether rows of so many bytes of lines fit on the disk, where other things are too."""
+    folder = Path((spark.conf.get("spark.local.dir", "") or "").split(",")[0])
+    if size > MOST:
+        return False
+    # Of a cluster's disks nothing is known here.
+    return not folder.is_dir() or 4 * size <= shutil.disk_usage(folder).free
+
+
+def _begins_nested(source: Source, file: PresentFile) -> bool:
+    try:
+        with file.open() as opened:
+            lines = opened.read(_SAMPLE).splitlines()
+    except DAMAGED:
+        return True
+    for line in lines:
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            found = (value.get(column.name) for column in source.columns)
+            if any(isinstance(one, dict | list) for one in found):
+                return True
+    return False
+
+
+def is_plain(line: Column, columns: Sequence[Declared]) -> Column:
+    """
+    Whether a line may be one of a plain file; never NULL.
+
+    Most lines have no escapes, and no brackets but their own two: they cannot have more than one
+    object, nor a list or an object in that. Whether it is one, :func:`rows` finds out, and whether
+    two of its keys have one name, who knows them.
+    """
+    with_nested = F.regexp_extract_all(line, F.lit(_NESTED), F.lit(1))
+    names = F.array(*(F.lit(one.name) for one in columns))
+    # Through a list of one: what is parsed is named twice, and parsed once.
+    parsed = F.array(F.try_parse_json(json_text.wrapped(line)))
+    others = (
+        line.startswith("{")
+        & ~json_text.half_pair(line)
+        & ~json_text.has_mark(line)
+        & ~line.rlike(_ESCAPED_KEY)
+        & ~F.arrays_overlap(with_nested, names)
+        & F.transform(parsed, json_text.alone)[0]
+    )
+    found = (
+        F.is_valid_utf8(line)
+        & (F.octet_length(line) <= LONGEST)
+        # Not by OR: of that Spark evaluates both sides where these have something in common.
+        & F.when(line.rlike(_FLAT), F.lit(True)).otherwise(others)
+    )
+    return F.coalesce(found, F.lit(False))
+
+
+def plain_rows(
+    spark: SparkSession, source: Source, files: Sequence[PresentFile], lines: Mapping[int, int]
+) -> tuple[DataFrame, frozenset[int]]:
+    """
+    The rows of plain files, kept on disk, and the ids of the files that have their rows there.
+
+    Those are left out that have a line that is no JSON, or not as many rows as ``lines`` by the
+    ids of files. Raises ``run_errors.source_changed`` where a store does not show a file.
+    """
+    texts = _texts(spark, source, files)
+    refuse_unseen(source, texts, files)
+    typed = fit.typed_rows(texts, source.columns, source.timestamp_format)
+    kept = typed.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
+    broken = F.count_if(F.col(fit.PROBLEM) == _BROKEN)
+    counts = kept.groupBy(fit.PATH).agg(F.count(F.lit(1)).alias("rows"), broken.alias("broken"))
+    # At most a row for each file of the step.
+    right = {row[fit.PATH]: row["rows"] for row in counts.collect() if not row["broken"]}
+    there = frozenset(file.id for file in files if right.get(file.spark_path) == lines[file.id])
+    return kept, there
+
+
+def _texts(spark: SparkSession, source: Source, files: Iterable[PresentFile]) -> DataFrame:
+    fields = [T.StructField(one.name, T.StringType()) for one in source.columns]
+    broken = T.StructField(_BROKEN_TEXT, T.StringType())
+    found = (
+        spark.read.schema(T.StructType([*fields, broken]))
+        .option("columnNameOfCorruptRecord", _BROKEN_TEXT)
+        .option("allowSingleQuotes", False)
+        .option("allowNonNumericNumbers", False)
+        .json([glob(file.file.location) for file in files])
+    )
+    return found.select(
+        *(column(one.name).alias(fit.text_name(at)) for at, one in enumerate(source.columns)),
+        F.col(f"{_METADATA}.file_path").alias(fit.PATH),
+        F.lit(None).cast("string").alias(fit.RAW),
+        F.when(F.col(_BROKEN_TEXT).isNotNull(), F.lit(_BROKEN)).alias(fit.BROKEN),
+    )
+
+
+# For Spark each file is a question to its file system while it plans, and an open file in a task;
+# of twenty thousand files with ten rows each that takes far longer than their rows do.
+#
+# Lines end as in Hadoop's reader: at LF, CR, or both; a byte order mark before the first is no part
+# of it. Lines of blanks are no rows.
+
+LINE = "_line"
+_SCHEMA = T.StructType(
+    [T.StructField(LINE, T.BinaryType()), T.StructField(fit.PATH, T.StringType())]
+)
+
+_MARK = b"\xef\xbb\xbf"
+BLANK = b" \t\n\v\f\r"
+
+_LONGEST = 64 * 1024 * 1024
+"""Bytes that are read here at once at most."""
+_IN_PLAN = 512 * 1024
+"""Bytes of lines that may be part of a plan. The optimiser evaluates what is asked of those."""
+_AT_ONCE = 32 * 1024 * 1024
+"""Bytes of lines that go to Spark at once; more are kept in its storage, which spills."""
+
+
+class TooLongError(Exception):
+    """Files have more in them than is read here, whatever they take when they are packed."""
+
+
+def lines_by_file(source: Source, files: Iterable[PresentFile]) -> dict[int, Sequence[bytes]]:
+    """
+    The lines of files that are not blank, by their ids, and the parts of those of whole values.
+
+    Raises ``run_errors.unreadable_file``, and TooLongError.
+    """
+    found: dict[int, Sequence[bytes]] = {}
+    size = 0
+    for file in files:
+        found[file.id] = _lines_here_of(source, file)
+        size += sum(map(len, found[file.id]))
+        if size > _LONGEST:
+            raise TooLongError(file.path)
+    return found
+
+
+def _lines_here_of(source: Source, file: PresentFile) -> list[bytes]:
+    try:
+        with file.open() as opened:
+            # Room is made for as much as is asked for: first as much as it is said to have.
+            text = opened.read(min(file.size + 1, _LONGEST))
+            if len(text) > file.size:
+                text += opened.read(_LONGEST - len(text))
+    except DAMAGED as error:
+        raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
+    if len(text) == _LONGEST:
+        raise TooLongError(file.path)
+    if source.multiline:
+        return list(json_values(text))
+    return [line for line in text.removeprefix(_MARK).splitlines() if line.strip(BLANK)]
+
+
+def frame_of_lines(
+    spark: SparkSession, files: Sequence[PresentFile], lines: Mapping[int, Sequence[bytes]]
+) -> DataFrame:
+    """The lines of some files, by their ids, as ``json_lines`` has them; without ``_parsed``."""
+    return _together(spark, [(file.spark_path, lines[file.id]) for file in files])
+
+
+def read_lines(
+    spark: SparkSession, source: Source, files: Iterable[PresentFile]
+) -> tuple[DataFrame, dict[int, int]]:
+    """
+    The same of files that are read now, and how many lines each has.
+
+    Raises as :func:`lines_by_file`.
+    """
+    counts: dict[int, int] = {}
+    frames = [_together(spark, some) for some in _portions(source, files, counts)]
+    found = frames[0]
+    for one in frames[1:]:
+        found = found.unionByName(one)
+    return found, counts
+
+
+def _portions(
+    source: Source, files: Iterable[PresentFile], counts: dict[int, int]
+) -> Iterator[list[tuple[str, Sequence[bytes]]]]:
+    """The lines of files, in portions; at least one."""
+    some: list[tuple[str, Sequence[bytes]]] = []
+    size = 0
+    for file in files:
+        lines = _lines_here_of(source, file)
+        counts[file.id] = len(lines)
+        some.append((file.spark_path, lines))
+        size += sum(map(len, lines))
+        if size > _AT_ONCE:
+            yield some
+            some, size = [], 0
+    if some or not counts:
+        yield some
+
+
+def _together(spark: SparkSession, lines: Sequence[tuple[str, Sequence[bytes]]]) -> DataFrame:
+    table = pa.table(
+        {
+            LINE: pa.array([line for _, some in lines for line in some], pa.binary()),
+            fit.PATH: pa.array([path for path, some in lines for _ in some], pa.string()),
+        }
+    )
+    # By Spark Connect an empty table has no schema.
+    rows = spark.createDataFrame(table if table.num_rows else [], _SCHEMA)
+    found = rows.select(F.col(LINE).cast("string").alias(LINE), fit.PATH)
+    return found if table.nbytes <= _IN_PLAN else found.localCheckpoint()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -83,3 +84,16 @@ def _escaped(letter: str) -> str:
     if letter.isascii() or unicodedata.category(letter) in _SPACES_AND_CONTROLS:
         return "".join(f"%{byte:02X}" for byte in letter.encode())
     return letter
+
+
+SMALL = 64 * 1024
+"""Bytes. Files that have no more on average are small."""
+
+MOST = 256 * 1024 * 1024
+"""Bytes of files whose rows are kept at most: in memory as far as they fit, else on disk."""
+
+
+def worth_keeping(sizes: Sequence[int]) -> bool:
+    """Whether the rows of files of these sizes are kept, so that nothing opens the files again."""
+    total = sum(sizes)
+    return total <= min(MOST, SMALL * len(sizes))

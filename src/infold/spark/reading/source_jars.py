@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from infold.core.formats import Format
 from infold.core.project import Project
-from infold.spark.tables.jar import Jar
+from infold.spark.tables.catalog import Jar
 
 AVRO = Jar(
     "org.apache.spark",

@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from infold.core.dated_path import folder_values
 from infold.core.files import (
     IngestedFile,
     ListedFile,
@@ -33,7 +34,6 @@ from infold.core.files import (
     stat_fingerprint,
     written_at,
 )
-from infold.core.folder_values import folder_values
 from infold.core.formats import FORMATS
 from infold.core.model import Drift, Source
 from infold.core.object_store import is_url

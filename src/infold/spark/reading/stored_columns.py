@@ -7,8 +7,8 @@ comes the frame that ``reading`` describes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
@@ -16,11 +16,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.model import Column, Source
+from infold.core.model import Column, Drift, NewColumns, Source
+from infold.lake.reading.source_file import SourceFile
+from infold.messages import run_errors
 from infold.spark.content import column as column_of
 from infold.spark.reading import fit
 from infold.spark.reading.arrow_types import TypeFit, readable_type, type_fit
 from infold.spark.reading.drift import Drifted, FileShape, PresentFile, differences
+from infold.spark.stored_types import sql_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,3 +168,25 @@ def column_fit(
     entry = type_fit(found, wanted, timestamp_format)
     assert entry is not None, "a type that does not fit is drift"
     return entry
+
+
+def check_table_readable(_source: Source, _file: PresentFile) -> None:
+    """See ``FormatReader``; a table whose files are damaged is an error of its owner's."""
+
+
+def as_a_whole(source: Source) -> Source:
+    """The source with one answer for all of its files, as none of a table's can be set aside."""
+    return replace(source, on_drift=Drift.ERROR, on_new_columns=NewColumns.IGNORE)
+
+
+def refuse_drift(source: Source, place: str, types: Mapping[str, pa.DataType]) -> None:
+    """Raise ``table_drift`` where the columns of the table at ``place`` are not those declared."""
+    itself = PresentFile(0, place, SourceFile(place, 0))
+    drift = drift_of(as_a_whole(source), itself, tuple(types), tuple(types.values()))
+    if drift is not None:
+        raise run_errors.table_drift(source=source.name, place=place, how=drift.how)
+
+
+def columns_of(schema: T.StructType) -> tuple[Column, ...]:
+    """The columns of a table, as a source would declare them."""
+    return tuple(Column(one.name, sql_type(one.dataType)) for one in schema)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import reduce
 
 import pyarrow as pa
@@ -20,16 +21,16 @@ from pyspark.sql import functions as F
 
 from infold.core.interval import Granularity
 from infold.core.model import Kind
+from infold.core.own_columns import FIRST, ID, LAST
 from infold.core.plan import Action, Step
 from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.queries import SessionsQuery
 from infold.core.record import Outcome, QuarantinedSession, Receipt
-from infold.core.session_columns import FIRST, LAST
 from infold.core.session_rules import Keep
 from infold.core.trace import CellState, changes_of_rewrite
 from infold.spark.content import cell_of, cell_stats, content, micros, type_of
-from infold.spark.frame_schema import returns
+from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.inputs.feed import Feed, foldable
 from infold.spark.parallelism import parallelism
 from infold.spark.sessions import quarantine, refold, unassigned
@@ -47,12 +48,16 @@ from infold.spark.sessions.islands import (
     prepared_events,
     spans_of,
 )
-from infold.spark.sessions.micro_islands import quick_islands
-from infold.spark.sessions.packed_values import VALUES, ColumnValues, no_column_values
-from infold.spark.sessions.rebuilt_counts import with_session_counts
+from infold.spark.sessions.micro_islands import (
+    VALUES,
+    ColumnValues,
+    no_column_values,
+    quick_islands,
+    slice_borders,
+    sliced_events,
+)
 from infold.spark.sessions.session_numbers import with_session_numbers
 from infold.spark.sessions.stored import TABLE_ROWS, stored_part, table_rows
-from infold.spark.sessions.time_slices import slice_borders, sliced_events
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout
 
@@ -285,3 +290,60 @@ def _cell_states(
         found[cell.start] = CellState(cell, row["rows"], content(row["hi"], row["lo"]), row["last"])
         counted += row["total"]
     return found, counted
+
+
+# A rebuild writes every row and removes every old one, and still most sessions are those that were
+# there before. The numbers of new and removed ones differ by the rows that the table gained or
+# lost.
+
+_ID, _LAST, _OLD = "id", "last", "old"
+
+SESSION_ENDS = FrameSchema(
+    "a session of the table before or after the rebuild",
+    (
+        FrameColumn(_ID, "string", "its id"),
+        FrameColumn(_LAST, "bigint", "its last instant"),
+        FrameColumn(_OLD, "int", "1 before the rebuild, 0 after it"),
+    ),
+)
+
+
+def with_session_counts(work: Work, step: Step, now: DataFrame, receipt: Receipt) -> Receipt:
+    """A receipt of rows written and removed, with the sessions new, extended or removed."""
+    all_new = replace(receipt, sessions_new=receipt.written, sessions_removed=receipt.removed)
+    head = work.ledger.newest_versions().get(step.model)
+    if head is None or head.snapshot is None or not receipt.removed:
+        return all_new
+    try:
+        return _compared(work.tables.read(step.model, head.snapshot), now, receipt)
+    except Exception:  # noqa: BLE001 (the old table may be damaged, expired, or no sessions)
+        return all_new
+
+
+def _compared(before: DataFrame, now: DataFrame, receipt: Receipt) -> Receipt:
+    """The receipt, with what changed between two states of a table."""
+    both = _session_ends(before, old=1).unionByName(_session_ends(now, old=0))
+    ends = [F.max(F.when(F.col(_OLD) == old, F.col(_LAST))) for old in (0, 1)]
+    by_id = both.groupBy(_ID).agg(
+        F.sum(1 - 2 * F.col(_OLD)).alias("more"), (ends[0] != ends[1]).alias("extended")
+    )
+    # One row.
+    [(new, removed, extended)] = by_id.agg(
+        F.sum(F.greatest("more", F.lit(0))),
+        F.sum(F.greatest(-F.col("more"), F.lit(0))),
+        F.count_if("extended"),
+    ).collect()
+    return replace(
+        receipt,
+        sessions_new=new or 0,
+        sessions_removed=removed or 0,
+        sessions_extended=extended or 0,
+    )
+
+
+@returns(SESSION_ENDS)
+def _session_ends(table: DataFrame, *, old: int) -> DataFrame:
+    """The ids of sessions, and when they end."""
+    return table.select(
+        F.col(ID).alias(_ID), micros(F.col(LAST)).alias(_LAST), F.lit(old).alias(_OLD)
+    )

@@ -18,16 +18,16 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from infold.core.interval import EVER, MAX, Interval, Ranges
+from infold.core.own_columns import FIRST, LAST
 from infold.core.plan import Step
 from infold.core.project import Node
 from infold.core.queries import SessionsQuery
-from infold.core.session_columns import FIRST, LAST
 from infold.core.session_rules import Keep
-from infold.spark.computed_once import computed_once
 from infold.spark.content import column, micros, time_predicate, type_of
 from infold.spark.frame_schema import FrameColumn, returns
 from infold.spark.inputs.changed_keys import SMALL
 from infold.spark.inputs.feed import Feed
+from infold.spark.observed import kept_and_observed
 from infold.spark.sessions import quarantine, refold
 from infold.spark.sessions.aggregate_state import differ_in_a_tie
 from infold.spark.sessions.cuts import cuts_of
@@ -398,3 +398,9 @@ def query_of(work: Work, step: Step) -> SessionsQuery:
         return query
     applied = (entry for entry in work.ledger.entries(step.model) if entry.number <= newest)
     return replace(query, entries=tuple(applied))
+
+
+def computed_once(frame: DataFrame) -> tuple[DataFrame, int]:
+    """A frame's rows, kept, and how many there are: in one action."""
+    kept, seen = kept_and_observed(frame, F.count(F.lit(1)).alias("rows"))
+    return kept, seen.get("rows") or 0

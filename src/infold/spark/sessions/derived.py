@@ -25,13 +25,13 @@ from pyspark.sql import types as T
 
 from infold.core.definition import Derivation
 from infold.core.interval import Granularity
+from infold.core.own_columns import FIRST, LAST, STATE
 from infold.core.plan import Step
 from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.queries import Output, SessionsQuery
 from infold.core.quoting import quoted
 from infold.core.record import Outcome, QuarantinedSession, Receipt
-from infold.core.session_columns import FIRST, LAST, STATE
 from infold.core.trace import CellState, changes_of_rewrite
 from infold.spark.content import cell_of, cell_stats, column, content, micros, type_of
 from infold.spark.sessions.aggregate_state import StateColumn

@@ -21,7 +21,7 @@ from infold.core.queries import SessionsQuery
 from infold.spark.frame_schema import returns
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.cuts import Cuts, cuts_of
-from infold.spark.sessions.cuts.running_count import running_count
+from infold.spark.sessions.cuts.base import running_count
 from infold.spark.sessions.frames import (
     ISLAND,
     OWNER,
@@ -34,7 +34,7 @@ from infold.spark.sessions.frames import (
     WHOLE_USER_AT,
 )
 from infold.spark.sessions.islands import aggregated_by, with_island_numbers
-from infold.spark.sessions.manual_entries import HELD_BY_HAND, with_manual_entries
+from infold.spark.sessions.quarantine import HELD_BY_HAND, with_manual_entries
 
 _PART = "__part"
 """Of an event: the number of the part of its island between the instants that begin a session."""

@@ -23,12 +23,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from infold.core.interval import Granularity, Ranges
+from infold.core.own_columns import FIRST, ID
 from infold.core.plan import Step
 from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.queries import SessionsQuery
 from infold.core.record import Outcome, Receipt
-from infold.core.session_columns import FIRST, ID
 from infold.core.trace import CellChange
 from infold.spark import key_filter
 from infold.spark.content import LITERAL_RANGES, column, time_predicate

@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.interval import Granularity, Interval, Ranges
-from infold.core.session_columns import FIRST, ID, LAST
+from infold.core.own_columns import FIRST, ID, LAST
 from infold.core.trace import CellChange, CellState, signed
 from infold.spark import key_filter
 from infold.spark.content import (

@@ -22,17 +22,17 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.interval import Granularity, Interval, Ranges
-from infold.core.own_columns import VERSION
+from infold.core.own_columns import FIRST, ID, LAST, VERSION
 from infold.core.plan import Action, Step
 from infold.core.ports import Prepared
 from infold.core.project import Project
 from infold.core.record import Outcome, QuarantinedSession
-from infold.core.session_columns import FIRST, ID, LAST
 from infold.core.trace import CellState, changes_of_rewrite
 from infold.spark.content import cell_of, cell_stats, column, content, micros
 from infold.spark.fold_commit import announce_and_commit
 from infold.spark.inputs.feed import foldable
 from infold.spark.sessions import build, quarantine, unassigned
+from infold.spark.sessions.build import with_session_counts
 from infold.spark.sessions.components import query_of
 from infold.spark.sessions.fold import SessionsFold, fold_receipt, row_changes
 from infold.spark.sessions.fold_changes import (
@@ -45,14 +45,12 @@ from infold.spark.sessions.fold_changes import (
 )
 from infold.spark.sessions.frames import EVENTS
 from infold.spark.sessions.islands import compiled_aggregates
-from infold.spark.sessions.part import Part
-from infold.spark.sessions.rebuilt_counts import with_session_counts
+from infold.spark.sessions.part import Part, same_columns, table_schema
 from infold.spark.sessions.session_numbers import (
     renumbered_sessions,
     sessions_that_differ,
     with_session_numbers,
 )
-from infold.spark.sessions.stored_rows import same_columns, table_schema
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout
 

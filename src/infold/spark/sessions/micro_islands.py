@@ -17,37 +17,42 @@ alone (see ``bench/sessions_kernel.py``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import pairwise
 
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
+from infold.core.interval import DAY, MAX, MIN, Granularity, Interval, Ranges
 from infold.core.queries import SessionsQuery
-from infold.spark.frame_schema import FrameColumn, returns
-from infold.spark.jvm.step_settings import settings_for_union
+from infold.core.quoting import quoted
+from infold.core.trace import CellState
+from infold.spark.content import time_predicate
+from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
+from infold.spark.jvm.session_settings import settings_for_union
 from infold.spark.observed import kept_and_observed
+from infold.spark.sessions.aggregate_state import FirstOrLast, StateColumn
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.cuts import cuts_of
-from infold.spark.sessions.cuts.silence import silence_between_slots, slots_with_events
+from infold.spark.sessions.cuts.silence import (
+    longest_silence,
+    silence_between_slots,
+    slots_with_events,
+)
 from infold.spark.sessions.frames import END, EVENTS, ISLANDS, OWNER, QUIET, SILENCE, START, TIME
 from infold.spark.sessions.islands import (
     are_parted,
     events_within,
     islands_of,
+    prepared_events,
     quiet_before,
     spans_of,
 )
-from infold.spark.sessions.packed_values import (
-    BUCKET,
-    LONGEST_BUCKET,
-    ColumnValues,
-    offset_in_bucket,
-    words_of,
-)
-from infold.spark.sessions.time_slices import TimeSlices
 
 _OWNER_HASH = "__owner_hash"
 """Of a micro-island: 64 bits of its owner. Rows are sorted by them first."""
@@ -225,3 +230,311 @@ def _bucket_length(query: SessionsQuery) -> int:
     lengths = [cut.never_parts_within for cut in cuts_of(query).pairwise]
     short = (one for one in lengths if one is not None and one < LONGEST_BUCKET)
     return max(1, min(short, default=LONGEST_BUCKET))
+
+
+# The distinct values of a column are found beforehand (the *dictionary*, if they are few; the files
+# of a column that is stored as it is list them at once). Each is hashed to 32 bits such that no two
+# have the same hash, and never to 0. An event becomes two *words*:
+#
+#     bit   63   62 ............... 32   31 ................ 0
+#     low    0   offset in its bucket    hash of the value (0 for NULL)
+#     high   0   offset in its bucket    2^32 - 1 - that hash
+#
+# The offset is in microseconds; a bucket of time is at most 2^31 of them long. The least words of
+# an island (for a last value, the greatest) are those of events at its first (last) instant. If
+# both have one value, all events at that instant have it, and the dictionary gives it back. If not,
+# the order of keys decides, and the island is *tied*.
+
+BUCKET = "__bucket"
+"""Of an event: the start of its bucket, in microseconds."""
+_HASH, _VALUE = "hash", "value"
+"""The columns of a dictionary."""
+
+DICTIONARY = FrameSchema(
+    "a distinct value of a column",
+    (
+        FrameColumn(_HASH, "bigint", "32 bits, not 0, that no other value of the column has"),
+        FrameColumn(_VALUE, ANY, "the value"),
+    ),
+)
+
+LONGEST_BUCKET = 2**31
+"""The longest bucket, in microseconds: offsets in it have 31 bits."""
+
+_VALUE_BITS = 2**32 - 1
+"""The bits of a word that are a value."""
+
+VALUES = 50_000
+"""The most distinct values for which 32 bits can be expected to tell all of them apart."""
+
+_SEEDS = 8
+"""How many ways of hashing are tried until no two values have the same hash."""
+
+
+ColumnValues = Callable[[str], "pa.Array | None"]
+"""From SQL over the input to all values it can have there (and others, maybe), if known."""
+
+
+def no_column_values(_: str) -> pa.Array | None:
+    """Nothing is known."""
+    return None
+
+
+def offset_in_bucket(bucket: int) -> Column:
+    """How far into its bucket an event is, in microseconds."""
+    return F.pmod(F.col(TIME), F.lit(bucket).cast("bigint"))
+
+
+@dataclass(frozen=True)
+class _Dictionary:
+    """The distinct values of a column of prepared events, and a hash that is different for each."""
+
+    argument: str
+    seed: int
+    values: DataFrame
+    """A frame of the schema ``DICTIONARY``."""
+
+    def hashed(self) -> Column:
+        """The 32 bits of the column's value; 0 for NULL."""
+        value = F.col(self.argument)
+        return F.when(value.isNull(), F.lit(0).cast("bigint")).otherwise(_hash(value, self.seed))
+
+
+@dataclass(frozen=True)
+class Words:
+    """Aggregates whose first and last values are words, and the way back to values."""
+
+    plain: CompiledAggregates
+    compiled: CompiledAggregates
+    dictionaries: Mapping[str, _Dictionary]
+
+    def columns(self, bucket: int) -> Sequence[Column]:
+        """The words of an event's values."""
+        offset = F.shiftleft(offset_in_bucket(bucket), 32)
+        words = []
+        for name, dictionary in self.dictionaries.items():
+            words.append(offset.bitwiseOR(dictionary.hashed()).alias(f"{name}_low"))
+            flipped = F.lit(_VALUE_BITS) - dictionary.hashed()
+            words.append(offset.bitwiseOR(flipped).alias(f"{name}_high"))
+        return words
+
+    def is_tied(self) -> Column:
+        """Whether events at the instant of a pick have different values."""
+        found = F.lit(False)
+        for pick in self.plain.picks:
+            low, high = (F.col(f"{pick.value}_{end}") for end in ("low", "high"))
+            bits = F.lit(_VALUE_BITS)
+            same = low.bitwiseAND(bits) == bits - high.bitwiseAND(bits)
+            found = found | ~F.coalesce(same, F.lit(True))
+        return found
+
+    def with_values(self, found: DataFrame) -> DataFrame:
+        """Words turned back into times and values."""
+        times: dict[str, Column] = {}
+        for number, pick in enumerate(self.plain.picks):
+            word = F.col(f"{pick.value}_low")
+            if pick.edge:
+                times[pick.at] = F.col(END if pick.last else START)
+            else:
+                times[pick.at] = F.col(f"{pick.value}_bucket") + F.shiftright(word, 32)
+            values = self.dictionaries[pick.argument].values
+            hashed = F.col(_HASH).alias(f"__hash{number}")
+            named = values.select(hashed, F.col(_VALUE).alias(pick.value))
+            found = found.join(
+                # At most ``VALUES`` rows.
+                F.broadcast(named),
+                word.bitwiseAND(F.lit(_VALUE_BITS)) == F.col(f"__hash{number}"),
+                "left",
+            )
+        parts = (
+            times[part.name].alias(part.name) if part.name in times else F.col(part.name)
+            for part in self.plain.parts
+        )
+        return found.select(OWNER, START, END, EVENTS, *parts)
+
+
+def _fixed_but_picks(events: DataFrame, compiled: CompiledAggregates) -> bool:
+    """Whether all buffers but those of first and last values have a fixed width."""
+    if not compiled.picks:
+        return False
+    picks = {name for pick in compiled.picks for name in (pick.at, pick.value)}
+    others = [part for part in compiled.parts if part.name not in picks]
+    schema = (
+        events.groupBy(OWNER)
+        .agg(
+            F.count(F.lit(1)),
+            *(F.expr(compiled.events_sql(part)).alias(part.name) for part in others),
+        )
+        .schema
+    )
+    return all(isinstance(schema[part.name].dataType, _FIXED) for part in others)
+
+
+_FIXED = (T.NumericType, T.BooleanType, T.DateType, T.TimestampType, T.TimestampNTZType)
+_READABLE = (T.StringType, T.IntegralType, T.DecimalType, T.DateType, T.TimestampType)
+
+
+def words_of(events: DataFrame, compiled: CompiledAggregates, values: ColumnValues) -> Words | None:
+    """Words for all first and last values, or None where they would not be quick."""
+    if not _fixed_but_picks(events, compiled):
+        return None
+    arguments = list(dict.fromkeys(pick.argument for pick in compiled.picks))
+    if any(name not in events.columns for name in arguments):
+        return None  # first(1)
+    if not all(isinstance(events.schema[name].dataType, _READABLE) for name in arguments):
+        return None
+    dictionaries = {}
+    sql = dict(compiled.arguments)
+    for name in arguments:
+        dictionary = _dictionary(events, name, values(sql[name]))
+        if dictionary is None:
+            return None
+        dictionaries[name] = dictionary
+    picks = {name for pick in compiled.picks for name in (pick.at, pick.value)}
+    parts = [part for part in compiled.parts if part.name not in picks]
+    parts += [part for pick in compiled.picks for part in _word_parts(pick)]
+    return Words(compiled, replace(compiled, parts=tuple(parts), picks=()), dictionaries)
+
+
+def _word_parts(pick: FirstOrLast) -> Sequence[StateColumn]:
+    end = "max" if pick.last else "min"
+    parts = [
+        StateColumn(
+            f"{pick.value}_{side}",
+            f"{end}({pick.argument}_{side}){pick.where}",
+            f"{end}_by({pick.value}_{side}, CASE WHEN {pick.value}_{side} IS NOT NULL"
+            f" THEN {START} END)",
+        )
+        for side in ("low", "high")
+    ]
+    if not pick.edge:
+        # Where in time the word's bucket is; at a session's edge its ends are enough.
+        at = f"{pick.value}_bucket"
+        parts.append(StateColumn(at, f"min({BUCKET}){pick.where}", f"{end}({at})"))
+    return parts
+
+
+def _dictionary(events: DataFrame, name: str, known: pa.Array | None) -> _Dictionary | None:
+    """
+    All values of a column with a hash that is different for each; None when they are too many.
+
+    ``known`` are the values, where the input's files list them.
+    """
+    if known is not None:
+        values = events.sparkSession.createDataFrame(pa.table({_VALUE: known[: VALUES + 1]}))
+    else:
+        value = F.col(quoted(name))
+        there = events.where(value.isNotNull()).select(value.alias(_VALUE))
+        values = there.distinct().limit(VALUES + 1)
+    # At most ``VALUES`` rows and one.
+    hashed = values.select(
+        _VALUE, *(_hash(F.col(_VALUE), seed).alias(f"{_HASH}{seed}") for seed in range(_SEEDS))
+    ).toArrow()
+    if hashed.num_rows > VALUES:
+        return None
+    for seed in range(_SEEDS):
+        hashes = set(hashed.column(f"{_HASH}{seed}").to_pylist())
+        if len(hashes) == hashed.num_rows and 0 not in hashes:
+            chosen = hashed.select([f"{_HASH}{seed}", _VALUE]).rename_columns([_HASH, _VALUE])
+            return _Dictionary(name, seed, _dictionary_rows(events, name, chosen))
+    return None
+
+
+@returns(DICTIONARY)
+def _dictionary_rows(events: DataFrame, name: str, values: pa.Table) -> DataFrame:
+    """The dictionary of a column, its values of the type that they have in events."""
+    frame = events.sparkSession.createDataFrame(values)
+    return frame.select(_HASH, F.col(_VALUE).cast(events.schema[name].dataType).alias(_VALUE))
+
+
+def _hash(value: Column, seed: int) -> Column:
+    """The 32 bits of a value, with one of the ways of hashing."""
+    return F.xxhash64(value, F.lit(seed)).bitwiseAND(F.lit(_VALUE_BITS))
+
+
+# Where a large table lies in partitions of time, a task that reads a whole one needs nothing from
+# the others: no row is shuffled. Only islands that come within a gap of a border may go on beyond
+# it. They are few, and are merged in a second step.
+
+ROWS = 4_000_000
+"""About the rows of a slice, as long as there are no more than ``MOST`` of them."""
+
+MOST = 24
+"""About the most slices: planning each takes Spark as long as a hundred thousand rows do."""
+
+LONG = 10
+"""A slice is at least so many gaps long, or too many islands come near a border."""
+
+
+@dataclass(frozen=True)
+class TimeSlices:
+    """Prepared events between ``borders`` (microseconds): a frame of one partition for each."""
+
+    borders: tuple[int, ...] = ()
+    frames: tuple[DataFrame, ...] = ()
+
+    def near_border(self, query: SessionsQuery) -> Column:
+        """Whether an island may go on beyond a border."""
+        far = longest_silence(query)
+        return reduce(
+            Column.__or__,
+            ((F.col(START) <= at + far) & (F.col(END) >= at - far) for at in self.borders),
+            F.lit(False),
+        )
+
+
+def sliced_events(
+    events: DataFrame, query: SessionsQuery, compiled: CompiledAggregates, borders: Sequence[int]
+) -> TimeSlices:
+    """Prepared events of each slice by themselves; no slice without a border."""
+    if not borders:
+        return TimeSlices()
+    frames = (
+        prepared_events(
+            events.where(time_predicate(events, query.time_column, Ranges((part,)))),
+            query,
+            compiled,
+        )
+        for part in (Interval(*ends) for ends in pairwise((MIN, *borders, MAX)))
+    )
+    return TimeSlices(tuple(borders), tuple(frame.coalesce(1) for frame in frames))
+
+
+def slice_borders(
+    cells: Iterable[CellState], partition: Granularity | None, far: int, tasks: int
+) -> tuple[int, ...]:
+    """
+    Where the slices of some cells begin so that ``tasks`` tasks at a time have enough to do.
+
+    ``partition`` is how the table lies on disk: slices are whole partitions, so that every file
+    is read once and no row of it is looked at for its time. ``far`` is the longest gap, in
+    microseconds. Empty where slices do not pay: without partitions, where they are too short for
+    the gap, or where one has more rows than a task's share.
+    """
+    if partition is None:
+        return ()
+    rows: dict[int, int] = {}
+    for state in cells:
+        start = partition.floor(state.cell.start)
+        rows[start] = rows.get(start, 0) + state.rows
+    total = sum(rows.values())
+    number = max(6 * tasks, min(MOST, total // ROWS))
+    found: list[int] = []
+    sizes = [0]
+    for start, more in sorted(rows.items()):
+        if sizes[-1] and 2 * number * (sizes[-1] + more) > 3 * total:  # more than 1.5 shares
+            found.append(start)
+            sizes.append(0)
+        sizes[-1] += more
+    if (
+        len(sizes) < 2 * tasks
+        or max(sizes) * tasks > total
+        or _shortest_length(partition) < LONG * far
+    ):
+        return ()
+    return tuple(found)
+
+
+def _shortest_length(partition: Granularity) -> int:
+    """The length of the shortest partition; 0 for those that are too short anyway."""
+    return {Granularity.YEAR: 365 * DAY, Granularity.MONTH: 28 * DAY}.get(partition, 0)

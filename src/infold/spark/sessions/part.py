@@ -7,22 +7,28 @@ own, over the events of its stretch, and is folded like one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from hashlib import md5
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.interval import MAX, Interval, Ranges
+from infold.core.own_columns import FIRST, STATE, VERSION
 from infold.core.plan import Step
 from infold.core.project import Node
 from infold.core.queries import SessionsQuery
-from infold.core.session_columns import FIRST
-from infold.spark.content import time_predicate
+from infold.core.quoting import quoted
+from infold.messages import apply_errors
+from infold.spark.content import column, time_predicate
 from infold.spark.inputs.feed import Feed
 from infold.spark.sessions.fold_changes import OLD, key_of
-from infold.spark.sessions.stored_rows import as_defined, as_stored
 from infold.spark.step_context import Work
+from infold.spark.time_range.types import stored_type
 
 
 @dataclass(frozen=True)
@@ -43,8 +49,8 @@ class Part:
     """Whether its stored sessions are of its definition; others are built."""
     cut: bool
     """Whether its end is new, so that stored sessions may reach over it."""
-    rows: T.StructType = field(default_factory=T.StructType)
-    schema: T.StructType = field(default_factory=T.StructType)
+    rows: T.StructType = dataclasses.field(default_factory=T.StructType)
+    schema: T.StructType = dataclasses.field(default_factory=T.StructType)
 
     @property
     def node(self) -> Node:
@@ -91,3 +97,127 @@ class Part:
         now = self.as_stored(self.restored(stored))
         key = key_of(now, self.node.model.granularity)
         return as_defined(now.withColumn(OLD, key), self.rows, (OLD,))
+
+
+# The table has the columns of the newest definition, NULL where an earlier one lacks them. Its
+# `_state` has the fields of all definitions. Fields of one name and type are shared; one of another
+# type gets a name of its own, which follows from the type. Each definition reads back exactly what
+# it wrote: its own fields, under its own names.
+
+
+def table_schema(
+    model: str, newest: T.StructType, earlier: Sequence[T.StructType], stored: T.StructType | None
+) -> T.StructType:
+    """
+    The columns of a table with sessions of several definitions; ``stored`` are those it has.
+
+    Raises ``other_type_forward_only`` where a column that stays would be of another type.
+    """
+    found: dict[str, T.StructField] = {}
+    for rows in (newest, *earlier, *([stored] if stored is not None else [])):
+        for field in rows:
+            if field.name in (STATE, VERSION):
+                continue
+            name = field.name.lower()
+            known = found.setdefault(name, T.StructField(field.name, stored_type(field.dataType)))
+            _refuse_other_type(model, known, field.dataType)
+    schemas = [*([stored] if stored is not None else []), *earlier, newest]
+    states = T.StructType()
+    for rows in schemas:
+        for field in _state_fields(rows):
+            name = _state_name(states, field)
+            if name not in states.names:
+                states.add(name, stored_type(field.dataType))
+    own = [T.StructField(STATE, states), T.StructField(VERSION, T.LongType())]
+    return T.StructType([*found.values(), *own])
+
+
+def same_columns(one: T.StructType, other: T.StructType) -> bool:
+    """Whether two schemas have the same columns, of the same types, in the same order."""
+
+    def described(rows: T.StructType) -> list[tuple[str, str]]:
+        return [(field.name, stored_type(field.dataType).simpleString()) for field in rows]
+
+    return described(one) == described(other)
+
+
+def as_stored(
+    rows: DataFrame, schema: T.StructType, model: str, keep: Sequence[str] = ()
+) -> DataFrame:
+    """
+    Rows of one definition as the table has them, NULL in what it lacks; ``keep`` come along.
+
+    Raises ``other_type_forward_only`` for a column of another type than the table has.
+    """
+    given = {field.name.lower(): field for field in rows.schema if field.name not in keep}
+    found: list[Column] = []
+    for field in schema:
+        own = given.get(field.name.lower())
+        if field.name == STATE:
+            found.append(_state_as_stored(rows.schema, field.dataType).alias(STATE))
+        elif own is None:
+            found.append(F.lit(None).cast(field.dataType).alias(field.name))
+        else:
+            _refuse_other_type(model, field, own.dataType)
+            found.append(column(own.name).cast(field.dataType).alias(field.name))
+    return rows.select(*found, *map(column, keep))
+
+
+def as_defined(rows: DataFrame, own: T.StructType, keep: Sequence[str] = ()) -> DataFrame:
+    """
+    Stored rows as a definition with ``own`` columns wrote them; ``keep`` come along.
+
+    They have its own columns and states, and no others.
+    """
+    stored = T.StructType(list(_state_fields(rows.schema)))
+    fields = [
+        _state_field(_state_name(stored, field)).cast(field.dataType).alias(field.name)
+        for field in _state_fields(own)
+    ]
+    names = {field.name.lower() for field in own}
+    mine = [name for name in rows.columns if name.lower() in names and name != STATE]
+    return rows.select(*map(column, mine), F.struct(*fields).alias(STATE), *map(column, keep))
+
+
+def _state_fields(rows: T.StructType) -> Iterable[T.StructField]:
+    state = rows[STATE].dataType
+    assert isinstance(state, T.StructType), "a state is a struct"
+    return state.fields
+
+
+def _state_name(stored: T.StructType, field: T.StructField) -> str:
+    """The name of a definition's state in the table: its own, or one that has its type too."""
+    type_ = stored_type(field.dataType)
+    for known in stored:
+        if known.name == field.name and stored_type(known.dataType) != type_:
+            return (
+                f"{field.name}_{md5(type_.json().encode(), usedforsecurity=False).hexdigest()[:8]}"
+            )
+    return field.name
+
+
+def _state_as_stored(rows: T.StructType, state: T.DataType) -> Column:
+    assert isinstance(state, T.StructType), "a state is a struct"
+    own = {_state_name(state, field): field for field in _state_fields(rows)}
+    return F.struct(
+        *(
+            (_state_field(own[field.name].name) if field.name in own else F.lit(None))
+            .cast(field.dataType)
+            .alias(field.name)
+            for field in state
+        )
+    )
+
+
+def _state_field(name: str) -> Column:
+    return F.expr(f"{STATE}.{quoted(name)}")
+
+
+def _refuse_other_type(model: str, stored: T.StructField, given: T.DataType) -> None:
+    if stored_type(given) != stored_type(stored.dataType):
+        raise apply_errors.other_type_forward_only(
+            column=stored.name,
+            model=model,
+            stored=stored.dataType.simpleString(),
+            given=given.simpleString(),
+        )

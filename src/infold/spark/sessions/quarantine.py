@@ -16,9 +16,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.manual_entry import ManualEntry
+from infold.core.own_columns import FIRST, LAST
 from infold.core.queries import SessionsQuery
 from infold.core.record import QuarantinedSession
-from infold.core.session_columns import FIRST, LAST
 from infold.core.session_rules import Keep
 from infold.spark.content import column, micros
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
@@ -40,15 +40,6 @@ from infold.spark.sessions.frames import (
     WHOLE_USER_AT,
 )
 from infold.spark.sessions.input_changes import REMOVED
-from infold.spark.sessions.manual_entries import (
-    ENTRY_END,
-    ENTRY_OWNER,
-    ENTRY_START,
-    HELD_BY_HAND,
-    is_about,
-    manual_entry_rows,
-    with_manual_entries,
-)
 from infold.spark.sessions.stored import stored_owner
 
 OLD_ENTRY = "__old_entry"
@@ -339,3 +330,70 @@ def all_entries(sessions: DataFrame) -> tuple[QuarantinedSession, ...]:
     rows = sessions.where(F.size(NEW_ENTRIES) > 0).select(entry).select("e.*")
     # At most a row for each session in quarantine, as the ledger has them.
     return tuple(QuarantinedSession(*row) for row in rows.collect())
+
+
+HELD_BY_HAND = "__held_by_hand"
+"""The latest manual entry about a row's session: TRUE is held, FALSE released; NULL is none."""
+
+ENTRY_OWNER, ENTRY_START, ENTRY_END, ENTRY_HELD = (
+    "__entry_owner",
+    "__entry_start",
+    "__entry_end",
+    "__entry_held",
+)
+
+MANUAL_ENTRIES = FrameSchema(
+    "a manual entry",
+    (
+        FrameColumn(ENTRY_OWNER, "string", "the user or identifier that it is about, as text"),
+        FrameColumn(ENTRY_START, "bigint", "the span that it is about; NULL: all sessions"),
+        FrameColumn(ENTRY_END, "bigint", "the end of the span, included"),
+        FrameColumn(ENTRY_HELD, "boolean", "held, released, or (NULL) neither any more"),
+    ),
+)
+
+_ENTRIES = "__entries"
+"""All entries about an owner, oldest first."""
+
+_MANUAL_ENTRY = [
+    T.StructField(ENTRY_START, T.LongType()),
+    T.StructField(ENTRY_END, T.LongType()),
+    T.StructField(ENTRY_HELD, T.BooleanType()),
+]
+_OWNER = T.StructField(ENTRY_OWNER, T.StringType())
+_ROW = T.StructType([_OWNER, *_MANUAL_ENTRY])
+_BY_OWNER = T.StructType(
+    [_OWNER, T.StructField(_ENTRIES, T.ArrayType(T.StructType(_MANUAL_ENTRY)))]
+)
+
+
+def with_manual_entries(
+    rows: DataFrame, query: SessionsQuery, start: Column, end: Column
+) -> DataFrame:
+    """Rows of an ``OWNER``, with the latest entry about a session of it from start to end."""
+    if not query.entries:
+        return rows.withColumn(HELD_BY_HAND, F.lit(None).cast("boolean"))
+    by_owner: dict[str, list[tuple[object, ...]]] = {}
+    for one in query.entries:
+        by_owner.setdefault(one.owner, []).append((one.start, one.end, one.in_quarantine))
+    every = rows.sparkSession.createDataFrame(list(by_owner.items()), _BY_OWNER)
+    same = F.col(OWNER).cast("string") == F.col(ENTRY_OWNER)
+    # At most a row for each manual entry.
+    known = rows.join(F.broadcast(every), same, "left")
+    matching = F.filter(
+        _ENTRIES, lambda one: is_about(one[ENTRY_START], one[ENTRY_END], start, end)
+    )
+    last = F.try_element_at(matching, F.lit(-1))
+    return known.withColumn(HELD_BY_HAND, last[ENTRY_HELD]).drop(ENTRY_OWNER, _ENTRIES)
+
+
+def is_about(entry_start: Column, entry_end: Column, start: Column, end: Column) -> Column:
+    """Whether an entry about one span is about a session of another span."""
+    return entry_start.isNull() | ((start <= entry_end) & (end >= entry_start))
+
+
+@returns(MANUAL_ENTRIES)
+def manual_entry_rows(frame: DataFrame, entries: Sequence[ManualEntry]) -> DataFrame:
+    """Entries as rows, made by the session of a frame."""
+    values = [(one.owner, one.start, one.end, one.in_quarantine) for one in entries]
+    return frame.sparkSession.createDataFrame(values, _ROW)

@@ -24,10 +24,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from infold.core.own_columns import FIRST, LAST, STATE
 from infold.core.plan import Step
 from infold.core.queries import SessionsQuery
 from infold.core.record import QuarantinedSession
-from infold.core.session_columns import FIRST, LAST, STATE
 from infold.core.session_cuts import DeclaredCut, MaxLength, Midnight, StartEvents
 from infold.spark.content import column, micros
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns

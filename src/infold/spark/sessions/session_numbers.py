@@ -11,9 +11,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from infold.core.interval import Granularity
-from infold.core.own_columns import VERSION
+from infold.core.own_columns import FIRST, ID, VERSION
 from infold.core.queries import SessionsQuery
-from infold.core.session_columns import FIRST, ID
 from infold.core.session_rules import NUMBERS
 from infold.spark.content import column
 from infold.spark.frame_schema import returns

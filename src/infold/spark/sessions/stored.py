@@ -9,10 +9,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.interval import Interval, Ranges
-from infold.core.own_columns import VERSION
+from infold.core.own_columns import FIRST, ID, LAST, STATE, VERSION
 from infold.core.queries import SessionsQuery
 from infold.core.quoting import quoted
-from infold.core.session_columns import FIRST, ID, LAST, STATE
 from infold.core.session_rules import NUMBERS
 from infold.core.trace import CellState
 from infold.spark.content import column, micros

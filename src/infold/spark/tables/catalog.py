@@ -6,10 +6,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from infold.spark.tables.jar import Jar
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Jar:
+    """A Maven artifact and the SHA-256 of its one file."""
+
+    group: str
+    artifact: str
+    version: str
+    sha256: str
+
+    @property
+    def coordinates(self) -> str:
+        """``group:artifact:version``, as Spark's option takes it."""
+        return f"{self.group}:{self.artifact}:{self.version}"
+
+    @property
+    def file_name(self) -> str:
+        """The name under which Ivy and the cache keep it."""
+        return f"{self.group}_{self.artifact}-{self.version}.jar"
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from infold.core.trace import changes_of_rewrite
 from infold.spark.analyser import empty_frame, with_columns_to_be
 from infold.spark.content import column, user_columns
 from infold.spark.inputs.difference import count_row_changes, is_folded
-from infold.spark.jvm.step_settings import settings_for_few_rows
+from infold.spark.jvm.session_settings import settings_for_few_rows
 from infold.spark.reading import source_rows
 from infold.spark.step_context import Work
 from infold.spark.time_range.cell_states import partition_column, states_of_cells

@@ -12,28 +12,29 @@ that are recomputed carry no technical columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from infold.core.interval import Granularity, Ranges
+from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.model import Kind, Strategy
 from infold.core.plan import Step
 from infold.core.ports import Prepared
-from infold.core.project import Batches, Node
+from infold.core.project import CELLS_TOGETHER, Batches, Node
+from infold.core.quoting import quoted
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, CellState, changes_of_rewrite
 from infold.messages import run_errors
 from infold.spark.content import column, range_predicate, time_predicate, time_type
 from infold.spark.inputs.difference import count_row_changes, is_folded
-from infold.spark.jvm.step_settings import settings_for_few_rows
+from infold.spark.jvm.session_settings import settings_for_few_rows
 from infold.spark.observed import Seen, observed
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout
-from infold.spark.time_range.by_cell import cell_by_cell
 from infold.spark.time_range.cell_states import (
     CellStates,
     ObservedRows,
@@ -42,7 +43,6 @@ from infold.spark.time_range.cell_states import (
     partition_column,
     states_of_cells,
 )
-from infold.spark.time_range.piecewise import rows_in_pieces
 from infold.spark.time_range.stretches import rows_in_force, steps_in_force
 
 _ROWS_FOR_OWN_PARTITION = 200_000
@@ -364,3 +364,95 @@ _COARSER = {
 
 def _partition_type(rows: DataFrame, node: Node) -> str:
     return time_type(rows, partition_column(node)) if node.model.timeseries else "timestamp"
+
+
+# Some queries give other rows for one cell than over everything, and their author says (by an
+# override or by declared bounds) that the cell is meant. Then each cell is a query of its own over
+# what is read for that cell. The rows are put together, so that one job computes and one commit
+# stores them.
+
+
+def cell_by_cell(
+    work: Work, node: Node, cells: Ranges, frames: Mapping[str, DataFrame]
+) -> DataFrame:
+    """
+    The rows of ``cells``, each computed from the rows of the inputs that are read for it alone.
+
+    Rows without a cell stay among them, to be counted. Where one query would have too many cells,
+    parts of them are computed and kept one after the other.
+    """
+    assert node.model.timeseries is not None, "a model built cell by cell has a timeseries"
+    name = node.model.timeseries.partition_column
+
+    def one(cell: Interval) -> DataFrame:
+        only = Ranges((cell,)) & cells
+        rows = work.sql(node, frames, only)
+        return rows.where(
+            f"{quoted(name)} IS NULL OR {time_predicate(rows, name, only, exact=True)}"
+        )
+
+    filled = list(_cells_with_input(work, node, cells))
+    if not filled:
+        return work.sql(node, frames, Ranges())
+    parts = [_union([one(cell) for cell in chunk]) for chunk in _chunks(filled)]
+    if len(parts) > 1:
+        parts = [part.localCheckpoint() for part in parts]
+    return _union(parts)
+
+
+def _union(frames: Sequence[DataFrame]) -> DataFrame:
+    return reduce(DataFrame.unionByName, frames)
+
+
+def _chunks(cells: Sequence[Interval]) -> Iterator[Sequence[Interval]]:
+    for at in range(0, len(cells), CELLS_TOGETHER):
+        yield cells[at : at + CELLS_TOGETHER]
+
+
+def _cells_with_input(work: Work, node: Node, cells: Ranges) -> Iterator[Interval]:
+    """
+    The cells, in order, that rows of the inputs may reach; other cells have no rows.
+
+    Cells that have rows now are among them: an earlier version of an input may have had rows there.
+    """
+    granularity = node.model.granularity
+    assert granularity is not None, "a model built cell by cell has cells"
+    reached = Ranges.of(s.cell for s in work.cells(node.name) if s.rows) | Ranges.of(
+        part
+        for entry in node.inputs
+        if entry.time_column is not None
+        for part in entry.times_affected(
+            Ranges.of(s.cell for s in work.cells(entry.name) if s.rows)
+        )
+    )
+    for part in granularity.cover(reached & granularity.cover(cells)):
+        yield from granularity.cells(part)
+
+
+# Batches limit how much is computed at once, and models with overrides are computed cell by cell.
+# Where a definition changes, the whole table must still change at once. So Spark keeps the rows of
+# each piece, in memory and on disk, until the last piece is computed.
+
+TOGETHER = 64
+"""After so many pieces their frames are kept as one: Spark plans thousands of frames too slowly."""
+
+
+def rows_in_pieces(
+    work: Work, pieces: Sequence[Ranges], compute: Callable[[Ranges], DataFrame]
+) -> DataFrame:
+    """The rows of all pieces; each has been computed, alone, when this returns."""
+    frames: list[DataFrame] = []
+    groups: list[DataFrame] = []
+    for piece in pieces:
+        named = len(work.views)
+        frames.append(compute(piece).localCheckpoint())
+        while len(work.views) > named:  # its rows are kept, so its views are no longer needed
+            work.spark.catalog.dropTempView(work.views.popitem()[0])
+        if len(frames) == TOGETHER:
+            groups.append(_union_pieces(frames).localCheckpoint())
+            frames.clear()
+    return _union_pieces([*groups, *frames])
+
+
+def _union_pieces(frames: Sequence[DataFrame]) -> DataFrame:
+    return reduce(DataFrame.unionByName, frames)

@@ -11,13 +11,22 @@ of ``spark/sessions``: a mistake in code that both shared would never be found.
 
 from __future__ import annotations
 
-from typing import TypeVar
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import chain
+from typing import Any, TypeVar
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.queries import SessionsQuery
+from infold.core.functions import FunctionCode
+from infold.core.interval import Ranges
+from infold.core.plan import Step
+from infold.core.queries import Aggregate, SessionsQuery
 from infold.core.session_cuts import (
     Campaign,
     DeclaredCut,
@@ -28,11 +37,13 @@ from infold.core.session_cuts import (
     StartEvents,
 )
 from infold.core.session_rules import Keep
-from infold.spark.content import column, micros
+from infold.spark.content import column, micros, time_predicate
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
+from infold.spark.python_functions.author_code import AuthorCode
 from infold.spark.python_functions.session_rules import session_function
-from infold.spark.verify.aggregates_from_scratch import aggregate
-from infold.spark.verify.rule_from_scratch import ReplayedRule
+from infold.spark.python_functions.values import values_of
+from infold.spark.sessions.components import query_of
+from infold.spark.step_context import Work
 
 _NUMBER, _OF, _AT, _WORD = "_infold_number", "_infold_of", "_infold_at", "_infold_word"
 
@@ -347,3 +358,153 @@ def _order(events: DataFrame, query: SessionsQuery) -> Column:
         fields = [f for f in events.schema if not f.name.startswith("_") and f.name not in names]
         names = (*names, *(f.name for f in fields if "map<" not in f.dataType.simpleString()))
     return F.struct(column(query.time_column), *(column(name) for name in names))
+
+
+def aggregate(call: Aggregate, order: Column, events: DataFrame) -> Column:
+    """An aggregate over a session's events; order-dependent ones follow the order of events."""
+    if call.call in ("first", "last") and call.argument is not None:
+        value = F.struct(F.expr(call.argument).alias("v"))
+        kept = _takes_part(call)
+        if call.ignore_nulls:
+            kept = kept & F.expr(call.argument).isNotNull()
+        wanted = F.when(kept, order)
+        picked = F.min_by(value, wanted) if call.call == "first" else F.max_by(value, wanted)
+        return picked["v"]
+    if call.argument is not None and re.match(_COLLECTS, call.sql, re.IGNORECASE):
+        return _collected_in_order(call, order)
+    if call.call in ("sum", "avg") and _adds_doubles(call, events):
+        return _added_in_order(call, order)
+    return F.expr(call.sql)
+
+
+def _adds_doubles(call: Aggregate, events: DataFrame) -> bool:
+    """Whether the order of events shows in a sum or an average."""
+    of = events.select(F.expr(str(call.argument))).schema.fields[0].dataType
+    doubles = T.DoubleType | T.FloatType
+    return isinstance(of, doubles if call.call == "sum" else doubles | T.LongType)
+
+
+def _added_in_order(call: Aggregate, order: Column) -> Column:
+    """A sum or an average, of which doubles are added one after the other."""
+    value = F.expr(str(call.argument)).cast("double")
+    values = _in_order(call, value, order)
+    total = F.aggregate(values, F.lit(0.0), lambda found, one: found + one)
+    count = F.size(values)
+    return F.when(count > 0, total / count if call.call == "avg" else total)
+
+
+_COLLECTS = r"\s*`?(collect_list|array_agg|collect_set)`?\s*\("
+
+
+def _collected_in_order(call: Aggregate, order: Column) -> Column:
+    """Lists in the order of events, sets sorted: Spark collects rows in any order."""
+    value = F.expr(str(call.argument))
+    if call.distinct or "set" in call.sql[: call.sql.index("(")].lower():
+        kept = _takes_part(call) & value.isNotNull()
+        return F.sort_array(F.collect_set(F.when(kept, value)))
+    return _in_order(call, value, order)
+
+
+def _in_order(call: Aggregate, value: Column, order: Column) -> Column:
+    """The values that take part and are not NULL, in the order of events."""
+    kept = _takes_part(call) & value.isNotNull()
+    pairs = F.collect_list(F.when(kept, F.struct(order.alias("o"), value.alias("v"))))
+    return F.transform(F.array_sort(pairs, _by_order), lambda pair: pair["v"])
+
+
+def _takes_part(call: Aggregate) -> Column:
+    return F.lit(True) if call.filter is None else F.expr(call.filter)
+
+
+def _by_order(a: Column, b: Column) -> Column:
+    """Compares by order alone: some values cannot be compared."""
+    return F.when(a["o"] < b["o"], -1).when(a["o"] > b["o"], 1).otherwise(0)
+
+
+# The rule runs over all that is left of the events, and its first answer that begins a session
+# counts; then it runs again from there. It is only asked, and not watched: that is for the fold.
+
+
+@dataclass(frozen=True)
+class ReplayedRule:
+    """A rule over the events of sessions, each a list of structs in order."""
+
+    code: FunctionCode
+
+    def __call__(self, column: pa.Array) -> pa.Array:
+        """Which events begin a session."""
+        author = AuthorCode.of(self.code)
+        rule = author.loaded()
+        try:
+            found = [_replayed(rule, events) for events in values_of(column)]
+        except BaseException as error:  # noqa: BLE001 (also an exit: the worker would be lost)
+            raise author.failed(error) from None
+        return pa.array(found, pa.list_(pa.bool_()))
+
+
+def _replayed(rule: Any, events: Sequence[Any]) -> list[bool]:
+    begins = [False] * len(events)
+    start: int | None = 0
+    while start is not None:
+        start = _next_start(rule, events, start)
+        if start is not None:
+            begins[start] = True
+    return begins
+
+
+def _next_start(rule: Any, events: Sequence[Any], start: int) -> int | None:
+    """The first event of the instant at which the session that begins at ``start`` ends."""
+    answers = chain(rule(iter(events[start:])), iter(lambda: False, True))
+    for event, answer in zip(events[start:], answers, strict=False):
+        if answer and event["time"] != events[start]["time"]:
+            return next(at for at, one in enumerate(events) if one["time"] == event["time"])
+    return None
+
+
+# A border between two definitions ends sessions, so no session has events of two stretches.
+
+ReadEvents = Callable[[Work, SessionsQuery, Step], DataFrame]
+"""Reads the events of a query, at the versions that a step names."""
+
+
+def sessions_of_stretches(work: Work, step: Step, read: ReadEvents) -> DataFrame:
+    """All sessions of a model, each by the definition in force at its events."""
+    parts = [sessions(events, query) for events, query in _stretches(work, step, read)]
+    rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+    query = query_of(work, step)
+    if query.numbered and len(parts) > 1:
+        return with_session_numbers(rows, column(query.owner_column))
+    return rows
+
+
+def quarantined_in_stretches(
+    work: Work, step: Step, read: ReadEvents
+) -> set[tuple[str, int, int, int]]:
+    """What each session in quarantine is of, its ends, and how many events it has."""
+    return {
+        (row["of"], row["start"], row["end"], row["events"])
+        for events, query in _stretches(work, step, read)
+        if query.may_quarantine
+        # At most a row for each session in quarantine.
+        for row in quarantined(events, query).collect()
+    }
+
+
+def _stretches(
+    work: Work, step: Step, read: ReadEvents
+) -> Iterator[tuple[DataFrame, SessionsQuery]]:
+    """The events of each stretch, with the query in force there; the newest first."""
+    held = Ranges.of(part for one in work.earlier for part in one.cells)
+    every = [(work, part) for part in Ranges.ever() - held]
+    every += [
+        (replace(work, project=one.project, earlier=()), part)
+        for one in work.earlier
+        for part in one.cells
+    ]
+    for own, part in every:
+        query = query_of(own, step)
+        events = read(own, query, step)
+        if held:
+            test = time_predicate(events, query.time_column, Ranges((part,)), exact=True)
+            events = events.where(test)
+        yield events, query

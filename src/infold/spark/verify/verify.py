@@ -17,7 +17,7 @@ Both frames that are compared have the model's columns, technical ones left out.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -25,22 +25,24 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from infold.core.files import IngestedFile
 from infold.core.interval import EVER, Interval, Ranges
-from infold.core.model import Kind, Override
+from infold.core.model import Kind, Override, table_name
 from infold.core.plan import Action, Step
-from infold.core.ports import Lake, Ledger
-from infold.core.progress import Progress
+from infold.core.ports import Lake, Ledger, Progress
 from infold.core.project import ALL_COLUMNS, Node, Project
 from infold.core.queries import SessionsQuery
+from infold.core.record import QuarantinedSession
 from infold.core.report import Verdict
 from infold.core.target import Publish
-from infold.core.trace import Cause, Trace, was_dropped
+from infold.core.trace import Cause, CellState, Trace, Version, was_dropped
 from infold.inspecting.as_built import Stretches, earlier_definition_note, project_as_built
-from infold.inspecting.row_key import row_key
+from infold.inspecting.row_order import row_key
 from infold.messages import command_errors
 from infold.messages.errors import InfoldError
 from infold.planning.buildable_cells import retained_range
 from infold.render import formatting
+from infold.running.ledger_consistency import late_step
 from infold.running.read_columns import InputChanges
 from infold.spark.content import column, time_predicate, user_columns
 from infold.spark.damaged_tables import damaged_table
@@ -48,14 +50,14 @@ from infold.spark.events import build
 from infold.spark.step_context import Work
 from infold.spark.storages import storage_of
 from infold.spark.time_range import recompute
-from infold.spark.verify import sessions_by_stretch, versions_from_scratch
+from infold.spark.verify import sessions_from_scratch, versions_from_scratch
 from infold.spark.verify.beyond_bounds import differing_beyond_bounds
 from infold.spark.verify.compare import Comparison, compare
-from infold.spark.verify.moment import TRIES, Moment, moment_of
 from infold.system import failures
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 CURE = "`infold forget {0}` and `infold run` (protected: `--allow-refresh`) rebuild it"
 """What to do about a table whose files are not what infold wrote."""
@@ -224,7 +226,7 @@ class Verifier:
         if node.model.kind is Kind.EVENTS:
             return build.definition(work, node, step, moment.files)
         if node.model.kind is Kind.SESSIONS and node.query is not None:
-            return sessions_by_stretch.sessions_of_stretches(work, step, self._input)
+            return sessions_from_scratch.sessions_of_stretches(work, step, self._input)
         if node.versions is not None:
             return versions_from_scratch.versions(
                 recompute.definition(work, node, step), node.versions
@@ -236,7 +238,7 @@ class Verifier:
         """How many sessions only the rebuild or only the ledger has in quarantine."""
         if node.query is None:
             return 0
-        expected = sessions_by_stretch.quarantined_in_stretches(work, step, self._input)
+        expected = sessions_from_scratch.quarantined_in_stretches(work, step, self._input)
         known = {(one.owner, one.start, one.end, one.events) for one in moment.quarantined}
         return len(expected ^ known)
 
@@ -389,3 +391,90 @@ def _time_column(node: Node) -> str | None:
     if node.model.kind is Kind.SESSIONS:
         return "session_start"
     return node.model.timeseries.partition_column if node.model.timeseries else None
+
+
+# A comparison takes minutes, and runs go on beside it. So all that is known of a table is read
+# together when its turn comes, and its rows are those of one snapshot, whatever a run does
+# meanwhile. Nothing here needs Spark, and no lease is taken: runs are not to wait for who only
+# looks.
+
+TRIES = 3
+"""How often something is looked at that runs change meanwhile."""
+
+Marks = Mapping[str, tuple[Trace | None, Version | None]]
+"""The trace and the newest version of a model, and of its inputs: each step changes one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """
+    What the ledger knew of a built model, all of it at once.
+
+    ``snapshot`` has the rows of that (None: of a table that has none). ``dropped`` are those of the
+    model and its inputs with a table that was dropped outside infold.
+    """
+
+    trace: Trace
+    snapshot: int | None
+    cells: Sequence[CellState]
+    files: Sequence[IngestedFile]
+    quarantined: Sequence[QuarantinedSession]
+    dropped: frozenset[str]
+    marks: Marks
+
+    def is_past(self, ledger: Ledger) -> bool:
+        """Whether a run has changed the model or one of its inputs since."""
+        return _marks(self.trace, ledger.traces(), ledger.newest_versions()) != self.marks
+
+
+def moment_of(project: Project, ledger: Ledger, lake: Lake, node: Node) -> Moment | None:
+    """The present moment of a model; None if it was never built."""
+    found = None
+    for _ in range(TRIES):  # a step may end between two of the questions
+        traces, heads = ledger.traces(), ledger.newest_versions()
+        trace = traces.get(node.name)
+        if trace is None:
+            return None
+        marks = _marks(trace, traces, heads)
+        found = Moment(
+            trace,
+            _snapshot(ledger, lake, heads.get(node.name)),
+            ledger.cells(node.name),
+            ledger.files(node.name) if node.model.kind is Kind.EVENTS else (),
+            ledger.quarantined(node.name) if node.model.kind is Kind.SESSIONS else (),
+            _dropped(project, lake, marks),
+            marks,
+        )
+        if not found.is_past(ledger):
+            break
+    return found
+
+
+def _marks(trace: Trace, traces: Mapping[str, Trace], heads: Mapping[str, Version]) -> Marks:
+    return {name: (traces.get(name), heads.get(name)) for name in (trace.model, *trace.inputs)}
+
+
+def _snapshot(ledger: Ledger, lake: Lake, head: Version | None) -> int | None:
+    """
+    The snapshot with the rows of the newest version.
+
+    That is the table's own newest, which may have them in fewer files, or what somebody else wrote.
+    Where a step has committed already that the ledger does not count yet, it is the version's.
+    """
+    now = None if head is None else lake.metadata(table_name(head.table))
+    if head is None or now is None:
+        return None
+    begun = head.step in now.steps and [*now.steps][-1] != head.step
+    by_others = now.foreign is not None or late_step(ledger, head, now) is not None
+    return head.snapshot if begun and not by_others else now.snapshot
+
+
+def _dropped(project: Project, lake: Lake, marks: Marks) -> frozenset[str]:
+    built = [
+        name
+        for name, (trace, head) in marks.items()
+        if name in project and name not in project.shared
+        if trace is not None and head is not None and head.snapshot is not None
+    ]
+    there = lake.moved_tables({table_name(name): "" for name in built})
+    return frozenset(name for name in built if there.get(table_name(name), "") is None)

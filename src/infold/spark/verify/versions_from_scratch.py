@@ -12,8 +12,7 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from infold.core.queries import VersionedQuery
-from infold.core.version_rules import VALID_FROM, VALID_TO
+from infold.core.queries import VALID_FROM, VALID_TO, VersionedQuery
 from infold.spark.content import column
 
 

@@ -12,9 +12,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.window import WindowSpec
 
 from infold.spark.sessions.aggregate_state import StateColumn
+from infold.spark.sessions.frames import TIME
 
 
 class PairwiseCut(ABC):
@@ -125,3 +128,44 @@ class InnerCut(ABC):  # noqa: B024 (which of the phases mean something to a cut 
     def leaves_whole(self) -> Column | None:
         """Over a component that is one session in quarantine: whether new events leave it one."""
         return None
+
+
+def running_count(begins: Column, by_time: WindowSpec) -> Column:
+    """How many instants so far begin something: alike for all events of an instant."""
+    frame = by_time.rangeBetween(Window.unboundedPreceding, Window.currentRow)
+    return F.sum(F.when(begins, 1).otherwise(0)).over(frame)
+
+
+PIECE = "__piece"
+"""The number of an event's piece of its session."""
+
+_PIECE_START = "__piece_start"
+
+
+def by_session(session: Sequence[str]) -> list[Column]:
+    """The columns that name a session, by which the instants of :func:`in_pieces` are found."""
+    return [F.col(key).alias(name) for key, name in zip(session, _names(session), strict=True)]
+
+
+def in_pieces(
+    rows: DataFrame, session: Sequence[str], sessions: DataFrame, starts: Column
+) -> tuple[DataFrame, Sequence[str]]:
+    """
+    Events with the number of their piece, and the column of it.
+
+    ``starts`` are, over ``sessions`` grouped by :func:`by_session`, the instants at which a piece
+    begins; a session that is not there stays whole.
+    """
+    names = _names(session)
+    begun = sessions.select(*names, F.explode(starts).alias(_PIECE_START))
+    same = F.col(TIME) == F.col(_PIECE_START)
+    for key, name in zip(session, names, strict=True):
+        same = same & (F.col(key) == F.col(name))
+    marked = rows.join(begun, same, "left")
+    by_time = Window.partitionBy(*session).orderBy(TIME)
+    number = running_count(F.col(_PIECE_START).isNotNull(), by_time)
+    return marked.withColumn(PIECE, number).drop(_PIECE_START, *names), [PIECE]
+
+
+def _names(session: Sequence[str]) -> list[str]:
+    return [f"__session_key{at}" for at in range(len(session))]

@@ -13,8 +13,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from infold.core.session_cuts import MaxLength
-from infold.spark.sessions.cuts.base import InnerCut
-from infold.spark.sessions.cuts.pieces import by_session, in_pieces
+from infold.spark.sessions.cuts.base import InnerCut, by_session, in_pieces
 from infold.spark.sessions.frames import END, START, TIME
 
 _LENGTH, _TIMES = "__length", "__times"

@@ -17,8 +17,7 @@ from pyspark.sql import types as T
 
 from infold.core.session_cuts import Rule
 from infold.spark.python_functions.session_rules import rule_function
-from infold.spark.sessions.cuts.base import InnerCut
-from infold.spark.sessions.cuts.pieces import by_session, in_pieces
+from infold.spark.sessions.cuts.base import InnerCut, by_session, in_pieces
 from infold.spark.sessions.frames import GIVEN, TIME
 
 _EVENTS, _BEGINS = "__session_events", "__event_begins"

@@ -9,17 +9,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infold.core.ports import Lake
+from infold.core.ports import Lake, SnapshotReader
 from infold.core.project import Project
-from infold.core.snapshot_reader import SnapshotReader
-from infold.lake.delta import scratch
+from infold.lake.delta import expiry
 from infold.lake.delta.metastore import Metastore
 from infold.lake.delta.tables import DeltaLake
 from infold.lake.hive_client import HiveClient
 from infold.lake.stores.places import use
-from infold.spark.tables.catalog import SparkCatalog
+from infold.spark.tables.catalog import Jar, SparkCatalog
 from infold.spark.tables.delta import session_settings
-from infold.spark.tables.jar import Jar
 from infold.spark.tables.store_access import reaching_stores
 
 if TYPE_CHECKING:
@@ -147,9 +145,9 @@ def write_samples(spark: SparkSession, events: DataFrame) -> None:
 
 def tables_now(project: Project) -> dict[str, int]:
     """The version of each table."""
-    return scratch.scratch_versions(project.warehouse / project.namespace)
+    return expiry.scratch_versions(project.warehouse / project.namespace)
 
 
 def put_back(project: Project, tables: Any) -> None:
     """Each table ends at its version again."""
-    scratch.put_scratch_back(project.warehouse / project.namespace, tables)
+    expiry.put_scratch_back(project.warehouse / project.namespace, tables)

@@ -22,6 +22,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 from pyspark.sql.types import DataType
 
 from infold.core.interval import MAX, MIN, Granularity, Ranges
@@ -29,34 +30,30 @@ from infold.core.model import table_name
 from infold.core.own_columns import PARTITION
 from infold.core.quoting import quoted
 from infold.lake.delta.folders import clear
-from infold.lake.delta.layout import layout_metadata
-from infold.lake.delta.log import Log
+from infold.lake.delta.log import Log, layout_metadata
 from infold.lake.delta.tables import DeltaLake
 from infold.lake.stores import places
 from infold.messages import delta_errors, run_errors
+from infold.spark.content import column, range_predicate
 from infold.spark.content import column as column_of
-from infold.spark.content import range_predicate
+from infold.spark.stored_types import as_stored
 from infold.spark.tables.commit import (
     commit_point,
     evolved,
     merge_source,
     stamped,
     touched_partitions,
+    with_columns,
     with_other_cells,
+    with_struct,
     writing_tasks,
 )
-from infold.spark.tables.delta.caches import forget_changed
 from infold.spark.tables.delta.session_settings import ONE_TRY, USER_METADATA, writing
-from infold.spark.tables.delta.stored import (
-    columns_with_statistics,
-    in_types_of_tables,
-    names_in,
-)
 from infold.spark.tables.port import Layout, PartitionFiles, Stamp
-from infold.spark.tables.states import with_columns, with_struct
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 _FOR_EVER = "interval 5200 weeks"
 _PROPERTIES = {
@@ -324,3 +321,67 @@ def _partitions(layout: Layout, touched: Ranges) -> str:
 
 def _user_metadata(stamp: Stamp) -> str:
     return json.dumps(dict(stamped(stamp)))
+
+
+# It takes for granted that a path is one table, with versions that only rise. infold gives tables
+# other names, drops them, and takes versions of scratch tables away.
+
+_seen: dict[str, tuple[str, int, str]] = {}
+"""The table, its newest version and where that is, as this process last saw each folder."""
+
+
+def forget_changed(spark: SparkSession, folder: str, log: Log | None) -> None:
+    """Let the JVM forget a folder's log if it is not one that goes on from the one it knows."""
+    before = _seen.get(folder)
+    if log is None:
+        _seen.pop(folder, None)
+    else:
+        now = (log.schema().table_id, log.newest, log.location)
+        _seen[folder] = now
+        if before is not None and before[0] == now[0] and (before[1] < now[1] or before == now):
+            return
+    jvm: Any = spark._jvm  # noqa: SLF001 (no public way)
+    path = jvm.org.apache.hadoop.fs.Path(folder)
+    session = spark._jsparkSession  # noqa: SLF001 (as above)
+    jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(session, path)
+
+
+def in_types_of_tables(rows: DataFrame) -> DataFrame:
+    """Rows with ``byte`` and ``short`` as ``int``, also inside of other types."""
+    if all(as_stored(field.dataType) == field.dataType for field in rows.schema):
+        return rows
+    return rows.select(
+        *(
+            column(field.name)
+            if as_stored(field.dataType) == field.dataType
+            else column(field.name).cast(as_stored(field.dataType)).alias(field.name)
+            for field in rows.schema
+        )
+    )
+
+
+_USUAL = 32
+"""Of so many columns, the first ones, Delta keeps the least and the greatest value in a file."""
+
+
+def columns_with_statistics(schema: T.StructType, time: str | None) -> str:
+    """Of how many columns a table has statistics: files are skipped by those of its time."""
+    before = 0
+    for field in schema:
+        before += 1 + len([*names_in(field.dataType)])
+        if field.name == time:
+            return str(max(_USUAL, before))
+    return str(_USUAL)
+
+
+def names_in(type_: T.DataType) -> Iterator[str]:
+    """The names of all fields of a type, whatever they are inside of."""
+    if isinstance(type_, T.StructType):
+        for field in type_:
+            yield field.name
+            yield from names_in(field.dataType)
+    elif isinstance(type_, T.ArrayType):
+        yield from names_in(type_.elementType)
+    elif isinstance(type_, T.MapType):
+        yield from names_in(type_.keyType)
+        yield from names_in(type_.valueType)

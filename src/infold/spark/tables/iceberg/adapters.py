@@ -11,18 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infold.core.catalogs import CATALOG_FILE
-from infold.core.ports import Lake
+from infold.core.ports import Lake, SnapshotReader
 from infold.core.project import Project
-from infold.core.snapshot_reader import SnapshotReader
 from infold.core.target import Publish
 from infold.lake.iceberg.open_catalog import open_catalog
-from infold.lake.iceberg.sqlite_catalog import put_back as put_rows_back
-from infold.lake.iceberg.sqlite_catalog import table_rows
+from infold.lake.iceberg.sql_catalog import put_back as put_rows_back
+from infold.lake.iceberg.sql_catalog import table_rows
 from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.stores.places import use
-from infold.spark.tables.catalog import SparkCatalog
+from infold.spark.tables.catalog import Jar, SparkCatalog
 from infold.spark.tables.iceberg import session_settings
-from infold.spark.tables.jar import Jar
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,12 +12,11 @@ from collections.abc import Mapping
 from infold.core.catalogs import CatalogType
 from infold.core.project import Project
 from infold.lake.hive_client import hive_servers
-from infold.lake.iceberg.jdbc_settings import jdbc_settings
-from infold.lake.iceberg.rest_access import sent_secrets, server_url
+from infold.lake.iceberg.jdbc_catalog import jdbc_settings
+from infold.lake.iceberg.rest_client import sent_secrets, server_url
 from infold.lake.iceberg.sql_catalog import NAME
-from infold.spark.tables.catalog import SparkCatalog
+from infold.spark.tables.catalog import Jar, SparkCatalog
 from infold.spark.tables.iceberg.session_settings import catalog_settings
-from infold.spark.tables.jar import Jar
 from infold.spark.tables.store_access import reaching_stores
 
 POSTGRESQL = Jar(

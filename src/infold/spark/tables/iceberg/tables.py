@@ -34,11 +34,12 @@ from infold.spark.tables.commit import (
     merge_source,
     stamped,
     touched_partitions,
+    with_columns,
     with_other_cells,
+    with_struct,
     writing_tasks,
 )
 from infold.spark.tables.port import Layout, PartitionFiles, Stamp
-from infold.spark.tables.states import with_columns, with_struct
 
 if TYPE_CHECKING:
     import pyarrow as pa
