@@ -17,7 +17,7 @@ from infold.cli import run as watching
 from infold.cli.run import LATEST, SOONEST, pause
 from infold.core.plan import Plan
 from infold.core.report import RunFailed
-from infold.declare import changes
+from infold.declare import folder
 
 
 def watched(finds: list[bool], *, does: bool = True) -> list[str]:
@@ -102,7 +102,7 @@ def test_it_prints_what_each_check_finds(
         yield
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(changes, "each_change", each_change)
+    monkeypatch.setattr(folder, "each_change", each_change)
     done = infold("-C", str(root), "check", "--watch")
 
     lines = [line.partition("  ")[2] for line in done.stdout.splitlines()]

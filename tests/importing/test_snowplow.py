@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.importing.conftest import Import
 
-from infold.importing.report import Outcome
+from infold.importing.draft import Outcome
 from infold.importing.snowplow.project import COLUMNS
 
 

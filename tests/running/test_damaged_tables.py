@@ -16,9 +16,9 @@ from tests.running.standing_tables import also_built, drop, leased, stand_up
 from infold import api
 from infold.core.interval import Ranges
 from infold.core.plan import Action
+from infold.core.ports import FORBIDDEN
 from infold.core.project import Project
 from infold.core.report import RunFailed, RunResult
-from infold.core.stored_table import FORBIDDEN
 from infold.lake.iceberg import tables as missing_files
 from infold.lake.iceberg.open_catalog import CatalogInWarehouse
 from infold.lake.iceberg.sql_catalog import SqlCatalog, SqliteDatabase

@@ -21,8 +21,7 @@ from tests.running.production import EVENT as CLICK
 from tests.running.production import as_json, change, production
 
 from infold import api
-from infold.core.dated_path import FullListing, Listed
-from infold.core.files import FilesOutcome, IngestedFile
+from infold.core.files import FilesOutcome, FullListing, IngestedFile, Listed
 from infold.core.formats import Format
 from infold.core.interval import DAY, HOUR, datetime_of
 from infold.core.model import Source

@@ -27,7 +27,7 @@ from infold.core import write_points
 from infold.core.catalogs import Catalog, CatalogType
 from infold.core.formats import Format
 from infold.core.model import Source
-from infold.core.stored_table import FORBIDDEN
+from infold.core.ports import FORBIDDEN
 from infold.core.swap import Renaming
 from infold.lake.iceberg import jdbc_catalog as jdbc
 from infold.lake.iceberg import rest_client

@@ -13,9 +13,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from infold.analysis.bounds.cells import Cells, cells_of
-from infold.analysis.bounds.known_columns import InputBound
-from infold.analysis.bounds.propagation import common_grain
-from infold.analysis.bounds.transitive import Shapes
+from infold.analysis.bounds.known_columns import InputBound, Shapes
+from infold.analysis.bounds.scope import common_grain
 from infold.analysis.inputs.ingested import source_lookup_matches
 from infold.analysis.inputs.lookup_keys import lookup_matches_of
 from infold.analysis.names.column_types import Types, types_of

@@ -20,7 +20,6 @@ from infold.api.apart import (
     wanted,
     with_apart,
 )
-from infold.api.auditing import audit_models
 from infold.api.building import (
     Building,
     plan_to_save,
@@ -46,11 +45,11 @@ from infold.api.opening import (
     to_apply,
 )
 from infold.api.quarantine import add_quarantine_entries, list_quarantine_entries
-from infold.api.recovering import after_exchange
+from infold.api.repairing import after_exchange
 from infold.api.rows import coverage, evaluate, lateness, manifest, session_history, show
 from infold.api.spark_sessions import close, session
 from infold.api.states import states
-from infold.api.verifying import verify_models
+from infold.api.verifying import audit_models, verify_models
 from infold.core.audits import AuditReport
 from infold.core.hooks import Sinks
 from infold.core.interval import Interval
@@ -78,7 +77,7 @@ from infold.planning.plan_notes import (
 )
 from infold.planning.planner import plan as planned
 from infold.planning.selection import select_models
-from infold.running.request import Request
+from infold.running.run_progress import Request
 
 if TYPE_CHECKING:
     from infold.core.saved_plan import SavedPlan
@@ -177,9 +176,13 @@ def make_plan(
 ) -> Plan:
     """The steps that a run would carry out."""
     from infold.planning import removals
-    from infold.planning.destructive import destroyed, loss_notes
+    from infold.planning.destructive import (
+        destroyed,
+        loss_notes,
+        protection_warnings,
+        unrecorded_table,
+    )
     from infold.planning.plan_notes import audit_notes, extraction_notes, unused_forward_only
-    from infold.planning.protection import protection_warnings, unrecorded_table
 
     asked = chosen_of(project, asked, select, exclude)
     made = without_refused(
@@ -263,9 +266,9 @@ def restate(
     project: Project, terms: Sequence[str], window: Interval | None = None, **options: Any
 ) -> RunResult:
     """Build models again, as `infold restate` does; ``options`` are those of :func:`run`."""
-    from infold.planning import restating
+    from infold.planning import requested_window
 
-    asked = restating.restate(project, terms, window).options
+    asked = requested_window.restate(project, terms, window).options
     return run(project, asked=asked, command="restate", **options)
 
 
@@ -273,9 +276,9 @@ def backbuild(
     project: Project, terms: Sequence[str], window: Interval, **options: Any
 ) -> RunResult:
     """Build models over a window again, with all that they read for it; as `infold backbuild`."""
-    from infold.planning import restating
+    from infold.planning import requested_window
 
-    asked = restating.backbuild(project, terms, window).options
+    asked = requested_window.backbuild(project, terms, window).options
     return run(project, asked=asked, command="backbuild", **options)
 
 
@@ -339,7 +342,7 @@ def explain(
     project: Project, model: str, cell: Interval | None = None, as_of: int | None = None
 ) -> Explanation:
     """Everything that is known about a model, or about one cell of it."""
-    from infold.declare.definitions import definitions_of
+    from infold.declare.from_definitions import definitions_of
 
     declared = definitions_of(wanted(project)).get(model)
     project = with_apart(project)

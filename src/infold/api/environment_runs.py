@@ -12,7 +12,7 @@ from infold.api.environments import ShownByName, observer_of
 from infold.api.extraction import Extraction
 from infold.api.listening import told
 from infold.api.opening import lake, ledger, now, with_chosen
-from infold.api.recovering import finish_steps
+from infold.api.repairing import finish_steps
 from infold.api.rows import coverage
 from infold.api.sole_writer import sole_writer
 from infold.api.spark_sessions import engine
@@ -33,7 +33,7 @@ from infold.running.environments import drop_left_tables
 from infold.running.execute import Runner
 from infold.running.ledger_consistency import refuse_other_project
 from infold.running.observe import Observer
-from infold.running.request import Request
+from infold.running.run_progress import Request
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from infold.api.auditing import audit_models
 from infold.api.opening import dropper, lake, ledger, now, observer
 from infold.api.rows import events_of, lateness, show
 from infold.api.states import states
-from infold.api.verifying import verify_models
+from infold.api.verifying import audit_models, verify_models
 from infold.core.audits import AuditReport
 from infold.core.environment import (
     APART,
@@ -23,7 +22,6 @@ from infold.core.environment import (
     with_model_names,
 )
 from infold.core.interval import Interval
-from infold.core.lateness import Lateness
 from infold.core.model import table_name
 from infold.core.plan import PlanOptions
 from infold.core.ports import Progress, SilentProgress
@@ -32,6 +30,7 @@ from infold.core.record import Receipt, RunRecord
 from infold.core.report import (
     EnvironmentDiff,
     Explanation,
+    Lateness,
     ModelStatus,
     TableDiff,
     VerificationReport,

@@ -12,7 +12,7 @@ from infold.declare.targets import LEDGERS, ledger_fault
 from infold.ledger import SqlLedger, ledger_schema, open_ledger
 from infold.messages import ledger_errors
 from infold.running.ledger_consistency import refuse_other_project, warehouse_of
-from infold.running.request import new_id
+from infold.running.run_progress import new_id
 
 
 def open_target(root: Path, target: str | None) -> Project:

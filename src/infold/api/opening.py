@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from infold.api.sole_writer import sole_writer
 from infold.api.spark_sessions import session
-from infold.core.dated_path import DatedPath, Listed
-from infold.core.files import ListedFile
+from infold.core.files import DatedPath, Listed, ListedFile
 from infold.core.interval import Granularity
 from infold.core.model import Source
 from infold.core.plan import Observations, PlanOptions

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 
 from infold.api.environments import stored
 from infold.api.opening import dropper, ledger, refuse_unknown_allowed
-from infold.api.recovering import finish_exchange
+from infold.api.repairing import finish_exchange
 from infold.core.plan import PlanOptions
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project

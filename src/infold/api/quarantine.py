@@ -9,8 +9,8 @@ from infold.api.opening import (
     lake,
     ledger,
 )
-from infold.core.manual_entry import ManualEntry
 from infold.core.project import Project
+from infold.core.session_rules import ManualEntry
 
 
 def add_quarantine_entries(

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from infold.api.opening import lake, ledger, now
+from infold.api.opening import dropper, lake, ledger, now, open_project
 from infold.api.sole_writer import sole_writer
 from infold.core.project import Project
 from infold.core.repair import RepairReport
+from infold.core.target import Apply
 from infold.ledger import SqlLedger
 from infold.ledger.damage import damage_of, damaged_file, entries_in, entries_left, take_entries
+from infold.running.exchange import is_swap
 from infold.running.repair import Repairer
 from infold.system.process_lock import writer_lock
 
@@ -70,3 +72,31 @@ def _repairer(project: Project, book: SqlLedger) -> Repairer:
         now(),
         lambda: sole_writer(project, book),
     )
+
+
+def after_exchange(project: Project, wait: float) -> Project:
+    """
+    The project by the definitions that are applied once such an exchange is finished or forgotten.
+
+    Mostly there is none, and it is ``project`` itself. So it is where definitions are to be
+    applied: they were chosen by what was applied before, and the run refuses them.
+    """
+    if project.target.apply is not Apply.MANUAL or project.applies:
+        return project
+    if not finish_exchange(project, wait):
+        return project
+    return open_project(project.root, project.target.name)
+
+
+def finish_exchange(project: Project, wait: float = 0.0) -> bool:
+    """Finish or forget an exchange of tables that a dead command began; whether there was one."""
+    found = any(is_swap(step) for step in ledger(project).unfinished())
+    if found:
+        dropper(project).recover(wait)
+    return found
+
+
+def finish_steps(project: Project, wait: float = 0.0) -> None:
+    """Finish or forget whatever a dead command left: what an environment shares follows from it."""
+    if ledger(project).unfinished():
+        dropper(project).recover(wait)

@@ -15,10 +15,10 @@ from infold.api.opening import (
     spark_work,
 )
 from infold.core.interval import Ranges
-from infold.core.lateness import Lateness
 from infold.core.model import Kind
 from infold.core.plan import Plan
 from infold.core.project import Node, Project
+from infold.core.report import Lateness
 from infold.inspecting.session_history import SessionHistories
 from infold.planning.selection import select_models
 
@@ -51,8 +51,7 @@ def show(
     from infold.inspecting.audits import audit_failure_rows
     from infold.inspecting.left_out import rows_left_out as left_out_of
     from infold.inspecting.manifest import manifest_table_of
-    from infold.inspecting.row_order import in_order
-    from infold.inspecting.show import StoredRows, select_rows, shown_rows
+    from infold.inspecting.show import StoredRows, in_order, select_rows, shown_rows
 
     def by_spark(table: str, nodes: Sequence[Node], most: int | None) -> pa.Table:
         from infold.spark.left_out import left_out

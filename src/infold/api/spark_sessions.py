@@ -184,7 +184,7 @@ def _remote_session(project: Project, size: Size, number: int) -> Any:
 def _new_session(project: Project, size: Size) -> Any:
     """A session of the process's Spark, which starts with the first."""
     from infold.spark.jvm.spark_session import start
-    from infold.spark.reading.source_jars import source_jars
+    from infold.spark.reading.avro_files import source_jars
     from infold.spark.storages import storage_of
 
     if not project.target.in_store:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 
-from infold.api.opening import observer
+from infold.api.opening import ledger, now, observer, spark_work
 from infold.api.spark_sessions import session, whole_size
+from infold.core.audits import AuditReport, AuditResult
 from infold.core.ports import Progress, SilentProgress
 from infold.core.project import Project
 from infold.core.report import VerificationReport
@@ -32,3 +34,38 @@ def verify_models(
     )
     verdicts = verifier.verify(chosen, sample)
     return VerificationReport(verdicts, looking.as_of, time.monotonic() - started)
+
+
+def audit_models(
+    project: Project,
+    chosen: Collection[str] | None,
+    as_of: int | None = None,
+    progress: Progress | None = None,
+) -> AuditReport:
+    """
+    Judge the stored rows of some models (None: of all), and record what is found.
+
+    No row of a table is written. Raises InfoldError where an audit cannot be judged.
+    """
+    from infold.spark.audits.tables import audit_stored
+
+    started = time.monotonic()
+    clock = now() if as_of is None else as_of
+    observer(project).check_ledger()
+    nodes = [
+        node for node in project if node.model.audits and (chosen is None or node.name in chosen)
+    ]
+    shown = progress or SilentProgress()
+    results: list[AuditResult] = []
+    missing: list[str] = []
+    book = ledger(project)
+    for node in nodes:
+        shown.note(f"judging {node.name}")
+        with spark_work(project) as work:
+            found = audit_stored(work, node, clock)
+        if found is None:
+            missing.append(node.name)
+        else:
+            book.record_audits(node.name, found)
+            results += found
+    return AuditReport(tuple(results), tuple(missing), clock, time.monotonic() - started)

@@ -26,7 +26,7 @@ def command(terms: tuple[str, ...], options: shared_options.Rebuild, sinks: Sink
 
     Models upstream come first, each over the stretches that its readers read; the named ones last.
     """
-    from infold.planning import requested_window, restating
+    from infold.planning import requested_window
     from infold.planning.selection import select_models
 
     if options.start is None or options.end is None:
@@ -35,5 +35,5 @@ def command(terms: tuple[str, ...], options: shared_options.Rebuild, sinks: Sink
     names = select_models(project, [term.removeprefix("+") for term in terms])
     chosen = requested_window.parse_window(project, names, options.start, options.end)
     assert chosen is not None, "both ends were given"
-    again = restating.backbuild(project, terms, chosen)
+    again = requested_window.backbuild(project, terms, chosen)
     return build_again("backbuild", project, again, options, sinks)

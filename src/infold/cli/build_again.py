@@ -13,7 +13,7 @@ from infold.cli.shared_options import Rebuild, cells_at_once
 if TYPE_CHECKING:
     from infold.core.hooks import Sinks
     from infold.core.project import Project
-    from infold.planning.restating import RestateRequest
+    from infold.planning.requested_window import RestateRequest
 
 
 def build_again(

@@ -62,7 +62,7 @@ def _check(*, deep: bool, as_json: bool = False, begin: str = "") -> None:
 
 def _watch(*, deep: bool) -> NoReturn:
     """Check at once, and whenever a file has changed; mistakes in files are printed."""
-    from infold.declare.changes import each_change
+    from infold.declare.folder import each_change
     from infold.messages.errors import InfoldError
     from infold.render.formatting import count
     from infold.system.failures import as_user_error

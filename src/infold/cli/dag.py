@@ -28,10 +28,9 @@ def command(terms: tuple[str, ...], format_: str, as_json: bool) -> None:
     Of all models or of those that TERM names, with the sources that they read: each is below all
     that it reads. It follows from the project's files alone.
     """
-    from infold.core.graph import graph_of
     from infold.planning.selection import select_models
     from infold.render.pictures import graph as graph_text
-    from infold.render.pictures.graph import graph_screen, svg
+    from infold.render.pictures.graph import graph_of, graph_screen, svg
 
     if as_json and format_ != FORMATS[0]:
         raise click.UsageError("--json is a format too: leave out --format.")

@@ -21,7 +21,7 @@ def command(name: str, models: tuple[str, ...], as_json: bool) -> int:
     written.
     """
     from infold.api.environments import diff_environment
-    from infold.render.environment_diff import diff_json, diff_screen
+    from infold.render.environments import diff_json, diff_screen
 
     found = diff_environment(shared_options.opened(declared=True), name, models)
     if as_json:

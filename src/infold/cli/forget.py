@@ -27,8 +27,8 @@ def command(
     """
     from infold import api
     from infold.render import json_shapes
-    from infold.render.forgotten import forgotten_screen
     from infold.render.formatting import names
+    from infold.render.repair import forgotten_screen
 
     project = shared_options.opened(without_ledger=True)
     found, missing = api.forgettable(project, models, allow_refresh=allow_refresh)

@@ -34,7 +34,7 @@ def copy(to: str, schema: str, wait: float, as_json: bool) -> None:
     """
     from infold.api.ledger_copies import copy_ledger, open_target
     from infold.declare.targets import SCHEMA_FORM, SQLITE, is_schema
-    from infold.render import ledger_copies
+    from infold.render import repair
 
     if schema and (to.startswith(SQLITE) or not is_schema(schema)):
         raise click.UsageError(
@@ -43,7 +43,7 @@ def copy(to: str, schema: str, wait: float, as_json: bool) -> None:
     project = open_target(*click.get_current_context().obj)
     done = copy_ledger(project, to, schema=schema, wait=wait)
     had = project.target.ledger_schema
-    screen = ledger_copies.copied_screen(project.target.name, done, to, schema, had)
+    screen = repair.ledger_copied_screen(project.target.name, done, to, schema, had)
     _show(done, screen, as_json)
 
 
@@ -53,14 +53,14 @@ def copy(to: str, schema: str, wait: float, as_json: bool) -> None:
 def export(file: Path, as_json: bool) -> None:
     """Write the ledger to FILE, as it is at one moment; packed if its name ends with .gz."""
     from infold.api.ledger_copies import export_ledger, open_target
-    from infold.render import ledger_copies
+    from infold.render import repair
 
     if not file.parent.is_dir():
         why = f"{file}: there is no such folder."
         raise click.UsageError(why)
     project = open_target(*click.get_current_context().obj)
     done = export_ledger(project, file)
-    _show(done, ledger_copies.exported_screen(project.target.name, done), as_json)
+    _show(done, repair.ledger_exported_screen(project.target.name, done), as_json)
 
 
 @command.command("import")
@@ -69,15 +69,15 @@ def export(file: Path, as_json: bool) -> None:
 def import_(file: Path, as_json: bool) -> None:
     """Make the target's ledger of FILE, which was exported; no ledger may be there."""
     from infold.api.ledger_copies import import_ledger, open_target
-    from infold.render import ledger_copies
+    from infold.render import repair
 
     project = open_target(*click.get_current_context().obj)
     done = import_ledger(project, file)
-    _show(done, ledger_copies.imported_screen(project.target.name, done), as_json)
+    _show(done, repair.ledger_imported_screen(project.target.name, done), as_json)
 
 
 def _show(done: LedgerCopy, screen: str, as_json: bool) -> None:
-    from infold.render.ledger_copies import ledger_copy_json
+    from infold.render.repair import ledger_copy_json
 
     if as_json:
         print_json(ledger_copy_json(done))

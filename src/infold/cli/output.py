@@ -69,19 +69,19 @@ def carry_out_exchange(
 ) -> None:
     """Show what a promote or a rollback would do, ask whether to, do it, and say so."""
     from infold.messages import environment_errors
-    from infold.render import exchange
+    from infold.render import environments
 
     if not as_json:
-        click.echo(exchange.exchange_screen(target, shown))
+        click.echo(environments.exchange_screen(target, shown))
     if shown.changes:
         if not yes:
             refused = environment_errors.promote_not_confirmed(target=target)
             _ask("\nExchange them?", refused, asks=not as_json)
         do()
     if as_json:
-        print_json(exchange.exchange_json(shown, done=shown.changes))
+        print_json(environments.exchange_json(shown, done=shown.changes))
     elif shown.changes:
-        click.echo(f"\n{exchange.exchanged_text(target, shown)}")
+        click.echo(f"\n{environments.exchanged_text(target, shown)}")
 
 
 def _ask(question: str, refused: InfoldError, *, asks: bool) -> None:

@@ -27,12 +27,12 @@ def command(terms: tuple[str, ...], options: shared_options.Rebuild, sinks: Sink
     Shows what will be built and builds it; then whatever reads a cell that came out different.
     Late rows and changed definitions need none of this: `infold run` finds them.
     """
-    from infold.planning import requested_window, restating
+    from infold.planning import requested_window
     from infold.planning.selection import select_models
 
     project = shared_options.opened_to_build()
     chosen = requested_window.parse_window(
         project, select_models(project, terms), options.start, options.end
     )
-    again = restating.restate(project, terms, chosen)
+    again = requested_window.restate(project, terms, chosen)
     return build_again("restate", project, again, options, sinks)

@@ -36,7 +36,7 @@ def draw(
 ) -> None:
     """Print pictures of a table, by its name for people and that of the project."""
     from infold.core.model import Kind
-    from infold.core.plot import RowByRow
+    from infold.core.report import RowByRow
     from infold.inspecting.plot import picture_of
     from infold.messages import command_errors
     from infold.render import formatting

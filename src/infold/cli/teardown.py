@@ -22,7 +22,7 @@ def command(yes: bool, allow_refresh: bool, wait: float, as_json: bool) -> None:
     """
     from infold import api
     from infold.render import json_shapes
-    from infold.render.forgotten import entries_text, torn_down_screen
+    from infold.render.repair import entries_text, torn_down_screen
 
     project = shared_options.opened(without_ledger=True)
     target = project.target.name

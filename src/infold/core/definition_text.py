@@ -11,11 +11,15 @@ import json
 import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from datetime import date, datetime
+from decimal import Decimal
 from enum import StrEnum
 from functools import cache, lru_cache
 from hashlib import sha256
+from math import isfinite
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from infold.core.arrow_values import FarTime
 from infold.core.definition import Definition
 from infold.core.session_cuts import DeclaredCut
 
@@ -76,3 +80,36 @@ def _value(wanted: Any, raw: Any) -> Any:
 @cache
 def _hints(of: type) -> Mapping[str, Any]:
     return get_type_hints(of)
+
+
+# JSON has no number for what is none, and for the infinite: `"NaN"`, `"Infinity"`.
+
+
+def to_json_text(value: Any) -> str:
+    """A value of a table's row, or a whole row, as JSON."""
+    try:
+        return json.dumps(value, default=_plain_value, ensure_ascii=False, allow_nan=False)
+    except ValueError:  # there is one of those
+        return json.dumps(_finite(value), default=_plain_value, ensure_ascii=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not isfinite(value):
+        return json.dumps(value)
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return value
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, datetime | FarTime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value)

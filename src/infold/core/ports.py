@@ -14,8 +14,7 @@ from infold.core.audits import AuditResult, JudgedAudit
 from infold.core.definition import Definition
 from infold.core.environment import PRODUCTION, Environment
 from infold.core.files import FileCell, IngestedFile, ListedFile
-from infold.core.interval import Interval, Ranges
-from infold.core.manual_entry import ManualEntry
+from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.plan import ChangedKeyRows, Step
 from infold.core.record import (
     Applied,
@@ -28,11 +27,10 @@ from infold.core.record import (
     StepRecord,
 )
 from infold.core.repair import RepairRecords, SetBackTables
-from infold.core.stored_table import History, StoredLayout, TableMetadata
+from infold.core.session_rules import ManualEntry
 from infold.core.swap import RenamedTables, SwapRecords
-from infold.core.trace import CellChange, CellState, Trace, Version
+from infold.core.trace import CellChange, CellState, Trace, Unchanged, Version
 from infold.core.type_changes import Type
-from infold.core.unchanged import Unchanged
 from infold.messages import errors
 from infold.messages.errors import InfoldError
 
@@ -478,3 +476,56 @@ class SilentProgress:
 
     def note(self, text: str) -> None:
         """Nothing."""
+
+
+FORBIDDEN = "forbidden"
+"""In place of a table's location, where the catalog does not say it: who asks for it is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableMetadata:
+    """
+    A stored table as its metadata shows it now.
+
+    ``steps`` maps the step ids found in snapshot properties to their snapshots, newest last.
+    ``foreign`` is the newest snapshot of its history that is neither ours nor a pure rewrite.
+    ``state`` is the name of the first field of its column ``_state``, empty if it has none.
+    """
+
+    table: str
+    location: str
+    snapshot: int | None
+    steps: Mapping[str, int]
+    foreign: int | None = None
+    state: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """
+    What gathered in a table: snapshots kept, the oldest one's time, commits since rewrite.
+
+    ``steady`` of these, the newest, surely left no partition with more files than it had.
+    """
+
+    snapshots: int = 0
+    oldest_at: int = 0
+    since_rewrite: int = 0
+    steady: int = 0
+    main: tuple[int, ...] = ()
+    """The snapshots of the main branch, newest first, as far back as they are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLayout:
+    """
+    How a table lies on disk, as it was made.
+
+    ``storage`` is the table format with its version, for people. ``column`` is of type ``type``
+    (``timestamp`` or ``date``) and partitions the rows by ``partition``; None: one partition.
+    """
+
+    storage: str
+    column: str | None = None
+    partition: Granularity | None = None
+    type: str = "timestamp"

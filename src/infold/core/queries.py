@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from infold.core.interval import MAX, MIN, Interval, datetime_of
-from infold.core.manual_entry import ManualEntry
 from infold.core.quoting import quoted
 from infold.core.session_cuts import DeclaredCut
-from infold.core.session_rules import IDENTIFIER, NUMBERS, Keep
+from infold.core.session_rules import IDENTIFIER, NUMBERS, Keep, ManualEntry
 
 
 @dataclass(frozen=True, slots=True)

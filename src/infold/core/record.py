@@ -13,8 +13,7 @@ from typing import Any
 from infold.core.audits import AuditResult
 from infold.core.files import FilesOutcome
 from infold.core.interval import Interval
-from infold.core.trace import CellChange, CellState, Trace
-from infold.core.unchanged import Unchanged
+from infold.core.trace import CellChange, CellState, Trace, Unchanged
 
 COUNTS = ("set_aside_by", "set_aside_also")
 """The parts of a receipt that are counts by a name."""

@@ -460,3 +460,117 @@ class Exchange:
     def changes(self) -> bool:
         """Whether it would do anything."""
         return bool(self.tables or self.definitions)
+
+
+class How(StrEnum):
+    """By what it is known when a row was received."""
+
+    RECEIVED = "received"
+    """A column of the row says it."""
+    NOTHING = "nothing"
+    """No column says it, or no row has both times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """What a job that processes the last ``days`` again each day would have left wrong."""
+
+    days: int
+    rows: int
+    event_days: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """
+    Rows by when they happened and when they were received: ``(event, received, rows)``.
+
+    Both are starts of cells, of ``event_unit`` and ``received_unit``. The oldest rows, before
+    ``since``, are left out: one wrong clock would make all others a single dot.
+    """
+
+    event_unit: Granularity
+    received_unit: Granularity
+    cells: tuple[tuple[int, int, int], ...]
+    left_out: int
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What the two times of all measured rows say."""
+
+    rows: int
+    ages: tuple[tuple[str, int], ...]
+    """Names of ages at receipt, from the youngest on, each with its rows."""
+    lookbacks: tuple[Missed, ...]
+    longest_days: int
+    worst: tuple[tuple[int, int], ...]
+    """The event days with most rows that came over a day late: ``(day, rows)``."""
+    heat: Heat
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """The lateness of the rows of one table of events."""
+
+    model: str
+    source: str | None
+    how: How
+    column: str | None = None
+    """The column of the table with the received time, if there is one."""
+    since: int | None = None
+    """Rows that happened before this were not read."""
+    measures: Measures | None = None
+    """None if nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The lowest and the highest value of some rows that have their time in one cell."""
+
+    cell: Interval
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """
+    One picture over time.
+
+    ``adds_up``: values are numbers of rows, whose sum tells of a longer time. ``groups`` are the
+    same by the values of another column, where there are several rows of a time.
+    """
+
+    name: str
+    points: tuple[Point, ...]
+    adds_up: bool = False
+    groups: tuple[tuple[str, tuple[Point, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OverTime:
+    """
+    Pictures of columns over the time that a column of the table says.
+
+    ``by`` is the column whose values are groups. ``left_out`` counts rows without a time in the
+    years 1 to 9999; ``not_drawn`` are further columns of numbers.
+    """
+
+    time: str
+    finest: Granularity
+    series: tuple[Series, ...]
+    by: str = ""
+    left_out: int = 0
+    not_drawn: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RowByRow:
+    """Bars for each row: its label, and the values of columns of numbers (None: no number)."""
+
+    label: str
+    labels: tuple[str, ...]
+    columns: tuple[tuple[str, tuple[float | None, ...]], ...]
+    not_drawn: tuple[str, ...] = ()

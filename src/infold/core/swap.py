@@ -19,7 +19,7 @@ from typing import Protocol
 
 from infold.core.model import table_name
 from infold.core.record import StepRecord
-from infold.core.unchanged import Unchanged
+from infold.core.trace import Unchanged
 
 
 @dataclass(frozen=True, slots=True)

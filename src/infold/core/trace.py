@@ -16,7 +16,7 @@ Rules of this file: values and pure functions only; nothing reads a clock, a tab
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -295,3 +295,43 @@ class Version:
 def was_dropped(versions: Iterable[Version]) -> bool:
     """Whether one of a table's versions is that it was dropped: no snapshot before it is left."""
     return any(version.whole and version.snapshot is None for version in versions)
+
+
+# A version that replaces a table gives every cell other content once a column is added, removed or
+# computed in another way. A reader of other columns has the same rows as before. Such columns are
+# compared by value when the version is committed, and these functions find what is left to build.
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """
+    The ``cells`` that have the same rows as before in some ``columns``, named in lower case.
+
+    So they have in any of these columns.
+    """
+
+    columns: frozenset[str]
+    cells: Ranges
+
+
+def changes_of_columns(
+    columns: frozenset[str],
+    changes: Mapping[int, Sequence[CellChange]],
+    unchanged: Mapping[int, Sequence[Unchanged]],
+) -> dict[int, tuple[CellChange, ...]]:
+    """
+    The changes that a reader of some columns may see, by version; versions without any left out.
+
+    ``changes`` and ``unchanged`` are by version.
+    """
+    found = {}
+    for version in sorted(changes):
+        wide = [one.cells for one in unchanged.get(version, ()) if columns <= one.columns]
+        left = tuple(
+            change
+            for change in changes[version]
+            if all(Ranges((change.cell,)) - cells for cells in wide)
+        )
+        if left:
+            found[version] = left
+    return found

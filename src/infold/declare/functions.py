@@ -40,7 +40,7 @@ from infold.declare.folder import Folder
 from infold.declare.keys import NAME
 from infold.declare.python_functions import read_python_function
 from infold.declare.session_rules import SessionRule, read_session_rule
-from infold.declare.texts import decoded
+from infold.declare.tree import decoded
 from infold.declare.types import ALIKE, is_type
 from infold.messages import findings, function_findings
 from infold.messages.errors import InfoldError, InfoldErrors, Spot

@@ -27,8 +27,7 @@ from infold.core.model import (
 from infold.declare import models
 from infold.declare.keys import Keys
 from infold.declare.models import BOUND, Declared, read_model
-from infold.declare.python_code import code_digest, project_modules
-from infold.declare.python_text import parse_python, spot_of
+from infold.declare.python_code import code_digest, parse_python, project_modules, spot_of
 from infold.declare.tree import Value, join
 from infold.declare.types import ALIKE, SIMPLE, is_type
 from infold.messages import findings, python_findings

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from infold.core.dated_path import CALENDAR, DATE, WILD
+from infold.core.files import CALENDAR, DATE, WILD
 from infold.core.formats import (
     FORMATS,
     TIMESTAMP_FORMATS,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from infold.core import fixed_settings
+from infold.core import engines
 from infold.core.engines import MASTER, REMOTE, Engine
 from infold.core.hooks import PLACE, Fact, Hook, Lineage, When
 from infold.core.interval import SECOND
@@ -201,7 +201,7 @@ def _spark(keys: Keys, *, engine: Engine) -> tuple[tuple[str, str], ...]:
             )
         else:
             found.append((key, value.text))
-            for _, refused, required in fixed_settings.changed_settings({key: value.text}):
+            for _, refused, required in engines.changed_settings({key: value.text}):
                 keys.errors.append(findings.fixed_setting(value.at, key, refused, required))
     return tuple(found)
 

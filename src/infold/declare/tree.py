@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any
 
 import yaml
@@ -173,3 +174,53 @@ def deep_place(text: str) -> tuple[int, int] | None:
     except yaml.YAMLError:  # whoever reads it says what is wrong
         return None
     return None
+
+
+MOST_BYTES = {".yml": 10_000_000, ".sql": 2_000_000, ".py": 2_000_000}
+"""The most of a file by its ending: some seconds of reading. Seeds have a limit of their own."""
+
+
+def decoded(file: str, content: bytes) -> str:
+    """The text of a file. Raises InfoldError: it is too large, or a line is not UTF-8."""
+    most = MOST_BYTES.get(PurePosixPath(file).suffix, len(content))
+    if len(content) > most:
+        raise findings.large_file(Spot(file), found=f"{len(content):,}", most=f"{most:,}")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise findings.not_utf8(Spot(file, line), byte=error.start) from None
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """The front matter's text, the line above it, and where the SQL begins in the file."""
+
+    text: str
+    above: int
+    sql_start: int
+    at: Spot
+
+
+def split_front_matter(file: str, source: str) -> FrontMatter:
+    """
+    Front matter between ``---`` lines at the head of a file, blank lines and comments before it.
+
+    A file without any has an empty one.
+    """
+    lines = source.split("\n")
+    first = next((i for i, line in enumerate(lines) if not _is_blank_or_comment(line)), len(lines))
+    page = Page(file, tuple(line.rstrip("\r") for line in lines))
+    if first == len(lines) or lines[first].strip() != "---":
+        return FrontMatter("", 0, 0, page.spot(0, 0))
+    last = next((i for i in range(first + 1, len(lines)) if lines[i].strip() == "---"), None)
+    if last is None:
+        raise findings.no_front_matter(page.spot(first, 0))
+    start = sum(len(line) + 1 for line in lines[: last + 1])
+    text = "\n".join(lines[first + 1 : last])
+    return FrontMatter(text, first + 1, min(start, len(source)), page.spot(first, 0))
+
+
+def _is_blank_or_comment(line: str) -> bool:
+    line = line.strip()
+    return not line or (line.startswith("--") and line != "---")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp, parse_one
 from sqlglot.errors import ErrorLevel, SqlglotError, UnsupportedError
 
-from infold.importing.report import Line, changed
+from infold.importing.draft import Line, changed
 
 SPARK = frozenset({"", "spark", "spark2", "spark3", "databricks"})
 """Dialects whose text is left as it is."""

@@ -2,11 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime
+from enum import Enum
 from typing import Any
 
-from infold.importing.report import Line
+
+class Outcome(Enum):
+    """What became of a part; the value is the word that people read."""
+
+    CAME = "came over"
+    CHANGED = "changed"
+    TO_FILL = "to fill in"
+    LEFT = "left out"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """
+    One part of a project: what became of it, and why.
+
+    ``what`` names it by its kind and name (`model orders`), ``at`` is its file, with the line where
+    that helps, relative to the imported folder.
+    """
+
+    outcome: Outcome
+    what: str
+    at: str = ""
+    why: str = ""
+
+    @property
+    def record(self) -> dict[str, str]:
+        """The same as plain values, for ``--json``."""
+        return {
+            "outcome": self.outcome.value,
+            "what": self.what,
+            "at": self.at,
+            "why": self.why,
+        }
+
+
+def came(what: str, at: str = "", why: str = "") -> Line:
+    """It means the same in infold's project."""
+    return Line(Outcome.CAME, what, at, why)
+
+
+def changed(what: str, at: str, why: str) -> Line:
+    """It came over, and what it means or how it is kept is something else."""
+    return Line(Outcome.CHANGED, what, at, why)
+
+
+def to_fill(what: str, at: str, why: str) -> Line:
+    """It is in the project, and only a person knows the rest."""
+    return Line(Outcome.TO_FILL, what, at, why)
+
+
+def left(what: str, at: str, why: str) -> Line:
+    """It is not in the project."""
+    return Line(Outcome.LEFT, what, at, why)
+
+
+def in_order(lines: Iterable[Line]) -> list[Line]:
+    """Each line once, by outcome, else in the order in which they were found."""
+    place = {outcome: i for i, outcome in enumerate(Outcome)}
+    return sorted(dict.fromkeys(lines), key=lambda line: place[line.outcome])
+
+
+def counts(lines: Sequence[Line]) -> dict[str, dict[str, int]]:
+    """How many parts of each kind (the first word of ``what``) ended in which outcome."""
+    worst: dict[str, Outcome] = {}
+    for line in in_order(lines):
+        worst[line.what] = line.outcome
+    found: dict[str, Counter[str]] = {}
+    for what, outcome in worst.items():
+        found.setdefault(what.split()[0], Counter())[outcome.value] += 1
+    return {kind: dict(of) for kind, of in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,3 +205,74 @@ def project_name(name: str) -> str:
 
     found = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
     return found if found[:1].isalpha() else f"project_{found}".rstrip("_")
+
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """
+    One test: rows of tables by their names in infold, and the rows that a model then has.
+
+    Values are those of YAML; texts of a CSV are texts. ``clock`` is the run's, if it is given.
+    """
+
+    name: str
+    at: str
+    given: Mapping[str, Rows]
+    expected: Mapping[str, Rows]
+    clock: str = ""
+
+
+def case_file(case: Case) -> DraftFile:
+    """The file of a case in ``tests/``."""
+    lines = [f"From {case.at.partition(':')[0]}.", "", f"# {case.name}", "", "## Arrival", ""]
+    if case.clock:
+        lines += [f"clock: {case.clock}", ""]
+    for name, rows in case.given.items():
+        lines += _table(f"{name}:", rows)
+    for name, rows in case.expected.items():
+        lines += _table(f"expect {name}:", rows)
+    names = frozenset({*case.given, *case.expected})
+    path = f"tests/{project_name(case.name)}.md"
+    gives = {name: tuple(_columns(rows)) for name, rows in case.given.items()}
+    return DraftFile(path, "\n".join(lines), f"test {case.name}", case.at, names, gives)
+
+
+def _columns(rows: Rows) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def _table(head: str, rows: Rows) -> list[str]:
+    columns = _columns(rows)
+    if not columns:
+        return [f"{head} no rows", ""]
+    cells = [columns, *([_cell(row.get(name)) for name in columns] for row in rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
+
+    def line(row: Iterable[str]) -> str:
+        return "| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |"
+
+    dashes = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+    return [head, "", line(cells[0]), dashes, *map(line, cells[1:]), ""]
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime | date):
+        return value.isoformat(sep=" ") if isinstance(value, datetime) else value.isoformat()
+    if isinstance(value, dict | list):
+        text = json.dumps(value, default=str, ensure_ascii=False)
+    else:
+        text = str(value)
+        if isinstance(value, str) and _QUOTED.search(text):
+            text = json.dumps(text, ensure_ascii=False)
+    return text.replace("|", "\\|")
+
+
+_QUOTED = re.compile(r"\A\s*\Z|\A\s|\s\Z|\ANULL\Z|\A[\"`\[{]|\n|\t", re.IGNORECASE)
+"""Texts that are not themselves without quotes."""

@@ -10,10 +10,9 @@ from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
 from infold.core.report import BuiltApart
 from infold.core.swap import Swap, SwapKind, SwappedTable
-from infold.inspecting.environments import Variant
-from infold.inspecting.exchanges import UnchangedColumns, free_key
+from infold.inspecting.environments import Production, Variant
 from infold.inspecting.own_models import OwnModels
-from infold.inspecting.production import Production
+from infold.inspecting.promotion import UnchangedColumns, free_key
 from infold.inspecting.tables_apart import TablesApart
 from infold.planning.built_apart import built_part, complete
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from infold.core.interval import DAY, HOUR, Granularity, show_instant, within_calendar
-from infold.core.lateness import Heat, How, Lateness, Measures, Missed
 from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project
 from infold.core.quoting import quoted
+from infold.core.report import Heat, How, Lateness, Measures, Missed
 from infold.core.trace import CellState
 
 if TYPE_CHECKING:

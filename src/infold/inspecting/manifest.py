@@ -11,12 +11,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from infold.core.interval import Ranges, show_duration
-from infold.core.manual_entry import session_id
 from infold.core.model import Kind, table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project
 from infold.core.record import QuarantinedSession
-from infold.core.session_rules import IDENTIFIER, Keep, Sessions
+from infold.core.session_rules import IDENTIFIER, Keep, Sessions, session_id
 from infold.core.trace import CellState, Trace, net_changes
 from infold.planning.buildable_cells import retained_range
 from infold.planning.staleness import affected_cells

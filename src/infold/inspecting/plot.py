@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from infold.core.interval import Granularity, within_calendar
 from infold.core.model import Model
 from infold.core.own_columns import FIRST
-from infold.core.plot import OverTime, Point, RowByRow, Series
+from infold.core.report import OverTime, Point, RowByRow, Series
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -20,7 +20,7 @@ from infold.core.project import Node
 from infold.core.quoting import quoted
 from infold.core.report import Row, RowDiff, TableDiff
 from infold.core.type_changes import shown
-from infold.inspecting.row_order import row_key
+from infold.inspecting.show import row_key
 
 SAMPLE = 5
 """How many rows are shown of what was added, removed and changed, all together."""

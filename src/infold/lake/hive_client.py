@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from infold.core.catalogs import Catalog
-from infold.lake.refused import RefusedError
+from infold.lake.views import RefusedError
 from infold.messages import catalog_errors
 from infold.messages.errors import InfoldError
 from infold.system.secrets import hide_passwords, resolve_url

@@ -113,3 +113,11 @@ def update(
     left = views.change(namespace, wanted, gone, found)
     lost = [name for name in gone if name not in left]
     return [*taken, *(name for name in wanted if name in left)], lost
+
+
+class RefusedError(Exception):
+    """A catalog did not change what it was asked to: it is no longer, or there is another one."""
+
+    def __init__(self, named: InfoldError) -> None:
+        super().__init__(str(named))
+        self.named = named

@@ -13,8 +13,7 @@ from collections.abc import Iterable
 from infold.core.files import FilesOutcome
 from infold.core.interval import Interval, Ranges
 from infold.core.record import LISTED, Outcome
-from infold.core.trace import CellChange, CellState, EarlierCells, Trace
-from infold.core.unchanged import Unchanged
+from infold.core.trace import CellChange, CellState, EarlierCells, Trace, Unchanged
 from infold.ledger.audits import put_audits
 from infold.ledger.query import Query
 

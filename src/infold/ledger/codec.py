@@ -15,8 +15,7 @@ from typing import Any
 from infold.core.files import FileCell, FilesOutcome, IngestedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.record import COUNTS, Outcome, QuarantinedSession, Receipt
-from infold.core.trace import Cause, CellChange, CellState, EarlierCells, Pending, Trace
-from infold.core.unchanged import Unchanged
+from infold.core.trace import Cause, CellChange, CellState, EarlierCells, Pending, Trace, Unchanged
 
 
 def dump(value: Any) -> str:

@@ -19,7 +19,6 @@ from infold.core.definition_text import definition_of_text
 from infold.core.environment import PRODUCTION, Environment, model_of_key
 from infold.core.files import FileCell, IngestedFile
 from infold.core.interval import EVER, Interval, Ranges
-from infold.core.manual_entry import ManualEntry
 from infold.core.record import (
     Applied,
     Arrival,
@@ -28,6 +27,7 @@ from infold.core.record import (
     RunRecord,
     StepRecord,
 )
+from infold.core.session_rules import ManualEntry
 from infold.core.swap import DoneSwap
 from infold.core.trace import (
     Cause,
@@ -36,10 +36,10 @@ from infold.core.trace import (
     EarlierCells,
     Pending,
     Trace,
+    Unchanged,
     Version,
     merge_earlier,
 )
-from infold.core.unchanged import Unchanged
 from infold.ledger import codec
 from infold.ledger.apply_swap import swaps
 from infold.ledger.audits import all_audits
@@ -474,3 +474,26 @@ def _of_files(query: Query) -> Iterator[tuple[str, str]]:
         yield model, "files that it was built from are missing"
     for (model,) in query.stream(_CELLS_OF_FILES):
         yield model, "files with rows in it are missing"
+
+
+# `reader.runs` reads every step of each run, which is what a history prints and more than a list of
+# runs needs.
+
+
+def run_heads(database: LedgerDatabase, limit: int) -> Sequence[RunRecord]:
+    """The newest runs, without their steps."""
+    with database.read() as query:
+        return tuple(run_of(row, ()) for row in query.all("runs", limit=limit))
+
+
+def steps_by_id(database: LedgerDatabase, ids: Iterable[str]) -> Mapping[str, StepRecord]:
+    """The steps with these ids, as far as they are known."""
+    with database.read() as query:
+        found = {id_: query.one("step", id=id_) for id_ in dict.fromkeys(ids)}
+    return {id_: step_of(row) for id_, row in found.items() if row is not None}
+
+
+def definition_history(database: LedgerDatabase) -> Sequence[tuple[str, str, int]]:
+    """Every definition that was kept: its model, its digest, and since when; oldest first."""
+    with database.read() as query:
+        return tuple((model, digest, at) for model, digest, at in query.all("definition_history"))

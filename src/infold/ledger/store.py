@@ -21,10 +21,10 @@ from infold.core.definition_text import definition_text
 from infold.core.environment import PRODUCTION, Environment
 from infold.core.files import ListedFile
 from infold.core.interval import datetime_of
-from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
 from infold.core.ports import Clock
 from infold.core.record import FULL_LISTING, LISTED, ForwardOnly, Outcome, Receipt
+from infold.core.session_rules import ManualEntry
 from infold.core.swap import Swap
 from infold.core.trace import Trace, merge_earlier
 from infold.ledger import codec

@@ -13,9 +13,8 @@ import dagster as dg
 
 from infold.orchestration.command import WAIT_SECONDS, InfoldProject, RunningCommand, RunOptions
 from infold.orchestration.dagster_view import ProjectView, built_events, told_of
-from infold.orchestration.graph import GraphModel
+from infold.orchestration.graph import GraphModel, window_words
 from infold.orchestration.outcome import JsonObject, Outcome, Verdict, models_with_work
-from infold.orchestration.partitions import window_words
 
 __all__ = ["InfoldProject", "infold_assets", "infold_definitions", "infold_job", "infold_sensor"]
 

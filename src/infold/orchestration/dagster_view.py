@@ -12,9 +12,8 @@ from typing import Any, Self
 import dagster as dg
 
 from infold.orchestration.command import InfoldProject, RunningCommand
-from infold.orchestration.graph import GraphModel, ProjectGraph
+from infold.orchestration.graph import GraphModel, ProjectGraph, overlap, partitions_of
 from infold.orchestration.outcome import JsonObject, Outcome
-from infold.orchestration.partitions import overlap, partitions_of
 
 _VALID_TAG = re.compile(r"[A-Za-z0-9_.-]{1,63}")
 

@@ -22,21 +22,21 @@ from infold.core.arrow_values import rows_of
 from infold.core.definition import Definition
 from infold.core.definition_text import digest_of
 from infold.core.interval import EVER, SECOND, Interval, datetime_of, show_instant
-from infold.core.lateness import Heat, Measures
 from infold.core.model import Kind, table_name
 from infold.core.ports import Lake
 from infold.core.project import Node, Project
 from infold.core.queries import left_out_reason
 from infold.core.record import StepRecord
+from infold.core.report import Heat, Measures
 from infold.core.unit_tests import SHUFFLES
-from infold.declare.definitions import definitions_of
+from infold.declare.from_definitions import definitions_of
 from infold.inspecting.lateness import lateness_of
 from infold.inspecting.left_out import rows_left_out
 from infold.ledger import SqlLedger
-from infold.ledger.glimpses import definition_history, steps_by_id
+from infold.ledger.reader import definition_history, steps_by_id
 from infold.messages import errors
 from infold.messages.errors import InfoldError
-from infold.page import model_document, project_documents
+from infold.page import project_documents
 from infold.page.shapes import (
     JsonObject,
     file_shape,
@@ -239,9 +239,9 @@ class Documents:
         if of not in project:
             return None
         if kind == "model":
-            return model_document.model_document(project, book, of)
+            return project_documents.model_document(project, book, of)
         if kind == "explained":
-            return model_document.explained_document(project, of)
+            return project_documents.explained_document(project, of)
         if kind == "lateness" and project[of].model.kind is Kind.EVENTS:
             return lateness_document(project, book, api.lake(project), of)
         if kind == "sessions" and project[of].model.kind is Kind.SESSIONS:

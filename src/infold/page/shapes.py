@@ -141,7 +141,7 @@ def plain(row: Mapping[str, Any]) -> JsonObject:
     """A row of a table, its values as texts where JSON has none for them."""
     import json
 
-    from infold.core import json_text
+    from infold.core import definition_text
 
-    found: JsonObject = json.loads(json_text.text(dict(row)))
+    found: JsonObject = json.loads(definition_text.to_json_text(dict(row)))
     return found

@@ -21,8 +21,8 @@ from infold.core.project import Node
 from infold.core.trace import Cause, Pending, added_up, merge_pending
 from infold.core.type_changes import Retyping
 from infold.planning.buildable_cells import completed_range, retained_range
-from infold.planning.file_reasons import count_of
 from infold.planning.plan_draft import PlanDraft
+from infold.planning.staleness import count_of
 
 FOLLOWS = "follows from stored rows: 0 input rows read"
 """The reason for such a step."""

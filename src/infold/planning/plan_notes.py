@@ -21,8 +21,7 @@ from infold.core.project import ALL_COLUMNS, Node, Project
 from infold.core.queries import GroupedQuery
 from infold.core.trace import Cause
 from infold.messages import apply_errors
-from infold.planning.file_reasons import count_of
-from infold.planning.staleness import other_files
+from infold.planning.staleness import count_of, other_files
 
 
 def plan_notes(node: Node, model: ModelObservation, steps: Mapping[str, Step]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from infold.importing.report import Line, Outcome, counts, in_order
+from infold.importing.draft import Line, Outcome, counts, in_order
 from infold.render.formatting import count
 
 _SHOWN = 40

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from infold.core.interval import Granularity, Interval, Ranges, show_instant
-from infold.core.lateness import Heat, Lateness, Measures
 from infold.core.project import Project
+from infold.core.report import Heat, Lateness, Measures
 from infold.render import formatting
 from infold.render.coverage_strip import Axis, axis, header_lines
 from infold.render.formatting import iso

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from infold.core.repair import CheckedTable, Repair, RepairReport
+from infold.core.report import Forgotten, LedgerCopy
 from infold.render import formatting
-from infold.render.forgotten import entries_text
+from infold.render.formatting import count
 from infold.render.json_shapes import JsonObject
 
 _WORDS = {
@@ -132,3 +134,96 @@ def repair_json(found: RepairReport) -> JsonObject:
 
 def _names(tables: tuple[CheckedTable, ...]) -> str:
     return formatting.names([one.table for one in tables])
+
+
+# The sentences about the manifest are those of Snowplow's packages, which users know.
+
+
+def forgotten_screen(done: Forgotten) -> str:
+    """What ``infold forget`` did."""
+    parts = []
+    if done.models:
+        parts.append(f"Deleted {_models_text(done.models)} from the manifest, and what was stored.")
+        parts.append("The next run builds what is still in the project again.")
+    if done.missing:
+        verb = "does" if len(done.missing) == 1 else "do"
+        parts.append(f"{formatting.names(done.missing)} {verb} not exist in the manifest.")
+    return "\n".join(parts)
+
+
+def torn_down_screen(target: str, done: Forgotten) -> str:
+    """What ``infold teardown`` did."""
+    what = f": {formatting.names(done.models)}" if done.models else ""
+    entries = f"{entries_text(done.entries)} went with it.\n" if done.entries else ""
+    return (
+        f"Dropped {formatting.count(len(done.models), 'table')} and the ledger of {target}{what}.\n"
+        f"{entries}The next run is a first run."
+    )
+
+
+def entries_text(number: int) -> str:
+    """How many manual entries there are."""
+    return formatting.count(number, "manual entry for sessions", "manual entries for sessions")
+
+
+def _models_text(models: tuple[str, ...]) -> str:
+    return f"{'model' if len(models) == 1 else 'models'} {formatting.names(models)}"
+
+
+def ledger_copied_screen(
+    target: str, done: LedgerCopy, url: str, schema: str, had_schema: str
+) -> str:
+    """What ``infold ledger copy`` did; a ``schema`` was given to it, the target has another."""
+    said = (
+        "The copy was there already, and is as the ledger: nothing was written to it."
+        if done.again
+        else f"Copied the ledger of {target}, {_rows(done)}, and compared what was written."
+    )
+    lines = [said, "", f"  from:  {done.from_}", f"  to:    {done.to}", ""]
+    lines += ["Now name it in infold.yml, wherever the target is used:", ""]
+    lines += [f"  {target}:", f"    ledger: {url}"]
+    if schema:
+        lines.append(f"    ledger_schema: {schema}")
+    elif had_schema and "schema " not in done.to:
+        lines.append("    (without ledger_schema)")
+    lines += [
+        "",
+        f"Until then every run of {target} is refused: the ledger that was copied is closed.",
+    ]
+    lines.append("Keep it, as a backup, until the first run with the copy is done.")
+    return "\n".join(lines)
+
+
+def ledger_exported_screen(target: str, done: LedgerCopy) -> str:
+    """What ``infold ledger export`` did."""
+    said = f"Exported the ledger of {target}, {_rows(done)}, to {done.to}."
+    if done.working:
+        said += (
+            f"\nRun {done.working} had its lease: the file goes with tables of this very moment, "
+            "and no others.\nTo make a backup, export while no run is working."
+        )
+    return said
+
+
+def ledger_imported_screen(target: str, done: LedgerCopy) -> str:
+    """What ``infold ledger import`` did."""
+    return (
+        f"Made the ledger of {target} of {done.from_}: {_rows(done)}, compared after they were "
+        "written.\nThe next run finds out whether the tables are those that it tells of."
+    )
+
+
+def ledger_copy_json(done: LedgerCopy) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "from": done.from_,
+        "to": done.to,
+        "rows": dict(done.rows),
+        "again": done.again,
+        "working": done.working or None,
+    }
+
+
+def _rows(done: LedgerCopy) -> str:
+    rows = count(sum(done.rows.values()), "row")
+    return f"{rows} in {count(len(done.rows), 'table')}"

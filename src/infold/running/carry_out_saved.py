@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from infold.core.dated_path import Listed
-from infold.core.files import ListedFile
+from infold.core.files import Listed, ListedFile
 from infold.core.model import Source
 from infold.core.plan import Observations, Plan, PlanOptions
 from infold.core.ports import Ledger

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from infold.core.environment import APART, Environment, OwnTable, set_aside_of
 from infold.core.ports import Lake, Ledger
-from infold.running.recover import drop_forgotten
+from infold.running.exchange import drop_forgotten
 
 
 def drop_left_tables(ledger: Ledger, lake: Lake, run: str, name: str) -> Iterator[str]:

@@ -48,14 +48,16 @@ from infold.planning.destructive import (
     lost_types,
     policy,
     refuse_destructive,
+    refused_rebuilds,
+    unrecorded_table,
 )
 from infold.planning.model_states import model_states
 from infold.planning.plan_notes import definition_notes, refuse_nothing_applied
 from infold.planning.planner import plan
-from infold.planning.protection import refused_rebuilds, unrecorded_table
 from infold.planning.removals import refuse_removals
 from infold.running.concurrent_batches import CommitTurn, side_by_side
 from infold.running.damaged_tables import give_up_damaged
+from infold.running.exchange import committed_snapshot, recover
 from infold.running.forget import forget_model
 from infold.running.keep_definitions import (
     keep_definitions,
@@ -65,16 +67,17 @@ from infold.running.keep_definitions import (
 from infold.running.ledger_consistency import refuse_other_project, warehouse_of
 from infold.running.observe import Observer
 from infold.running.publish import hold_back, publish, refresh_after_run
-from infold.running.recover import committed_snapshot, recover
-from infold.running.request import (
+from infold.running.run_progress import (
     Request,
+    RunProgress,
+    changed_cells,
+    ends_run,
     is_selected,
     new_id,
     request_detail,
     step_detail,
     still_asked,
 )
-from infold.running.run_progress import RunProgress, changed_cells, ends_run
 from infold.running.table_locations import remember_locations, table_keys
 from infold.system import failures, signals
 

@@ -23,11 +23,18 @@ from infold.core.swap import Swap
 from infold.messages import errors, run_errors
 from infold.planning.selection import select_models
 from infold.running.environments import drop_apart, drop_environment, drop_expired, expiry_note
-from infold.running.exchange import drop_kept, drop_kept_over, exchange
+from infold.running.exchange import (
+    FORGET,
+    LOSE,
+    drop_forgotten,
+    drop_kept,
+    drop_kept_over,
+    exchange,
+    recover,
+)
 from infold.running.ledger_consistency import refuse_other_project
 from infold.running.publish import check_readers, refresh_readers
-from infold.running.recover import FORGET, LOSE, drop_forgotten, recover
-from infold.running.request import new_id
+from infold.running.run_progress import new_id
 from infold.running.table_locations import table_keys
 
 

@@ -16,9 +16,8 @@ from collections.abc import Mapping, Sequence
 
 from infold.core.catalogs import CatalogType
 from infold.core.model import Kind, table_name
-from infold.core.ports import Lake, Ledger
+from infold.core.ports import Lake, Ledger, TableMetadata
 from infold.core.project import Project
-from infold.core.stored_table import TableMetadata
 from infold.core.swap import models_of_swaps
 from infold.core.trace import Version
 from infold.lake.stores.places import below

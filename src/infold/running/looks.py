@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from infold.core.dated_path import DatedPath, Listed
 from infold.core.definition import Redefinition
-from infold.core.files import ListedFile
+from infold.core.files import DatedPath, Listed, ListedFile
 from infold.core.interval import Granularity
 from infold.core.model import Source
 from infold.core.trace import CellState, Trace

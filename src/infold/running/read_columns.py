@@ -15,8 +15,7 @@ from infold.core.definition import Redefinition
 from infold.core.model import Kind
 from infold.core.ports import Ledger
 from infold.core.project import Node, Project, Stretch
-from infold.core.trace import CellChange, net_changes
-from infold.core.unchanged import changes_of_columns
+from infold.core.trace import CellChange, changes_of_columns, net_changes
 from infold.planning.stretches import input_of
 
 ReadColumns = Callable[[str, str], frozenset[str] | None]

@@ -20,16 +20,16 @@ from dataclasses import dataclass, replace
 from infold.core.environment import set_aside_of
 from infold.core.interval import show_instant
 from infold.core.model import Kind, table_name
-from infold.core.ports import Lake, Ledger
+from infold.core.ports import Lake, Ledger, TableMetadata
 from infold.core.project import Project
 from infold.core.record import Receipt
 from infold.core.repair import WRITTEN, CheckedTable, Repair, RepairReport
-from infold.core.stored_table import TableMetadata
 from infold.core.swap import DoneSwap, models_of_swaps
 from infold.core.trace import UNKNOWN, Trace, Version
 from infold.messages import mismatches
 from infold.messages.errors import InfoldError
 from infold.running.damaged_tables import Damage
+from infold.running.exchange import recover
 from infold.running.forget import forget_model
 from infold.running.ledger_consistency import (
     lacks_version,
@@ -38,8 +38,7 @@ from infold.running.ledger_consistency import (
     unknown_steps,
 )
 from infold.running.publish import check_names, check_readers, refresh_readers
-from infold.running.recover import recover
-from infold.running.request import new_id
+from infold.running.run_progress import new_id
 
 SET_BACK = "set back"
 """The action of a step that sets a table back."""

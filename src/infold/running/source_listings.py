@@ -20,9 +20,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b, sha256
 
-from infold.core.dated_path import DatedPath, FullListing, Listed
 from infold.core.files import (
+    DatedPath,
+    FullListing,
     IngestedFile,
+    Listed,
     ListedFile,
     lasting_path,
     paths_and_fingerprints,

@@ -6,10 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 
 from infold.core.environment import PRODUCTION
 from infold.core.model import table_name
-from infold.core.ports import Lake, Ledger
+from infold.core.ports import FORBIDDEN, Lake, Ledger
 from infold.core.project import Project
 from infold.core.record import FILES
-from infold.core.stored_table import FORBIDDEN
 from infold.running.ledger_consistency import foreign_tables
 
 _NOWHERE = (None, FORBIDDEN)

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import re
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from infold.core.model import Kind
+from infold.analysis.definitions.columns_read import ColumnsRead
+from infold.analysis.names.subject import time_column
+from infold.core.interval import Interval, Ranges
+from infold.core.model import Kind, table_name
 from infold.core.plan import Action, ChangedKeyRows, Step
-from infold.core.ports import Lake, Ledger, Prepared
-from infold.core.project import Project, Stretch
+from infold.core.ports import History, Lake, Ledger, Prepared
+from infold.core.project import Node, Project, Stretch
 from infold.core.record import Outcome
+from infold.core.trace import CellState, Unchanged, net_changes
 from infold.core.type_changes import Type
 from infold.inspecting.as_built import Stretches
 from infold.messages import errors, run_errors
+from infold.running.run_progress import ends_run
 from infold.spark import evolved_columns
 from infold.spark.analyser import DefinitionAnalyser
 from infold.spark.audits.tables import with_audits
+from infold.spark.content import cell_states, column, rows_in_cells
 from infold.spark.cumulative import fold, fold_versions
 from infold.spark.damaged_tables import damaged_table
 from infold.spark.events import build as events_build
 from infold.spark.events import derived as events_derived
 from infold.spark.inputs import changed_keys
-from infold.spark.maintenance import Maintenance
 from infold.spark.python_models import as_python_failure
 from infold.spark.retyped_inputs import has_retyped_inputs, without_trace
 from infold.spark.sessions import build as sessions_build
@@ -38,7 +45,6 @@ from infold.spark.storages import storage_of
 from infold.spark.stored_types import as_stored
 from infold.spark.tables.port import MaintainedTables
 from infold.spark.time_range import derived, recompute
-from infold.spark.unchanged_columns import with_unchanged_columns
 from infold.system import failures
 
 _KINDS: dict[Kind, Callable[[Work, Step, Prepared], Outcome]] = {
@@ -227,3 +233,198 @@ def words_and_condition(error: PySparkException | Py4JError) -> tuple[str, str] 
         return what[:_MOST], error.getCondition() or type(error).__name__
     hidden = _HIDDEN.search(str(error))
     return (hidden[1].strip()[:_MOST], hidden[2]) if hidden else None
+
+
+# Each run may add a few small files, of rows or of deletes, to many partitions. After some commits
+# the partitions with the most files are rewritten, worst first, until the run's budget is spent;
+# the rest waits for the next run. Old snapshots are expired before that, but never the newest
+# version's, nor one that a reader's trace names or still has to compare with. Neither changes
+# content, and both keep `_version`, so the thousandth run costs what the tenth did. Where it fails,
+# as somebody else compacts the same files at that time, the run has done its work all the same, and
+# says so.
+
+LOOK_EVERY = 8
+"""Commits since the last rewrite after which a table's files are counted."""
+
+FILES_PER_PARTITION = 6
+"""Data files, or files with deletes, beyond which a partition is rewritten."""
+
+BUDGET_BYTES = 64 * 1024 * 1024
+"""How much one run rewrites of one table; one partition is always allowed."""
+
+KEEP_SNAPSHOTS = 20
+KEEP_SECONDS = 3600
+MOST_SNAPSHOTS = 100
+
+NOT_COMPACTED = "{0}: it was not compacted, and the next run tries again: {1}"
+"""The note on a table that is as large as it was; its rows are right."""
+
+
+@dataclass(frozen=True)
+class Maintenance:
+    """Compaction and expiry of stored tables."""
+
+    tables: MaintainedTables
+    ledger: Ledger
+    lake: Lake
+
+    def maintain(self, models: Sequence[str]) -> tuple[str, ...]:
+        """
+        Compact and expire the tables of ``models``, each named once for each of its steps.
+
+        Returns notes on tables where that failed. Raises errors that end a run.
+        """
+        notes = []
+        for model, steps in Counter(models).items():
+            try:
+                self._maintain(model, steps)
+            except Exception as error:  # noqa: BLE001 - its rows are there, whatever it is
+                notes.append(NOT_COMPACTED.format(model, _why(error)))
+        return tuple(notes)
+
+    def _maintain(self, model: str, steps: int) -> None:
+        history = self.lake.history(table_name(model))
+        if history.snapshots > MOST_SNAPSHOTS or (
+            history.snapshots > 2 * KEEP_SNAPSHOTS
+            and history.oldest_at < (time.time() - KEEP_SECONDS) * 1_000_000
+        ):
+            self.expire(model, history, everything=history.snapshots > MOST_SNAPSHOTS)
+        if _due(history, steps):
+            self.compact(model)
+
+    def compact(self, model: str, *, budget: int = BUDGET_BYTES) -> int:
+        """Rewrite the partitions with the most files, within ``budget`` bytes; how many it was."""
+        crowded = [
+            files
+            for files in self.tables.partition_files(model)
+            if files.data >= FILES_PER_PARTITION or files.deletes >= FILES_PER_PARTITION // 2
+        ]
+        crowded.sort(key=lambda files: -(files.data + files.deletes))
+        spent = done = 0
+        for files in crowded:
+            if done and spent + files.bytes > budget:
+                break
+            self.tables.rewrite(model, files.partition)
+            spent += files.bytes
+            done += 1
+        return done
+
+    def expire(self, model: str, history: History, *, everything: bool = False) -> None:
+        """Drop old snapshots and the files that only they have; none that a version names."""
+        read = self._versions_read(model)
+        if any(net_changes(self.ledger.changes(model, since)) for since in read):
+            return  # a reader has yet to compare with a version whose snapshot would go
+        age = -1 if everything else KEEP_SECONDS  # whole seconds: this one counts as over
+        keep = MOST_SNAPSHOTS // 2 if everything else KEEP_SNAPSHOTS
+        keep = max(keep, self._snapshots_back(model, read, history))
+        self.tables.expire(model, before=time.time() - age, keep=keep)
+
+    def _versions_read(self, model: str) -> set[int]:
+        """The versions of a table that its readers were built from."""
+        traces = self.ledger.traces().values()
+        return {trace.inputs[model] for trace in traces if model in trace.inputs}
+
+    def _snapshots_back(self, model: str, read: set[int], history: History) -> int:
+        """
+        How many snapshots back the newest version is, and those that were ``read``.
+
+        Every rewritten partition is a snapshot, so a version may be behind any number of them.
+        """
+        head = self.ledger.newest_versions().get(model)
+        if head is None:
+            return 0
+        named = {head.number, *read}
+        versions = self.ledger.versions(model, min(named) - 1)
+        pinned = {version.snapshot for version in versions if version.number in named}
+        return max((n for n, found in enumerate(history.main, 1) if found in pinned), default=0)
+
+
+def _why(error: Exception) -> str:
+    """
+    What an error says, in a line.
+
+    Raises one that ends a run; and of memory, as nobody knows what a JVM is good for after that.
+    """
+    known = failures.known_failure(error)
+    if known is None:
+        java = re.search(r"[\w.$]+(?:Exception|Error): [^\n]+", str(error))
+        return java[0][:300] if java else failures.in_a_line(error)
+    if ends_run(known) or known.slug == "out-of-memory":
+        raise known from error
+    return known.what
+
+
+def _due(history: History, commits: int) -> bool:
+    """Whether files are to be counted, when so many of the newest commits are a run's own."""
+    if history.since_rewrite < LOOK_EVERY:
+        return False
+    # The run before counted them too, and since then there are no more.
+    return history.steady < commits or history.since_rewrite - commits < LOOK_EVERY
+
+
+# Once a table is replaced, its cells have other content wherever a column was added, taken away or
+# computed in another way. Readers that use none of these columns need not be built. For each set of
+# columns that some reader uses, the rows before and after are compared in these columns alone, as
+# the content of cells is: by sums of hashes.
+#
+# Only cells with as many rows as before are compared; others are different for everybody.
+
+_MOST_SETS = 16
+"""Of so many sets of columns readers profit; each costs two more passes over the table's rows."""
+
+
+def with_unchanged_columns(work: Work, step: Step, outcome: Outcome) -> Outcome:
+    """The outcome of a step, with what it left unchanged if it replaced a table that was there."""
+    if not outcome.whole or outcome.snapshot is None:
+        return outcome
+    old = work.snapshot(step.model, outcome.version - 1)
+    cells = [c.cell for c in outcome.changes if c.changes_rows and c.rows_before == c.rows_after]
+    if old is None or not cells:
+        return outcome
+    before, now = (work.tables.read(step.model, at) for at in (old, outcome.snapshot))
+    same, node = _same_columns(before, now), work.project[step.model]
+    found = []
+    for columns in _columns_read(work.project, node)[:_MOST_SETS]:
+        if columns <= same.keys():
+            names = [same[name] for name in sorted(columns)]
+            one, two = (_contents(node, rows, names, cells) for rows in (before, now))
+            equal = Ranges.of(cell for cell in cells if cell in one and one[cell] == two.get(cell))
+            found += [Unchanged(columns, equal)] if equal else []
+    return replace(outcome, unchanged=tuple(found))
+
+
+def _columns_read(project: Project, of: Node) -> list[frozenset[str]]:
+    """
+    The sets of columns that the readers of a table use, those of all columns left out.
+
+    The column that puts rows into cells is always one of them.
+    """
+    read, time = ColumnsRead(project), time_column(of)
+    found = {
+        read(node.name, of.name)
+        for node in project
+        if node.model.kind is not Kind.VIEW
+        and any(entry.name == of.name for entry in node.stored_inputs)
+    }
+    of_cells = {time.lower()} if time else set[str]()
+    every = {columns | of_cells for columns in found if columns is not None}
+    return sorted(every, key=sorted)
+
+
+def _same_columns(before: DataFrame, now: DataFrame) -> Mapping[str, str]:
+    """The columns that both have with one type: the lower-case name, and the name as it is now."""
+    old = {field.name.lower(): field.dataType for field in before.schema.fields}
+    return {
+        field.name.lower(): field.name
+        for field in now.schema.fields
+        if old.get(field.name.lower()) == field.dataType
+    }
+
+
+def _contents(
+    node: Node, rows: DataFrame, names: Sequence[str], cells: Sequence[Interval]
+) -> Mapping[Interval, CellState]:
+    """The states of some cells, seen in some columns."""
+    granularity, time = node.model.granularity, time_column(node)
+    near = rows if time is None else rows_in_cells(rows, time, cells, granularity)
+    return cell_states(near.select(*map(column, names)), time, granularity)

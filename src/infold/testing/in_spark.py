@@ -26,9 +26,8 @@ from infold.spark.reading import source_rows
 from infold.spark.rows_that import conditions_met
 from infold.spark.stored_types import as_stored
 from infold.system import signals
-from infold.testing.given_views import view_times
 from infold.testing.play import Player
-from infold.testing.project import Tables, needed_models, project_under_test
+from infold.testing.project import Tables, needed_models, project_under_test, view_times
 from infold.testing.scratch import Scratch
 from infold.testing.typed import Values
 

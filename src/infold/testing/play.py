@@ -37,7 +37,7 @@ from infold.core.unit_tests import (
 from infold.messages.errors import InfoldError
 from infold.testing.project import Tables, project_under_test, stored_models
 from infold.testing.scratch import Scratch, State
-from infold.testing.set_aside import aside_columns, rows_set_aside
+from infold.testing.typed import aside_columns, rows_set_aside
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,8 +12,8 @@ from infold.core.unit_tests import SHUFFLES, TestReport, TestResult, UnitTest
 from infold.declare.unit_tests import PATTERN, read_tests
 from infold.messages import unit_test_errors
 from infold.messages.errors import InfoldErrors, by_place
-from infold.testing.names import Names
 from infold.testing.passed import PassedTests
+from infold.testing.typed import Names
 
 
 def read_project_tests(project: Project, terms: Sequence[str] = ()) -> tuple[UnitTest, ...]:

@@ -32,7 +32,7 @@ from infold.core.unit_tests import Change, Delivery, Entry
 from infold.messages.errors import InfoldError
 from infold.render.plan import plan_strip
 from infold.running.observe import Observer
-from infold.running.request import Request
+from infold.running.run_progress import Request
 from infold.spark.engine import SparkEngine
 from infold.spark.storages import storage_of
 from infold.system.process_lock import inherited_descriptors

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
 
+from infold import api
 from infold.analysis.names.subject import time_column
 from infold.core.interval import DAY, MIN, parse_instant_text
 from infold.core.model import Deduplicate, Kind
 from infold.core.project import Node, Project
 from infold.core.queries import VALID_FROM
 from infold.core.session_rules import IDENTIFIER
-from infold.core.typed_text import Unusable, file_value, instant_of, read_value
+from infold.core.typed_text import Unusable, file_value, instant_of, read_value, value_in_file
 from infold.core.unit_tests import (
+    Arrival,
     Change,
     Delivery,
+    Entry,
     Expectation,
     Row,
     UnitTest,
@@ -23,9 +28,12 @@ from infold.core.unit_tests import (
 )
 from infold.messages import unit_test_errors
 from infold.messages.errors import InfoldError, Spot
-from infold.testing import set_aside
-from infold.testing.names import spelled
 from infold.testing.project import Tables
+from infold.testing.scratch import Scratch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 _NO_CLOCK = parse_instant_text("2000-01-01")
 """The clock of a test without any event time."""
@@ -72,7 +80,7 @@ class Values:
     def _expectation(self, each: Expectation) -> Expectation:
         columns = self.tables.models.get(each.model, {})
         if each.aside:
-            columns = set_aside.aside_columns(self.project[each.model], self.tables)
+            columns = aside_columns(self.project[each.model], self.tables)
         rows = self._rows(each.model, columns, each.written, in_file=each.aside)
         return replace(each, rows=rows)
 
@@ -193,3 +201,183 @@ def _key(node: Node) -> tuple[str, ...]:
     if model.versions is not None:
         return (*model.unique_key, VALID_FROM)
     return tuple(one.name for one in node.grouped.keys) if node.grouped is not None else ()
+
+
+# Those are what `infold show set_aside` shows (the file by its name in the test), and the columns
+# of the row itself, as it stands in the file or in the table that sessions read.
+
+OWN = {"reason": "string", "event_time": "timestamp", "file": "string", "raw": "string"}
+"""The columns of every row that is set aside, with their types."""
+
+
+def aside_columns(node: Node, tables: Tables) -> Mapping[str, str]:
+    """The columns of the rows that a model sets aside, with types as Spark SQL writes them."""
+    found: dict[str, str] = {}
+    if node.source is not None:
+        found |= tables.sources[node.source]
+    elif node.model.kind is Kind.SESSIONS:
+        for entry in node.folded_inputs:
+            found |= tables.columns(entry.name)
+    return {**found, **OWN}
+
+
+def rows_set_aside(scratch: Scratch, project: Project, node: Node, tables: Tables) -> list[Row]:
+    """The rows that a model sets aside, as its project in the scratch has them."""
+    types = aside_columns(node, tables)
+    return [_row(one, types) for one in _listed(scratch, project, node)]
+
+
+def _listed(scratch: Scratch, project: Project, node: Node) -> Iterator[Mapping[str, Any]]:
+    """The rows of ``set_aside`` that name the model."""
+    from infold.inspecting.left_out import rows_left_out
+
+    def by_spark(table: str, nodes: Sequence[Node], most: int | None) -> pa.Table:
+        from infold.spark.left_out import left_out
+
+        with scratch.engine(project).work("") as work:
+            return left_out(work, table, nodes, most)
+
+    lake = api.lake(project)
+    try:
+        found = [lake.rows(project.set_aside)]
+    except InfoldError as error:
+        if error.slug != "not-built":
+            raise
+        found = []  # it is made with its first row
+    left = rows_left_out(project, api.ledger(project), lake, None, by_spark)
+    for table in [*found, *([] if left is None else [left])]:
+        yield from (row for row in table.to_pylist() if node.name in row["model"].split(", "))
+
+
+def _row(listed: Mapping[str, Any], types: Mapping[str, str]) -> Row:
+    try:
+        inside = json.loads(listed["raw"])
+    except ValueError:  # a line that is no JSON
+        inside = {}
+    row = {
+        name: value_in_file(inside.get(name), of) for name, of in types.items() if name not in OWN
+    }
+    file = listed["file"] and PurePosixPath(listed["file"]).stem
+    return {**row, **{name: listed[name] for name in OWN}, "file": file}
+
+
+SET_ASIDE_KINDS = (Kind.EVENTS, Kind.SESSIONS)
+"""The kinds of models that set rows aside."""
+
+
+@dataclass
+class Names:
+    """Whether what tests name is there; all that is wrong is noted in ``errors``."""
+
+    project: Project
+    errors: list[InfoldError] = field(default_factory=list)
+
+    def test(self, test: UnitTest) -> UnitTest:
+        """A test with the names as they are declared."""
+        before = len(self.errors)
+        files: dict[str, set[str]] = {}
+        arrivals = [self._arrival(arrival, files) for arrival in test.arrivals]
+        found = replace(test, arrivals=tuple(arrivals))
+        if len(self.errors) == before:
+            self._check_expected(found)
+        return found
+
+    def _arrival(self, arrival: Arrival, files: dict[str, set[str]]) -> Arrival:
+        deliveries = [one for each in arrival.deliveries for one in self._delivery(each, files)]
+        entries = [one for each in arrival.entries for one in self._entry(each)]
+        expected = [one for each in arrival.expected for one in self._expectation(each)]
+        return replace(
+            arrival,
+            deliveries=tuple(deliveries),
+            entries=tuple(entries),
+            expected=tuple(expected),
+        )
+
+    def _delivery(self, each: Delivery, files: dict[str, set[str]]) -> Iterator[Delivery]:
+        every = [*self.project.sources, *(node.name for node in self.project)]
+        name = spelled(each.of, every)
+        if name is None:
+            error = unit_test_errors.unknown_given(each.at, name=each.of, known=every)
+            self.errors.append(error)
+            return
+        there = files.setdefault(name, set())
+        if each.change is Change.ADD and each.file in there:
+            error = unit_test_errors.file_there(each.at, name=name, file=each.file)
+            self.errors.append(error)
+        elif each.change is not Change.ADD and each.file not in there:
+            error = unit_test_errors.no_such_file(
+                each.at, name=name, file=each.file, files=sorted(there) or "none"
+            )
+            self.errors.append(error)
+        there.add(each.file)
+        if each.change is Change.DELETE:
+            there.discard(each.file)
+        yield replace(each, of=name)
+
+    def _expectation(self, each: Expectation) -> Iterator[Expectation]:
+        models = [node.name for node in self.project]
+        name = spelled(each.model, models)
+        if name is None and each.model.lower() == "set_aside":
+            self.errors.append(unit_test_errors.aside_alone(each.at))
+            return
+        if name is None:
+            error = unit_test_errors.unknown_expected(each.at, name=each.model, known=models)
+            self.errors.append(error)
+            return
+        node = self.project[name].model
+        if each.aside and node.kind not in SET_ASIDE_KINDS:
+            self.errors.append(unit_test_errors.none_aside(each.at, name=name))
+        if each.within is not None:
+            if node.granularity is None:
+                self.errors.append(unit_test_errors.no_cells(each.at, model=name))
+            elif instant(each.within.text) is None:
+                error = unit_test_errors.bad_cell(each.at, text=each.within.text, model=name)
+                self.errors.append(error)
+        yield replace(each, model=name)
+
+    def _entry(self, each: Entry) -> Iterator[Entry]:
+        models = [node.name for node in self.project if node.model.kind is Kind.SESSIONS]
+        name = spelled(each.of, models)
+        sessions = None if name is None else self.project[name].model.sessions
+        if name is None or sessions is None:
+            error = unit_test_errors.not_sessions(each.at, name=each.of, models=models or "none")
+            self.errors.append(error)
+            return
+        owner = each.owner
+        if sessions.fallback_gap is not None:
+            if not each.kind:
+                self.errors.append(unit_test_errors.unclear_owner(each.at, owner=owner))
+            owner = f"{each.kind[:1]}{owner}"
+        else:
+            what = "identifier" if sessions.identifier else "user"
+            if each.kind not in ("", what):
+                error = unit_test_errors.other_owner(
+                    each.at,
+                    name=name,
+                    what=f"one {what} each",
+                    kind=f"an {each.kind}" if each.kind == "identifier" else "a user",
+                )
+                self.errors.append(error)
+        yield replace(each, of=name, owner_in_ledger=owner)
+
+    def _check_expected(self, test: UnitTest) -> None:
+        """Nothing is expected, or decided by hand, of models whose rows are given."""
+        for arrival in test.arrivals:
+            made = [*((each.model, each.at) for each in arrival.expected)]
+            made += [(each.of, each.at) for each in arrival.entries]
+            for model, at in made:
+                if model in test.given:
+                    self.errors.append(unit_test_errors.given_and_made(at, name=model))
+
+
+def spelled(name: str, known: list[str]) -> str | None:
+    """A name as it is declared; case does not count."""
+    return next((one for one in known if one.lower() == name.lower()), None)
+
+
+def instant(text: str) -> int | None:
+    """The instant that a text is; None for another text."""
+    try:
+        return parse_instant_text(text)
+    except ValueError:
+        return None

@@ -15,7 +15,7 @@ import pytest
 from tests.declare.shop import write
 from tests.lake.conftest import Put, snapshot
 
-from infold.core.stored_table import History
+from infold.core.ports import History
 from infold.declare import load
 from infold.lake.iceberg.sql_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake

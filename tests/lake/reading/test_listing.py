@@ -15,7 +15,7 @@ from typing import cast
 import pytest
 from obstore.store import MemoryStore
 
-from infold.core.dated_path import DatedPath, Listed
+from infold.core.files import DatedPath, Listed
 from infold.core.formats import Format
 from infold.core.interval import DAY, SECOND
 from infold.core.model import Source

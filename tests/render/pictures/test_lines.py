@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.render.pictures.test_plot import days, picture, without_colours
 
 from infold.core.interval import DAY, Granularity, parse_instant_text
-from infold.core.plot import OverTime, Point, Series
+from infold.core.report import OverTime, Point, Series
 from infold.render.pictures.look import Look
 from infold.render.pictures.plot import Scale, line_texts, plot_screen, scale_of
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from infold import api
-from infold.core.fixed_settings import FIXED
+from infold.core.engines import FIXED
 from infold.core.project import Project
 from infold.core.target import Target
 from infold.spark.jvm import given_settings

@@ -23,20 +23,18 @@ from infold.analysis.bounds.known_columns import (
     Entries,
     EntryValue,
     InputBound,
-    KnownColumns,
-    SubqueryEntry,
-    columns_of_set_operation,
-)
-from infold.analysis.bounds.scope import Scope
-from infold.analysis.bounds.select_columns import SelectColumns
-from infold.analysis.bounds.transitive import (
     InputPath,
+    KnownColumns,
     NullSources,
     Requirements,
     Shapes,
     Step,
+    SubqueryEntry,
+    columns_of_set_operation,
     seen_through,
 )
+from infold.analysis.bounds.scope import Scope
+from infold.analysis.bounds.select_columns import SelectColumns
 from infold.analysis.names.relation import (
     Block,
     FromEntry,

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from infold.analysis.bounds.known_columns import KnownColumns
-from infold.analysis.bounds.scope import Scope
-from infold.analysis.bounds.transitive import (
+from infold.analysis.bounds.known_columns import (
     InputPath,
+    KnownColumns,
     NullSources,
     Shapes,
     across,
     either_shapes,
 )
+from infold.analysis.bounds.scope import Scope
 from infold.analysis.bounds.window_reach import WindowReach
 from infold.analysis.names.relation import Block, Origin, OutputColumn, Relation
 from infold.analysis.names.select_parts import (

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from infold.analysis.bounds.transitive import NullSources, Shapes
+from infold.analysis.bounds.known_columns import NullSources, Shapes
 from infold.analysis.names.relation import (
     Block,
     FromEntry,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infold.analysis.cumulative_query import split_cumulative_query
+from infold.analysis.cumulative_query import split_cumulative_query, split_versioned_query
 from infold.analysis.names.subject import Subject
-from infold.analysis.versioned_query import split_versioned_query
 from infold.core.model import Kind
 from infold.messages.errors import InfoldError
 

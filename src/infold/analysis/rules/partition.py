@@ -8,7 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from infold.analysis.bounds.cells import Cells, cells_of
-from infold.analysis.bounds.transitive import Shapes
+from infold.analysis.bounds.known_columns import Shapes
 from infold.analysis.names.relation import (
     Block,
     OtherRows,

@@ -9,13 +9,15 @@ from sqlglot import exp
 
 from infold.analysis.times.distances import moved_by
 from infold.analysis.times.durations import (
+    TIMES,
+    epoch_number_of,
     interval_length,
     negate_span,
     number_of,
     of_units,
+    range_of,
     zone_offsets,
 )
-from infold.analysis.times.epoch_numbers import TIMES, epoch_number_of, range_of
 from infold.analysis.times.floors import TimeFloor, change_of_bucket, floor_of
 from infold.analysis.times.shape import Shape, Span, cell_lengths
 from infold.core.interval import DAY, HOUR, MINUTE, Granularity

@@ -16,13 +16,14 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from infold.analysis.times.durations import (
+    EpochNumber,
     add_spans,
+    epoch_number_of,
     interval_length,
     negate_span,
     number_of,
     of_units,
 )
-from infold.analysis.times.epoch_numbers import EpochNumber, epoch_number_of
 from infold.analysis.times.shape import Span
 from infold.core.interval import DAY
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from infold.analysis.times.durations import interval_length, number_of
-from infold.analysis.times.epoch_numbers import epoch_number_of
+from infold.analysis.times.durations import epoch_number_of, interval_length, number_of
 from infold.core.interval import DAY
 
 _FRAMELESS = (

@@ -12,9 +12,8 @@ from sqlglot import exp
 from infold.importing.dbt.folder import DbtFolder, Properties
 from infold.importing.dbt.templates import NotRenderedError, Templates
 from infold.importing.dialects import SPARK, NotTranslatedError, parsed, spark_text
-from infold.importing.draft import Audit, DraftFile, project_name
-from infold.importing.report import Line, left
-from infold.importing.yaml_lines import Lined, as_list, as_mapping, line_of
+from infold.importing.draft import Audit, DraftFile, Line, left, project_name
+from infold.importing.project_files import Lined, as_list, as_mapping, line_of
 
 _THRESHOLDS = ("error_if", "warn_if", "fail_calc", "limit")
 _CONFIG = ("severity", "where", "tags", "enabled", "store_failures", "name", *_THRESHOLDS)

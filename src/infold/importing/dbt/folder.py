@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from infold.importing.project_files import ProjectFiles
-from infold.importing.report import Line, left
-from infold.importing.yaml_lines import Lined, as_list, as_mapping, line_of
+from infold.importing.draft import Line, left
+from infold.importing.project_files import Lined, ProjectFiles, as_list, as_mapping, line_of
 
 PROJECT_FILE = "dbt_project.yml"
 _PATHS = {

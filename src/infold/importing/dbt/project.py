@@ -13,7 +13,6 @@ from typing import Any
 
 from sqlglot import exp
 
-from infold.importing.cases import Case, Rows, case_file
 from infold.importing.dbt.audits import audits_of, singular_tests
 from infold.importing.dbt.folder import DbtFolder, Properties, read_folder, variables
 from infold.importing.dbt.templates import (
@@ -36,17 +35,24 @@ from infold.importing.dialects import (
     to_spark,
 )
 from infold.importing.draft import (
+    Case,
     Draft,
     DraftFile,
     DraftModel,
     DraftSeed,
     DraftSource,
+    Line,
+    Rows,
     Way,
     any_result,
+    came,
+    case_file,
+    changed,
+    left,
     project_name,
+    to_fill,
 )
-from infold.importing.report import Line, came, changed, left, to_fill
-from infold.importing.yaml_lines import Lined, as_list, as_mapping, line_of
+from infold.importing.project_files import Lined, as_list, as_mapping, line_of
 
 
 @dataclass(frozen=True, slots=True)

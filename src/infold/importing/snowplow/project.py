@@ -7,11 +7,118 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from infold.importing.draft import Draft, DraftModel, DraftSource, Way, project_name
-from infold.importing.project_files import ProjectFiles
-from infold.importing.report import Line, came, changed, left, to_fill
-from infold.importing.snowplow import variables
-from infold.importing.yaml_lines import Lined, as_list, as_mapping, date_of
+from infold.importing.draft import (
+    Draft,
+    DraftModel,
+    DraftSource,
+    Line,
+    Way,
+    came,
+    changed,
+    left,
+    project_name,
+    to_fill,
+)
+from infold.importing.project_files import Lined, ProjectFiles, as_list, as_mapping, date_of
+
+_LATE = "a late event finds its session however old that is, so there is no lookback"
+_WAREHOUSE = "a setting of the warehouse that infold does not read"
+_STITCHED = (
+    "stitching: join a lookup of users in a view before the sessions (cookbook, stitched users)"
+)
+_CONTEXT = "a column of its own in infold: take its fields from contexts or derived_contexts"
+_OWN = "write it as a column of the model's SELECT"
+
+_GONE = {
+    "allow_null_dvce_tstamps": "rows without the event time are set aside, and counted",
+    "allow_refresh": "`infold run --allow-refresh`, for one run",
+    "conversion_events": "write each as count_if(…) in models/sessions.sql",
+    "custom_sql": _OWN,
+    "cwv_days_to_measure": "core web vitals: a model of your own",
+    "cwv_percentile": "core web vitals: a model of your own",
+    "dev_target_name": "dev_target in infold.yml; here is one target, dev",
+    "license_accepted": "infold has a license of its own",
+    "page_view_stitching": _STITCHED,
+    "session_stitching": _STITCHED,
+    "view_stitching": _STITCHED,
+    "conversion_stitching": _STITCHED,
+    "user_stitching_id": _STITCHED,
+    "ua_bot_filter": "a condition on useragent in models/events.sql; the packages' list of names "
+    "is theirs",
+}
+_NOT_NEEDED = {
+    "days_late_allowed": "a late event counts; one dated in the future is set aside "
+    "(received_column, future_tolerance)",
+    "lookback_window_hours": _LATE,
+    "session_lookback_days": _LATE,
+    "upsert_lookback_days": _LATE,
+    "limit_page_views_to_session": "events of a session are all of its own",
+    "enable_initial_checks": "`infold check`, and every run, check the project",
+}
+_ENDINGS = {
+    "_context": _CONTEXT,
+    "_context_2": _CONTEXT,
+    "_events": _CONTEXT,
+    "_passthroughs": _OWN,
+    "_aggregations": _OWN,
+    "_seed": "put the file into seeds/",
+}
+_OF_WAREHOUSE = (
+    "atomic_schema", "cmp_visible", "consent_", "database", "databricks_catalog",
+    "derived_tstamp_partitioned", "enable_load_tstamp", "entities_or_sdes", "events",
+    "events_table", "grant_", "query_tag", "sessions_table", "snowflake_lakeloader",
+)  # fmt: skip
+
+VARIABLES_USED = {
+    "app_id", "backfill_limit_days", "enable_mobile", "enable_web", "heartbeat",
+    "max_session_days", "min_visit_length", "session_identifiers", "session_sql",
+    "session_timestamp", "start_date", "user_identifiers", "user_sql",
+}  # fmt: skip
+"""Variables that the project is made by."""
+
+_PREFIX = "snowplow__"
+
+
+def variable_values(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The variables by their names without ``snowplow__``."""
+    return {
+        key.removeprefix(_PREFIX): value for key, value in found.items() if key.startswith(_PREFIX)
+    }
+
+
+def variable_line(name: str, value: Any, at: str) -> Line:
+    """What is said of a variable that the project is not made by."""
+    what = f"variable {_PREFIX}{name}"
+    if name in _NOT_NEEDED:
+        return came(what, at, f"not needed: {_NOT_NEEDED[name]}")
+    if name in _GONE:
+        return left(what, at, _GONE[name])
+    if value in (False, None, "", []):
+        return came(what, at, "it is off")
+    if name.startswith("enable_"):
+        return left(what, at, "the models of this module are not made: write those that you need")
+    if name.startswith(_OF_WAREHOUSE):
+        return left(what, at, _WAREHOUSE)
+    for ending, why in _ENDINGS.items():
+        if name.endswith(ending):
+            return left(what, at, why)
+    return left(what, at, "infold has none like it")
+
+
+def variable_used(name: str, at: str, why: str) -> Line:
+    """A variable that means the same in the project."""
+    return came(f"variable {_PREFIX}{name}", at, why)
+
+
+def other_variable(name: str, at: str, why: str) -> Line:
+    """A variable that came over, and means something else."""
+    return changed(f"variable {_PREFIX}{name}", at, why)
+
+
+def variable_not_used(name: str, at: str, why: str) -> Line:
+    """A variable whose value cannot come over."""
+    return left(f"variable {_PREFIX}{name}", at, why)
+
 
 _NAMES = """
 app_id platform etl_tstamp collector_tstamp dvce_created_tstamp event event_id txn_id name_tracker
@@ -80,8 +187,8 @@ def read_snowplow(root: Path, dialect: str) -> Draft:
     reader = _Reader(found, places, lines)
     models = reader.models()
     for name, value in found.items():
-        if name not in variables.USED:
-            lines.append(variables.line_of(name, value, places[name]))
+        if name not in VARIABLES_USED:
+            lines.append(variable_line(name, value, places[name]))
     lines += _models_of(files, project)
     return Draft(
         project_name(str(project.get("name") or root.resolve().name)),
@@ -115,7 +222,7 @@ def _variables(project: Lined, lines: list[Line]) -> tuple[dict[str, Any], dict[
     found: dict[str, Any] = {}
     places: dict[str, str] = {}
     for level, package in levels:
-        for name, value in variables.values(level).items():
+        for name, value in variable_values(level).items():
             found[name] = value
             places[name] = f"{_FILE}:{level.line}"
         if package == "snowplow_mobile":
@@ -142,7 +249,7 @@ class _Reader:
         self._project_keys()
         return (self._events(), self._sessions(), self._users())
 
-    def _say(self, name: str, why: str, said: Any = variables.used) -> None:
+    def _say(self, name: str, why: str, said: Any = variable_used) -> None:
         self._lines.append(said(name, self._places[name], why))
 
     def _project_keys(self) -> None:
@@ -152,20 +259,20 @@ class _Reader:
                 self.keys["start"] = start
                 self._say("start_date", f"start: {start}")
             else:
-                self._say("start_date", "it is no date", variables.not_used)
+                self._say("start_date", "it is no date", variable_not_used)
         if "backfill_limit_days" in self._found:
             days = str(self._found["backfill_limit_days"])
             if days.isdigit():
                 self.keys["backfill_limit"] = f"{days} days"
                 why = f"backfill_limit: {days} days, for tables that are built cell by cell"
-                self._say("backfill_limit_days", why, variables.other)
+                self._say("backfill_limit_days", why, other_variable)
             else:
-                self._say("backfill_limit_days", "it is no number", variables.not_used)
+                self._say("backfill_limit_days", "it is no number", variable_not_used)
 
     def _time(self) -> str:
         time = str(self._found.get("session_timestamp") or "collector_tstamp")
         if time not in COLUMNS:
-            self._say("session_timestamp", f"{time} is no field of events", variables.not_used)
+            self._say("session_timestamp", f"{time} is no field of events", variable_not_used)
             return "collector_tstamp"
         if "session_timestamp" in self._found:
             self._say("session_timestamp", f"event_time_column: {time}, in models/events.sql")
@@ -232,7 +339,7 @@ class _Reader:
             (found if inside else gone).append(field)
         if gone:
             why = f"{', '.join(gone)}: fields of contexts: take them out in models/events.sql"
-            self._say(listed, why, variables.not_used)
+            self._say(listed, why, variable_not_used)
         elif listed in self._found:
             self._say(listed, f"{', '.join(found or default)}, in models/sessions.sql")
         return found or default
@@ -243,15 +350,15 @@ class _Reader:
         for name, text in (("heartbeat", beat), ("min_visit_length", visit)):
             if name in self._found:
                 why = f"{text} seconds, in engaged_time_in_s of models/sessions.sql"
-                said = variables.used
+                said = variable_used
                 if name == "min_visit_length":
                     why = "engaged time is the slots with a heartbeat; it adds nothing for a view"
-                    said = variables.other
+                    said = other_variable
                 self._say(name, why, said)
         if self._found.get("enable_mobile"):
             why = "sessions of mobile events: their identifier is a field of contexts; events "
             why += "without domain_sessionid are set aside, and counted"
-            self._say("enable_mobile", why, variables.not_used)
+            self._say("enable_mobile", why, variable_not_used)
         if "enable_web" in self._found:
             self._say("enable_web", "measures of pages, in models/sessions.sql")
         beat = beat if beat.isdigit() else "10"

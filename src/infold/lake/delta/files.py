@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from infold.core import write_points
 from infold.lake.delta.commit import SET_BACK
 from infold.lake.delta.rows import named_errors, open_table
-from infold.lake.dictionaries import distinct_values
+from infold.lake.plain_types import distinct_values
 from infold.lake.stores import places
 from infold.messages.delta_errors import UNREADABLE
 from infold.messages.errors import InfoldError

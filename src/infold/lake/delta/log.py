@@ -20,7 +20,7 @@ from typing import Any
 from infold.core.files import stat_fingerprint
 from infold.core.interval import Granularity
 from infold.core.own_columns import PARTITION, is_own
-from infold.core.stored_table import StoredLayout
+from infold.core.ports import StoredLayout
 from infold.core.type_changes import Type
 from infold.lake.delta.commit import LOG, SET_BACK, STEP, Commit, read_ahead, read_commit
 from infold.lake.stores import places

@@ -22,8 +22,8 @@ from typing import Any
 
 from infold.core import write_points
 from infold.lake.hive_client import HiveClient, user_name
-from infold.lake.refused import RefusedError
 from infold.lake.stores import places
+from infold.lake.views import RefusedError
 from infold.messages import catalog_errors
 from infold.messages.errors import InfoldError
 

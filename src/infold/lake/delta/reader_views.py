@@ -29,8 +29,7 @@ from infold.lake.delta.metastore import (
     stored_as,
 )
 from infold.lake.hive_client import HiveClient, user_name
-from infold.lake.refused import RefusedError
-from infold.lake.views import SUFFIX, FoundView, FoundViews, look, update
+from infold.lake.views import SUFFIX, FoundView, FoundViews, RefusedError, look, update
 from infold.messages import catalog_errors, run_errors
 from infold.messages.errors import InfoldError
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from infold.core.interval import instants_of
 from infold.core.own_columns import first_state_part
-from infold.core.stored_table import History, StoredLayout, TableMetadata
+from infold.core.ports import History, StoredLayout, TableMetadata
 from infold.core.swap import Renaming
 from infold.core.type_changes import Type
 from infold.lake.chosen_rows import matching_rows, shown_columns, truth_of

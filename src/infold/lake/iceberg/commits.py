@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any
 from uuid import uuid4
 
-from infold.core.stored_table import History
+from infold.core.ports import History
 from infold.lake.iceberg.metadata_file import read_metadata
 from infold.lake.stores import places
 from infold.messages.errors import InfoldError

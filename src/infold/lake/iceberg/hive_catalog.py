@@ -22,10 +22,10 @@ from typing import Any
 from infold.core.catalogs import Catalog
 from infold.core.swap import Renaming
 from infold.lake.hive_client import HiveClient, user_name
-from infold.lake.iceberg import one_by_one
+from infold.lake.iceberg import table_catalog
 from infold.lake.iceberg.commits import metadata_file_of
 from infold.lake.iceberg.table_catalog import Key
-from infold.lake.refused import RefusedError
+from infold.lake.views import RefusedError
 
 LOCK_SECONDS = 60.0
 """How long a lock is waited for that somebody else holds."""
@@ -87,7 +87,7 @@ class HiveCatalog:
 
     def rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
         """See ``TableCatalog``."""
-        return one_by_one.rename_one_by_one(self, namespace, renamings)
+        return table_catalog.rename_one_by_one(self, namespace, renamings)
 
     def rename_one(self, namespace: str, table: str, to: str) -> None:
         """See ``RenamesOne``."""
@@ -123,7 +123,7 @@ class HiveCatalog:
 
     def finish_rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
         """See ``TableCatalog``."""
-        return one_by_one.finish_rename(self, namespace, renamings)
+        return table_catalog.finish_rename(self, namespace, renamings)
 
     def _locations(self, namespace: str, names: Sequence[str]) -> Mapping[str, str]:
         """Where the metadata of tables is; those of others than Iceberg have none."""

@@ -16,9 +16,8 @@ from infold.lake.hive_client import user_name
 from infold.lake.iceberg import view_metadata
 from infold.lake.iceberg.hive_catalog import LOCATION, PREVIOUS, HiveCatalog
 from infold.lake.iceberg.view_metadata import View
-from infold.lake.refused import RefusedError
 from infold.lake.stores import places
-from infold.lake.views import FoundViews
+from infold.lake.views import FoundViews, RefusedError
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from infold.lake.iceberg import view_metadata
-from infold.lake.iceberg.column_types import current_fields
 from infold.lake.iceberg.commits import STEP
-from infold.lake.iceberg.metadata_file import read_metadata
+from infold.lake.iceberg.metadata_file import current_fields, read_metadata
 from infold.lake.iceberg.sql_catalog import NAME, SqlCatalog, Statements, TakenError
 from infold.lake.iceberg.table_catalog import TableCatalog
 from infold.lake.iceberg.view_metadata import CatalogViews, View, view_of

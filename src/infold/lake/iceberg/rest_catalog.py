@@ -15,12 +15,12 @@ from urllib.parse import quote
 
 from infold.core.catalogs import Catalog
 from infold.core.swap import Renaming
-from infold.lake.iceberg import one_by_one
+from infold.lake.iceberg import table_catalog
 from infold.lake.iceberg.commits import commit_of
 from infold.lake.iceberg.metadata_file import read_metadata
 from infold.lake.iceberg.rest_client import RejectedError, RestClient
 from infold.lake.iceberg.table_catalog import Key
-from infold.lake.refused import RefusedError
+from infold.lake.views import RefusedError
 
 SIDE_BY_SIDE = 8
 """How many tables are asked for at the same time."""
@@ -87,7 +87,7 @@ class RestCatalog:
 
     def rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
         """See ``TableCatalog``."""
-        return one_by_one.rename_one_by_one(self, namespace, renamings)
+        return table_catalog.rename_one_by_one(self, namespace, renamings)
 
     def rename_one(self, namespace: str, table: str, to: str) -> None:
         """See ``RenamesOne``."""
@@ -114,7 +114,7 @@ class RestCatalog:
 
     def finish_rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
         """See ``TableCatalog``."""
-        return one_by_one.finish_rename(self, namespace, renamings)
+        return table_catalog.finish_rename(self, namespace, renamings)
 
     def _location(self, table: Key) -> str | None:
         found = self.client.get(f"{self._path(table)}?snapshots=refs")

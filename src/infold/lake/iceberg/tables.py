@@ -21,14 +21,12 @@ from infold.core.catalogs import NOT_PERMITTED
 from infold.core.interval import Granularity, instants_of
 from infold.core.model import UNPUBLISHED
 from infold.core.own_columns import first_state_part
-from infold.core.stored_table import FORBIDDEN, History, StoredLayout, TableMetadata
+from infold.core.ports import FORBIDDEN, History, StoredLayout, TableMetadata
 from infold.core.swap import Renaming
 from infold.core.type_changes import Type
 from infold.lake.chosen_rows import matching_rows, shown_columns
-from infold.lake.dictionaries import distinct_values
 from infold.lake.iceberg import commits as set_back
 from infold.lake.iceberg import publishing
-from infold.lake.iceberg.column_types import column_names, user_columns
 from infold.lake.iceberg.commits import (
     STEP,
     foreign_snapshot,
@@ -36,10 +34,17 @@ from infold.lake.iceberg.commits import (
     kept_with_rows_of,
     known_history,
 )
-from infold.lake.iceberg.metadata_file import open_table, read_metadata, scan_where
+from infold.lake.iceberg.metadata_file import (
+    column_names,
+    open_table,
+    read_metadata,
+    scan_where,
+    user_columns,
+)
 from infold.lake.iceberg.reader_views import ReaderViews
 from infold.lake.iceberg.sql_catalog import SqlCatalog
 from infold.lake.iceberg.table_catalog import Key, TableCatalog
+from infold.lake.plain_types import distinct_values
 from infold.lake.stores import places
 from infold.messages import catalog_errors, command_errors, run_errors
 from infold.messages.errors import InfoldError

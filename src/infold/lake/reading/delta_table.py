@@ -40,12 +40,12 @@ from infold.lake.delta.log import Newest, newest
 from infold.lake.delta.metastore import PROVIDER, entry_of
 from infold.lake.delta.rows import named_errors, open_table
 from infold.lake.hive_client import HiveClient
-from infold.lake.reading import kept_listing
+from infold.lake.reading import listing
 from infold.lake.reading.delta_mapping import ColumnMapping, mapping_of
-from infold.lake.reading.kept_listing import kept_files
+from infold.lake.reading.listing import kept_files
 from infold.lake.reading.object_listing import refuse_name
-from infold.lake.refused import RefusedError
 from infold.lake.stores import places
+from infold.lake.views import RefusedError
 from infold.messages import delta_errors, run_errors
 from infold.messages.errors import InfoldError
 
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 
-event_times = kept_listing.table_event_times
-row_counts = kept_listing.table_row_counts
+event_times = listing.table_event_times
+row_counts = listing.table_row_counts
 
 
 def list_files(

@@ -23,8 +23,8 @@ from infold.lake.iceberg.metadata_file import open_table
 from infold.lake.iceberg.open_catalog import open_catalog, open_server
 from infold.lake.iceberg.sql_catalog import SqlCatalog, SqliteDatabase, sqlite_catalog, tables_named
 from infold.lake.iceberg.table_catalog import TableCatalog
-from infold.lake.reading import kept_listing
-from infold.lake.reading.kept_listing import kept_files
+from infold.lake.reading import listing
+from infold.lake.reading.listing import kept_files
 from infold.messages import run_errors
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from pyiceberg.table import FileScanTask
 
 
-event_times = kept_listing.table_event_times
-row_counts = kept_listing.table_row_counts
+event_times = listing.table_event_times
+row_counts = listing.table_row_counts
 
 
 def list_files(

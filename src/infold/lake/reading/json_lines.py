@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Generator, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from infold.core.formats import EPOCH_UNITS
 from infold.core.model import Source
 from infold.lake.reading import listing
-from infold.lake.reading.json_values import json_values
 from infold.lake.reading.source_file import SourceFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 list_files = listing.list_files
 row_counts = listing.uncounted
@@ -54,3 +55,88 @@ def _one_by_one(objects: Iterable[bytes], column: str) -> pa.Array:
             continue
         values.append(None if value is None else str(value))
     return pa.array(values, pa.string())
+
+
+# A file is one value or several, one after the other; a value may take many lines. An object is a
+# row, and so is each part of a list; a list inside a list is a part like others. Only brackets,
+# quotes and commas are looked at: whether a part is an object is for its reader. So what is wrong
+# inside a part spoils that part alone, and what is wrong with the brackets spoils the rest of the
+# file, which is one part then.
+
+_MARK = b"\xef\xbb\xbf"
+_TEXT = rb'"(?:[^"\\]++|\\.)*+"'
+_BEFORE = re.compile(rb'(?:[^"\[{]++|' + _TEXT + rb")*+", re.DOTALL)
+"""What is passed over before an object or a list; a quote that does not end is not."""
+_BETWEEN = re.compile(rb'(?:[^"\[\]{},]++|' + _TEXT + rb")*+", re.DOTALL)
+"""The same in a list, where a comma ends a part."""
+_INSIDE = re.compile(rb'(?:[^"\[\]{}]++|' + _TEXT + rb")*+", re.DOTALL)
+"""The same in a part."""
+
+_CLOSING = {b"[": b"]", b"{": b"}"}
+
+NO_END = b"["
+"""The part that stands for the end of a list that is not there."""
+
+
+def json_values(text: bytes) -> Iterator[bytes]:
+    """
+    The parts of a file, in order; none of nothing and of empty lists.
+
+    A part that is no object is there too, also a comma without a part before it: nothing in the
+    file but blanks, the brackets of lists and commas in their places is left out.
+    """
+    at = len(_MARK) if text.startswith(_MARK) else 0
+    while at < len(text):
+        start, at = at, _over(_BEFORE, text, at)
+        if before := text[start:at].strip():
+            yield before
+        if text[at : at + 1] == b"[":
+            at = yield from _list(text, at + 1)
+        elif at < len(text):
+            start, at = at, _closed(text, at) or len(text)
+            yield text[start:at].strip()
+
+
+def _list(text: bytes, at: int) -> Generator[bytes, None, int]:
+    """The parts of a list whose first bracket is before ``at``; returns where it has ended."""
+    start, after_comma = at, False
+    while True:
+        at = _over(_BETWEEN, text, at)
+        sign = text[at : at + 1]
+        if sign in _CLOSING and (end := _closed(text, at)):
+            at = end
+        elif sign in (b",", b"]"):
+            part = text[start:at].strip()
+            if part or after_comma or sign == b",":
+                yield part or b","
+            start = at = at + 1
+            after_comma = True
+            if sign == b"]":
+                return at
+        else:
+            break
+    if rest := text[start:].strip():
+        yield rest
+    yield NO_END
+    return len(text)
+
+
+def _closed(text: bytes, at: int) -> int:
+    """The end of what the bracket at ``at`` opens; 0 where its brackets or quotes do not fit."""
+    awaited: list[bytes] = []
+    while sign := text[at : at + 1]:
+        if sign in _CLOSING:
+            awaited.append(_CLOSING[sign])
+        elif not awaited or awaited.pop() != sign:
+            return 0
+        at += 1
+        if not awaited:
+            return at
+        at = _over(_INSIDE, text, at)
+    return 0
+
+
+def _over(pattern: re.Pattern[bytes], text: bytes, at: int) -> int:
+    found = pattern.match(text, at)
+    assert found is not None, "it matches nothing too"
+    return found.end()

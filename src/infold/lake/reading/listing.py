@@ -11,21 +11,33 @@ to a folder that it is in leads to nothing new, and is passed over.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import astuple
 from errno import ELOOP
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from infold.core.dated_path import WILD, DatedPath, Listed, glob_of, is_dated
-from infold.core.files import FileListing, ListedFile, stat_fingerprint, written_at
+from infold.core.files import (
+    WILD,
+    DatedPath,
+    FileListing,
+    Listed,
+    ListedFile,
+    glob_of,
+    is_dated,
+    stat_fingerprint,
+    written_at,
+)
 from infold.core.model import Source
 from infold.core.object_store import is_url, split
 from infold.core.project import Project
+from infold.lake.reading.source_file import SourceFile
 from infold.lake.reading.table_folders import (
     HIDDEN,
     MARKS,
@@ -35,6 +47,7 @@ from infold.lake.reading.table_folders import (
     refuse_tables,
 )
 from infold.messages import run_errors
+from infold.system.kept_files import keep, kept
 
 
 def list_files(
@@ -299,3 +312,42 @@ def _objects(project: Project, source: Source) -> Iterator[str]:
     _, key = split(start)
     for one in bucket_of(start, project.target.stores, project.root).list(key.rstrip("/")):
         yield one.key[len(key) :]
+
+
+# Which files a table has takes most of a second to find out, and is the same as long as the table
+# is: what is kept is of one version of it. So to list a table that has not changed costs one look.
+
+Files = tuple[ListedFile, ...]
+
+
+def kept_files(root: Path, source: Source, version: str, find: Callable[[], Files]) -> Files:
+    """The files of a table at ``version``, a text that no other version has; else ``find``."""
+    file = root / ".infold" / "sources" / f"{source.name}.json"
+    names = [column.name for column in source.columns]
+    files = _load(file, version, names)
+    if files is None:
+        files = find()
+        _keep(file, version, names, files)
+    return files
+
+
+def _load(file: Path, version: str, names: Sequence[str]) -> Files | None:
+    text = kept(file)
+    found = json.loads(text) if text is not None else {}
+    if found.get("location") != version or found["columns"] != names:
+        return None
+    return tuple(ListedFile(*values) for values in found["files"])
+
+
+def _keep(file: Path, version: str, names: Sequence[str], files: Iterable[ListedFile]) -> None:
+    text = json.dumps({"location": version, "columns": names, "files": [*map(astuple, files)]})
+    keep(file, text.encode())  # not before a command makes .infold: looking makes nothing there
+
+
+def table_event_times(_file: SourceFile, _source: Source, _column: str) -> None:
+    """None: which rows of a data file are deleted is known to the table alone."""
+
+
+def table_row_counts(_project: Project, _files: Sequence[ListedFile]) -> Mapping[str, int]:
+    """None are counted: a table that is rewritten moves its rows from file to file."""
+    return {}

@@ -15,8 +15,15 @@ from functools import partial
 from itertools import chain, islice
 from operator import attrgetter
 
-from infold.core.dated_path import WILD, DatedPath, Listed, glob_of
-from infold.core.files import IngestedFile, ListedFile, listed_fingerprint
+from infold.core.files import (
+    WILD,
+    DatedPath,
+    IngestedFile,
+    Listed,
+    ListedFile,
+    glob_of,
+    listed_fingerprint,
+)
 from infold.core.formats import FORMATS, ending_for_spark
 from infold.core.interval import SECOND
 from infold.core.model import Source

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 
-from infold.core.dated_path import WILD
+from infold.core.files import WILD
 from infold.core.formats import PACKINGS, Format, packing_of
 from infold.core.model import Source
 from infold.messages import run_errors

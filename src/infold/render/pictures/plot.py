@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from infold.core.interval import Interval, Ranges
-from infold.core.plot import OverTime, Point, RowByRow, Series
+from infold.core.report import OverTime, Point, RowByRow, Series
 from infold.render import formatting
 from infold.render.coverage_strip import Axis, axis, header_lines
 from infold.render.pictures.look import Look, compact

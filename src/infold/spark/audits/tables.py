@@ -31,8 +31,7 @@ from infold.core.quoting import quoted
 from infold.core.record import Outcome
 from infold.core.trace import Version
 from infold.spark.audits.findings import refuse_failed, result
-from infold.spark.audits.predicates import refuse_wrong
-from infold.spark.audits.row_pass import MARK, counting, guarded, judged
+from infold.spark.audits.predicates import MARK, counting, guarded, judged, refuse_wrong
 from infold.spark.audits.table_pass import Judged, judge
 from infold.spark.content import column, range_predicate, user_columns
 from infold.spark.step_context import Work

@@ -19,8 +19,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from infold.core.engines import Engine
-from infold.core.fixed_settings import changed_settings
+from infold.core.engines import Engine, changed_settings
 from infold.messages import faults
 from infold.messages.errors import InfoldError
 from infold.spark.connect import clients

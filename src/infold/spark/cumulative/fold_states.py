@@ -53,8 +53,7 @@ from infold.spark.inputs.feed import Feed
 from infold.spark.observed import Seen, observed
 from infold.spark.sessions.mergeable import decimal_average
 from infold.spark.step_context import Work
-from infold.spark.stored_types import sql_type
-from infold.spark.time_range.types import stored_type
+from infold.spark.stored_types import sql_type, stored_type
 
 # - A **count** or **sum** after a change is the stored one, plus that of the rows that came, minus
 #   that of the rows that went. Whole numbers and decimals add exactly in any order.

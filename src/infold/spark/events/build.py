@@ -56,8 +56,7 @@ from infold.spark.observed import Found, Seen
 from infold.spark.reading import failures, source_rows
 from infold.spark.reading.paths import worth_keeping
 from infold.spark.step_context import Work
-from infold.spark.time_range.recompute import clamped
-from infold.spark.time_range.stretches import as_stored, steps_in_force
+from infold.spark.time_range.recompute import as_stored, clamped, steps_in_force
 
 IN_MEMORY = 16 * 1024 * 1024
 """Up to about so many bytes of files, a first load keeps its rows in memory too."""

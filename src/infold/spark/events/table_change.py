@@ -45,7 +45,7 @@ from infold.spark.events.ingest import (
 from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.reading import source_rows
-from infold.spark.time_range.stretches import as_stored
+from infold.spark.time_range.recompute import as_stored
 
 _STORED_HASH = "_stored_hash"
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infold.core import fixed_settings
-from infold.core.fixed_settings import FIXED
+from infold.core import engines
+from infold.core.engines import FIXED
 from infold.core.storages import STORAGE_SETTINGS, Storage
 from infold.messages import faults
 from infold.spark.jvm.jars import settings_folder
@@ -48,7 +48,7 @@ def all_settings(session: SparkSession) -> dict[str, str]:
 
 def refuse_given(where: str, settings: Mapping[str, str]) -> None:
     """Raise ``faults.fixed_setting`` for settings that exactness does not allow."""
-    found = tuple(fixed_settings.changed_settings(settings))
+    found = tuple(engines.changed_settings(settings))
     if found:
         raise faults.fixed_setting(where, found)
 
@@ -74,9 +74,7 @@ def refuse_session(session: SparkSession, *, ours: bool) -> None:
         given = {
             key: value
             for key, value in given.items()
-            if not key.startswith(
-                f"spark.sql.catalog.{fixed_settings.FIXED['spark.sql.defaultCatalog']}"
-            )
+            if not key.startswith(f"spark.sql.catalog.{engines.FIXED['spark.sql.defaultCatalog']}")
         }
     else:
         # None, and not a text: Spark raises for a text that the setting may not have.

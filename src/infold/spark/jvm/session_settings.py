@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from infold.core import fixed_settings
+from infold.core import engines
 from infold.system.kept_files import cache_dir
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def common_settings() -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         # For exactness: times are UTC, overflow and bad casts are errors.
-        **fixed_settings.FIXED,
+        **engines.FIXED,
         # No spark-warehouse folder where the command is run.
         "spark.sql.warehouse.dir": str(cache_dir() / "spark-warehouse"),
         # No message of infold's names the line of Python that made an expression, and finding it

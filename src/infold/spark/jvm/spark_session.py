@@ -20,8 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from infold.core.engines import LOCAL, Engine
-from infold.core.fixed_settings import FIXED
+from infold.core.engines import FIXED, LOCAL, Engine
 from infold.core.storages import DEFAULT_STORAGE, Storage
 from infold.messages import catalog_errors
 from infold.messages.errors import InfoldError

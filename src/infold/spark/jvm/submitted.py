@@ -22,7 +22,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infold.core import fixed_settings
+from infold.core import engines
 from infold.core.engines import LOCAL, Engine
 from infold.messages import faults
 from infold.messages.faults import spark_failed_to_start
@@ -81,7 +81,7 @@ def application_settings(
     ``extra``, those of the target, go before both, as Spark has it of what a program itself sets.
     """
     own = {key: value for key, value in ours.items() if key not in _FROM_SUBMIT}
-    kept = {key: own[key] for key in own if key in fixed_settings.FIXED or _is_of_catalog(key)}
+    kept = {key: own[key] for key in own if key in engines.FIXED or _is_of_catalog(key)}
     joined = {**own, **given, **kept, **extra}
     options = "spark.executor.extraJavaOptions"
     joined[options] = " ".join(
@@ -96,7 +96,7 @@ def application_settings(
 
 
 def _is_of_catalog(key: str) -> bool:
-    return key.startswith(f"spark.sql.catalog.{fixed_settings.FIXED['spark.sql.defaultCatalog']}")
+    return key.startswith(f"spark.sql.catalog.{engines.FIXED['spark.sql.defaultCatalog']}")
 
 
 def start(

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from infold.core.formats import Format
 from infold.core.model import Source
 from infold.core.project import Project
 from infold.lake.reading import avro_files
@@ -20,8 +21,8 @@ from infold.messages import run_errors
 from infold.spark.content import column as column_of
 from infold.spark.reading.drift import PresentFile, declared_columns, unreadable
 from infold.spark.reading.paths import glob
-from infold.spark.reading.source_jars import AVRO
 from infold.spark.reading.stored_columns import AsText, StoredShape, drift_of, stored_rows
+from infold.spark.tables.catalog import Jar
 
 _WANTED = "an Avro file"
 _PACKINGS = frozenset({"null", "deflate", "snappy", "bzip2", "xz", "zstandard"})
@@ -164,3 +165,17 @@ def _with_point(whole: Column, scale: int) -> Column:
     return F.concat(
         sign, F.substring(digits, F.lit(1), point), F.lit("."), F.right(digits, F.lit(scale))
     )
+
+
+AVRO = Jar(
+    "org.apache.spark",
+    "spark-avro_2.13",
+    "4.1.1",
+    "6a19d90bc3b6e88d8db0fa36a19273aa10fea2dbd7a62bb60e4cedd73051b32d",
+)
+"""Spark's own reader of Avro, 0.1 MB. It fits all of Spark 4.1."""
+
+
+def source_jars(project: Project) -> tuple[Jar, ...]:
+    """Those of the formats that a project has sources of."""
+    return (AVRO,) if any(one.format is Format.AVRO for one in project.sources.values()) else ()

@@ -40,7 +40,7 @@ from infold.core.model import Column as Declared
 from infold.core.model import Source
 from infold.core.object_store import is_url
 from infold.core.project import Project
-from infold.lake.reading.json_values import json_values
+from infold.lake.reading.json_lines import json_values
 from infold.messages import run_errors
 from infold.spark.content import column
 from infold.spark.reading import fit, json_text

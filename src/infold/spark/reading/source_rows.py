@@ -24,10 +24,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.dated_path import folder_values
 from infold.core.files import (
     IngestedFile,
     ListedFile,
+    folder_values,
     is_as_listed,
     listed_fingerprint,
     set_aside_whole,

@@ -40,8 +40,8 @@ from infold.spark.sessions.cuts import cuts_of
 from infold.spark.sessions.cuts.silence import longest_silence
 from infold.spark.sessions.divide import sessions_of
 from infold.spark.sessions.fold import fold
+from infold.spark.sessions.fold_changes import can_merge
 from infold.spark.sessions.frames import END, EVENT_COUNT, ISLANDS, START
-from infold.spark.sessions.input_changes import can_merge
 from infold.spark.sessions.islands import (
     compiled_aggregates,
     events_within,

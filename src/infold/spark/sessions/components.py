@@ -32,7 +32,15 @@ from infold.spark.sessions import quarantine, refold
 from infold.spark.sessions.aggregate_state import differ_in_a_tie
 from infold.spark.sessions.cuts import cuts_of
 from infold.spark.sessions.cuts.silence import longest_silence
-from infold.spark.sessions.fold_changes import KEY_TYPE, OLD, key_of
+from infold.spark.sessions.fold_changes import (
+    INPUT_CHANGES,
+    KEY_TYPE,
+    OLD,
+    REMOVED,
+    InputChanges,
+    can_merge,
+    key_of,
+)
 from infold.spark.sessions.frames import (
     AGAIN,
     CAMPAIGN_BEFORE,
@@ -46,7 +54,6 @@ from infold.spark.sessions.frames import (
     START,
     USER_VALUE,
 )
-from infold.spark.sessions.input_changes import INPUT_CHANGES, REMOVED, InputChanges, can_merge
 from infold.spark.sessions.islands import (
     are_parted,
     compiled_aggregates,

@@ -45,8 +45,8 @@ from infold.spark.sessions.refold import events_as_folded
 from infold.spark.sessions.session_numbers import with_session_numbers
 from infold.spark.sessions.stored import stored_owner, stored_part, table_rows
 from infold.spark.step_context import Work
+from infold.spark.stored_types import contains_type, same_type, stored_type
 from infold.spark.tables.port import Layout
-from infold.spark.time_range.types import contains_type, same_type, stored_type
 
 _STORED = "__stored_"
 """Before the name of a stored output that is kept."""

@@ -28,7 +28,7 @@ from infold.spark.content import column, time_predicate
 from infold.spark.inputs.feed import Feed
 from infold.spark.sessions.fold_changes import OLD, key_of
 from infold.spark.step_context import Work
-from infold.spark.time_range.types import stored_type
+from infold.spark.stored_types import stored_type
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,14 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.manual_entry import ManualEntry
 from infold.core.own_columns import FIRST, LAST
 from infold.core.queries import SessionsQuery
 from infold.core.record import QuarantinedSession
-from infold.core.session_rules import Keep
+from infold.core.session_rules import Keep, ManualEntry
 from infold.spark.content import column, micros
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.sessions.cuts import cuts_of
-from infold.spark.sessions.fold_changes import OLD
+from infold.spark.sessions.fold_changes import OLD, REMOVED
 from infold.spark.sessions.frames import (
     AGAIN,
     END,
@@ -39,7 +38,6 @@ from infold.spark.sessions.frames import (
     WHOLE_USER,
     WHOLE_USER_AT,
 )
-from infold.spark.sessions.input_changes import REMOVED
 from infold.spark.sessions.stored import stored_owner
 
 OLD_ENTRY = "__old_entry"

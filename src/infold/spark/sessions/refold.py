@@ -35,9 +35,8 @@ from infold.spark.inputs.feed import Feed
 from infold.spark.sessions import quarantine
 from infold.spark.sessions.cuts.midnight import MidnightCut
 from infold.spark.sessions.cuts.silence import FOREVER, silence_of
-from infold.spark.sessions.fold_changes import KEY_TYPE, OLD
+from infold.spark.sessions.fold_changes import KEY_TYPE, OLD, REMOVED
 from infold.spark.sessions.frames import AGAIN, END, EVENTS, OWNER, QUIET, SILENCE, START
-from infold.spark.sessions.input_changes import REMOVED
 from infold.spark.sessions.islands import are_parted, quiet_before
 from infold.spark.sessions.stored import stored_owner
 from infold.spark.step_context import Work

@@ -37,9 +37,9 @@ from infold.spark.inputs.difference import count_row_changes, is_folded
 from infold.spark.jvm.session_settings import settings_for_few_rows
 from infold.spark.reading import source_rows
 from infold.spark.step_context import Work
+from infold.spark.stored_types import contains_type, same_type, stored_type
 from infold.spark.time_range.cell_states import partition_column, states_of_cells
 from infold.spark.time_range.recompute import clamped
-from infold.spark.time_range.types import contains_type, same_type, stored_type
 
 _FLOATING = (T.FloatType, T.DoubleType)
 _ROW = "_infold_row"

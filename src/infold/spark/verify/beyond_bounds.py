@@ -24,7 +24,7 @@ from infold.core.interval import (
 )
 from infold.core.plan import Step
 from infold.core.project import CELLS_TOGETHER, Bound, Node
-from infold.inspecting.row_order import row_key
+from infold.inspecting.show import row_key
 from infold.spark.content import time_predicate
 from infold.spark.step_context import Work
 from infold.spark.time_range import recompute

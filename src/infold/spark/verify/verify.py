@@ -37,7 +37,7 @@ from infold.core.report import Verdict
 from infold.core.target import Publish
 from infold.core.trace import Cause, CellState, Trace, Version, was_dropped
 from infold.inspecting.as_built import Stretches, earlier_definition_note, project_as_built
-from infold.inspecting.row_order import row_key
+from infold.inspecting.show import row_key
 from infold.messages import command_errors
 from infold.messages.errors import InfoldError
 from infold.planning.buildable_cells import retained_range
@@ -50,7 +50,7 @@ from infold.spark.events import build
 from infold.spark.step_context import Work
 from infold.spark.storages import storage_of
 from infold.spark.time_range import recompute
-from infold.spark.verify import sessions_from_scratch, versions_from_scratch
+from infold.spark.verify import sessions_from_scratch
 from infold.spark.verify.beyond_bounds import differing_beyond_bounds
 from infold.spark.verify.compare import Comparison, compare
 from infold.system import failures
@@ -228,7 +228,7 @@ class Verifier:
         if node.model.kind is Kind.SESSIONS and node.query is not None:
             return sessions_from_scratch.sessions_of_stretches(work, step, self._input)
         if node.versions is not None:
-            return versions_from_scratch.versions(
+            return sessions_from_scratch.versions_from_scratch(
                 recompute.definition(work, node, step), node.versions
             )
         # Rows beyond declared bounds are no part of the definition.

@@ -183,7 +183,7 @@ class DeltaTables:
 
     def partition_files(self, table: str) -> Sequence[PartitionFiles]:
         """See ``port.MaintainedTables``."""
-        from infold.lake.delta.partitions import partition_files
+        from infold.lake.delta.rows import partition_files
 
         return [PartitionFiles(*one) for one in partition_files(self._folder(table))]
 

@@ -20,7 +20,7 @@ from infold.lake.iceberg.sql_catalog import table_rows
 from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.stores.places import use
 from infold.spark.tables.catalog import Jar, SparkCatalog
-from infold.spark.tables.iceberg import session_settings
+from infold.spark.tables.iceberg import catalogs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -81,7 +81,7 @@ def tables(spark: SparkSession, project: Project, lake: Lake) -> MaintainedTable
 
 def sqlite_catalog(warehouse: Path | str, catalog_db: Path) -> SparkCatalog:
     """A catalog on SQLite."""
-    return SparkCatalog(session_settings.catalog_settings(warehouse, catalog_db))
+    return SparkCatalog(catalogs.catalog_settings(warehouse, catalog_db))
 
 
 def catalog(project: Project) -> SparkCatalog:
@@ -93,7 +93,7 @@ def catalog(project: Project) -> SparkCatalog:
 
 def refuse_session(spark: SparkSession) -> None:
     """Raises ``faults.spark_without_iceberg``."""
-    session_settings.refuse_without_catalog(spark)
+    catalogs.refuse_without_catalog(spark)
 
 
 def version_there(spark: SparkSession) -> str:
