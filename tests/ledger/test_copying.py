@@ -17,7 +17,7 @@ from infold.core.session_rules import ManualEntry
 from infold.ledger import SqlLedger, copying, whole_tables
 from infold.ledger.copying import copy_ledger
 from infold.ledger.lease import NAME, Holder
-from infold.ledger.schema import metadata
+from infold.ledger.sql import SCHEMA
 from infold.messages.errors import InfoldError
 
 NewPlace = Callable[[], Place]
@@ -36,24 +36,33 @@ def refusal(use: Callable[[], object]) -> str:
 
 
 def test_all_tables_are_known_with_all_their_columns() -> None:
-    """What is read from the texts is what the schema has: name, kind, NULL and key."""
+    """What is read from the texts is what SQLite makes of them: name, NULL and key."""
+    connection = sqlite3.connect(":memory:")
+    for text in SCHEMA:
+        connection.execute(text)
+    made = {
+        name
+        for (name,) in connection.execute(
+            "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE TABLE%'"
+        )
+    }
     known = {table.name: table for table in whole_tables.TABLES}
 
-    assert {*known, whole_tables.LEASES} == set(metadata.tables)
+    assert {*known, whole_tables.LEASES} == made
     for name, table in known.items():
-        columns = metadata.tables[name].columns
+        columns = connection.execute(
+            "SELECT * FROM pragma_table_info(?) ORDER BY cid", (name,)
+        ).fetchall()
+        kinds = {
+            "TEXT": (str, 64),
+            "BIGINT": (int, 64),
+            "INTEGER": (int, 32),
+            "BOOLEAN": (bool, 64),
+        }
         assert [
-            (column.name, column.kind, column.null, column.bits) for column in table.columns
-        ] == [
-            (
-                column.name,
-                column.type.python_type,
-                column.nullable,
-                32 if type(column.type).__name__ == "Integer" else 64,
-            )
-            for column in columns
-        ]
-        assert set(table.key) == {column.name for column in columns if column.primary_key}
+            (column.name, column.kind, column.bits, column.null) for column in table.columns
+        ] == [(column, *kinds[kind], not required) for _, column, kind, required, _, _ in columns]
+        assert set(table.key) == {column[1] for column in columns if column[5]}
 
 
 class TestCopy:

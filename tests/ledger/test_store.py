@@ -26,9 +26,10 @@ from infold.core.record import Outcome, QuarantinedSession, Receipt
 from infold.core.session_rules import ManualEntry
 from infold.core.target import Target
 from infold.core.trace import UNKNOWN, CellChange, CellState, Trace, Unchanged
-from infold.ledger import generated_sql, ledger_schema, open_ledger
+from infold.ledger import ledger_schema, open_ledger, postgresql
 from infold.ledger.apply_outcome import vanished
 from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW
+from infold.ledger.sql import SCHEMA, SQL
 from infold.ledger.store import SqlLedger
 from infold.messages import errors
 
@@ -191,45 +192,26 @@ class TestOpening:
 
 
 class TestStatements:
-    """The SQL that runs is what SQLAlchemy compiles, and PostgreSQL could run it too."""
+    """The SQL is SQLite's and PostgreSQL's."""
 
-    def test_the_generated_file_is_up_to_date(self) -> None:
-        """The generated SQL is up to date; else run `python -m infold.ledger.generate_sql`."""
-        from infold.ledger import generate_sql
+    def test_every_statement_parses_in_both_dialects(self) -> None:
+        """Every statement parses for both, because none uses a speciality such as an upsert."""
+        made = [re.sub(r"%\((\w+)\)s", r":\1", text) for text in postgresql.STATEMENTS.values()]
 
-        assert Path(generated_sql.__file__).read_text(encoding="utf-8") == generate_sql.text()
-
-    @pytest.mark.parametrize("name", ["sqlite", "postgresql"])
-    def test_every_statement_parses_in_both_dialects(self, name: str) -> None:
-        """Every statement parses for SQLite and PostgreSQL,
-        because none uses a speciality such as an upsert.
-        """
-        from infold.ledger import generate_sql
-
-        dialect = generate_sql.dialects()[name]
-        texts = [*generate_sql.schema(dialect), *generate_sql.statements(dialect).values()]
-
-        for text in texts:
-            plain = re.sub(r"%\((\w+)\)s(::\w+)?", r":\1", text)
-            sqlglot.parse_one(plain, dialect="postgres" if name == "postgresql" else "sqlite")
-        assert not [text for text in texts if "ON CONFLICT" in text or "REPLACE" in text]
-
-    def test_a_server_runs_what_sqlalchemy_compiles_for_it(self) -> None:
-        """What PostgreSQL has otherwise than SQLite is replaced when the texts are loaded."""
-        from infold.ledger import generate_sql, postgresql
-
-        dialect = generate_sql.dialects()["postgresql"]
-        compiled = generate_sql.statements(dialect)
-        pairs = [(compiled[name], text) for name, text in postgresql.STATEMENTS.items()]
-        pairs += zip(generate_sql.schema(dialect), postgresql.TABLES, strict=True)
-
-        for expected, text in pairs:
-            bare = re.sub(r"(%\(\w+\)s)::\w+", r"\1", expected)
-            # SQLite has a few more words of its own, which are names if they are quoted.
-            assert text.replace(' COLLATE "C"', "").replace('"', "") == bare.replace('"', "")
-            assert set(re.findall(r'"\w+"', bare)) <= set(re.findall(r'"\w+"', text))
-        assert len(pairs) == len(compiled) + len(postgresql.TABLES)
+        for dialect, texts in (
+            ("sqlite", [*SCHEMA, *SQL.values()]),
+            ("postgres", [*postgresql.TABLES, *made]),
+        ):
+            for text in texts:
+                sqlglot.parse_one(text, dialect=dialect)
+        assert not [text for text in SQL.values() if "ON CONFLICT" in text or "REPLACE" in text]
         assert not [text for text in postgresql.TABLES if re.search(r'TEXT(?! COLLATE "C")', text)]
+
+    def test_columns_with_names_of_postgresql_are_quoted(self) -> None:
+        """PostgreSQL takes `session_user` for a function, also where SQLite takes a column."""
+        texts = [*SCHEMA, *SQL.values()]
+
+        assert not [text for text in texts if re.search(r'(?<![":])\bsession_user\b', text)]
 
     def test_changes_are_found_by_an_index(self, tmp_path: Path) -> None:
         """A table's changes are clustered by version, so that old ones cost nothing to skip."""

@@ -15,7 +15,7 @@ from tests.ledger.conftest import Place
 
 from infold.ledger import database, postgresql, upgrades
 from infold.ledger.database import FORMAT, FORMAT_ROW
-from infold.ledger.generated_sql import SCHEMA
+from infold.ledger.sql import SCHEMA
 from infold.messages.errors import InfoldError
 
 NEXT = upgrades.Upgrade(

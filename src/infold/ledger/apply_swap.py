@@ -18,8 +18,8 @@ from infold.core.swap import DoneSwap, Swap, SwapKind, SwappedTable
 from infold.core.trace import CellState, changes_of_rewrite
 from infold.ledger.apply_outcome import add_changes, add_unchanged
 from infold.ledger.environments import erase
-from infold.ledger.generated_sql import SQL
 from infold.ledger.query import Query
+from infold.ledger.sql import SQL
 
 MOVED = tuple(name for name in SQL if name.startswith("move_") and name != "move_trace_input")
 """The statements that give another key to what describes one table as it is now."""

@@ -23,8 +23,8 @@ from weakref import WeakSet, finalize
 from infold.core import write_points
 from infold.core.trace import UNKNOWN
 from infold.ledger import upgrades
-from infold.ledger.generated_sql import SCHEMA, SQL
 from infold.ledger.query import LedgerDatabase, Query
+from infold.ledger.sql import SCHEMA, SQL
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
 

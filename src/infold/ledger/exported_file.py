@@ -26,9 +26,9 @@ from infold.core.report import LedgerCopy
 from infold.ledger import upgrades, whole_tables
 from infold.ledger.copying import Rows, fill
 from infold.ledger.database import FORMAT, PROJECT_ROW, WAREHOUSE_ROW, Statements
-from infold.ledger.generated_sql import SCHEMA
 from infold.ledger.lease import NAME
 from infold.ledger.query import Query
+from infold.ledger.sql import SCHEMA
 from infold.ledger.store import SqlLedger
 from infold.ledger.whole_tables import BATCH, TABLES, Checksum, Row, WholeTable, line
 from infold.messages import ledger_errors, run_errors

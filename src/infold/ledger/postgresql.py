@@ -19,8 +19,8 @@ from uuid import uuid4
 from infold.core import write_points
 from infold.ledger import upgrades
 from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW, register
-from infold.ledger.generated_sql import SCHEMA, SQL
 from infold.ledger.query import Query
+from infold.ledger.sql import SCHEMA, SQL
 from infold.messages import ledger_errors
 from infold.messages.errors import InfoldError
 from infold.system import postgresql_server
@@ -328,10 +328,6 @@ class PostgresqlDatabase:
                 self.lost = known
                 self.close()
             raise known from error
-
-
-# They are SQLite's, with other marks of parameters; a test compares them with what SQLAlchemy
-# compiles for PostgreSQL.
 
 
 def statement(text: str) -> str:

@@ -16,8 +16,8 @@ from itertools import islice
 from typing import Any
 
 from infold.ledger.database import FORMAT_ROW, ID_ROW, MOVED_ROW
-from infold.ledger.generated_sql import SCHEMA
 from infold.ledger.query import Query
+from infold.ledger.sql import SCHEMA
 
 Row = tuple[str | int | bool | None, ...]
 Kind = type[object]

@@ -218,7 +218,7 @@ lake = IcebergLake(sqlite_catalog(Path(sys.argv[2])), "shop")
 lake.moved_tables({"events": ""}), lake.metadata("events"), lake.history("events")
 ledger = open_ledger("sqlite:///.infold/ledger.db", Path(sys.argv[1]))
 ledger.acquire("r"), ledger.begin_run("r", "run", 0, {}), ledger.runs(), ledger.close()
-slow = {"yaml", "sqlglot", "pyspark", "sqlalchemy", "pyiceberg", "pyarrow"}
+slow = {"yaml", "sqlglot", "pyspark", "pyiceberg", "pyarrow"}
 sys.exit(", ".join(slow & set(sys.modules)) or 0)
 """
 

@@ -278,7 +278,7 @@ class Keeper:
 def modules() -> Iterator[str]:
     """All modules of the program, and those that it imports in passing."""
     yield from ("pyspark.sql", "pyspark.sql.functions", "pyarrow.dataset", "pyarrow.parquet")
-    yield from ("rich.progress", "sqlalchemy.dialects.sqlite")
+    yield "rich.progress"
     for path in sorted(PACKAGE.rglob("*.py")):
         words = path.relative_to(PACKAGE.parent).with_suffix("").parts
         if words[1] in ("starter", "demo") or words[-1] == "__main__":
