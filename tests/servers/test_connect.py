@@ -43,7 +43,7 @@ from infold.ledger.remote_sessions import kept_sessions
 from infold.messages.errors import InfoldError
 from infold.spark.connect import session as connect
 from infold.spark.connect.clients import RemoteSession, end
-from infold.spark.storages import STORAGES, storage_of
+from infold.spark.storages import adapters_of, storage_of
 from infold.spark.tables.port import Layout, Stamp
 from infold.system.failures import known_failure
 
@@ -264,7 +264,7 @@ def test_what_a_server_lacks_is_said(
     spark.conf.set("spark.sql.catalog.infold", "org.nobody.has.this.Jar")
     engine = api.open_project(root).target.engine
     with pytest.raises(InfoldError, match="no-iceberg"):
-        connect._refuse_without_storage(spark, STORAGES[Storage.ICEBERG], engine)
+        connect._refuse_without_storage(spark, adapters_of(Storage.ICEBERG), engine)
     connect._stop(spark)
 
 

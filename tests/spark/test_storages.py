@@ -22,7 +22,8 @@ from infold.spark.engine import SparkEngine
 
 def test_every_storage_has_adapters_and_settings() -> None:
     """A storage that infold.yml may name is one that can be opened."""
-    assert set(storages.STORAGES) == set(STORAGE_SETTINGS) == set(Storage)
+    assert set(STORAGE_SETTINGS) == set(Storage)
+    assert len({storages.adapters_of(storage) for storage in Storage}) == len(Storage)
     both = {"spark.sql.extensions": extensions(*Storage)}
     for settings in STORAGE_SETTINGS.values():
         assert settings.extension in both["spark.sql.extensions"]
@@ -44,7 +45,7 @@ def test_the_target_chooses_the_adapters(tmp_path: Path, monkeypatch: pytest.Mon
 
     elsewhere: Any = "elsewhere"
     other: Any = SimpleNamespace(lake=lake, tables=tables)
-    monkeypatch.setattr(storages, "STORAGES", {**storages.STORAGES, elsewhere: other})
+    monkeypatch.setattr(storages, "adapters_of", {elsewhere: other}.__getitem__)
     target = replace(Target("dev"), storage=elsewhere)
     project = Project("shop", tmp_path, None, {}, (), target)
 

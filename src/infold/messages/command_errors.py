@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 
 from infold.messages.errors import ExitCode, InfoldError
 from infold.messages.message import Message, Near
@@ -11,6 +10,8 @@ from infold.messages.message import Message, Near
 
 def _nearest(name: str, known: Sequence[str]) -> str:
     """The known names that look most like ``name``, or all of a few, or how many there are."""
+    from difflib import get_close_matches
+
     close = get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
         return ", ".join(close)

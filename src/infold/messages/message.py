@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 from infold.messages.errors import ExitCode, InfoldError, Spot
 
@@ -35,6 +34,8 @@ class Near:
 
 def nearest(word: str, names: Iterable[str], count: int = 3) -> tuple[str, ...]:
     """The names most like ``word``, best first, without regard to case."""
+    from difflib import get_close_matches
+
     by_lower = {name.lower(): name for name in names}
     found = get_close_matches(word.lower(), by_lower, n=count, cutoff=0.5)
     return tuple(by_lower[name] for name in found)

@@ -2,13 +2,12 @@
 The one place that chooses how tables are stored: by the target's ``storage``.
 
 All else asks the ports: ``ports.Lake`` and ``ports.SnapshotReader`` without a JVM, ``Tables`` with
-Spark. To add a storage is to add a package with a module like :class:`StorageAdapters`, and a line
-in ``STORAGES``. Importing this imports neither pyspark nor what reads a storage's files.
+Spark. To add a storage is to add a package with a module like :class:`StorageAdapters`, and a case
+in :func:`adapters_of`. Importing this imports neither pyspark nor what any storage brings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,8 +15,6 @@ from infold.core.ports import Lake, SnapshotReader
 from infold.core.project import Project
 from infold.core.storages import DEFAULT_STORAGE, Storage
 from infold.spark.tables.catalog import Jar, SparkCatalog
-from infold.spark.tables.delta import adapters as delta
-from infold.spark.tables.iceberg import adapters as iceberg
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,12 +66,22 @@ class StorageAdapters(Protocol):
         """Let there be exactly the tables that there were, each as it was. For scratch tables."""
 
 
-STORAGES: Mapping[Storage, StorageAdapters] = {Storage.ICEBERG: iceberg, Storage.DELTA: delta}
+def adapters_of(storage: Storage) -> StorageAdapters:
+    """The adapters of a storage, imported when they are first asked for."""
+    match storage:
+        case Storage.ICEBERG:
+            from infold.spark.tables.iceberg import adapters as iceberg
+
+            return iceberg
+        case Storage.DELTA:
+            from infold.spark.tables.delta import adapters as delta
+
+            return delta
 
 
 def storage_of(project: Project) -> StorageAdapters:
     """The adapters of a project's target."""
-    return STORAGES[project.target.storage]
+    return adapters_of(project.target.storage)
 
 
 def common_jars() -> tuple[Jar, ...]:
@@ -83,4 +90,4 @@ def common_jars() -> tuple[Jar, ...]:
 
     Other storages bring theirs with their catalogs.
     """
-    return STORAGES[DEFAULT_STORAGE].jars()
+    return adapters_of(DEFAULT_STORAGE).jars()

@@ -16,7 +16,6 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
 from pathlib import Path
 
 from infold.messages import catalog_errors, command_errors, faults, run_errors, store_errors
@@ -295,6 +294,8 @@ def _of_function(text: str) -> InfoldError | None:
 
 
 def _spark_version() -> str:
+    from importlib.metadata import version
+
     return version("pyspark")
 
 

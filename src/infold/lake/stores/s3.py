@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -138,6 +137,8 @@ def _credentials(
 
 def _profile(options: StorageOptions, key: str) -> Mapping[str, str]:
     """What the files of the AWS tools say of a profile."""
+    import configparser
+
     name = options.profile or os.environ.get("AWS_PROFILE") or ""
     home = Path("~/.aws").expanduser()
     files = {

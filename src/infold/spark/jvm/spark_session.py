@@ -57,7 +57,7 @@ from infold.spark.jvm.session_settings import (
     size_settings,
 )
 from infold.spark.parallelism import parallelism
-from infold.spark.storages import STORAGES, StorageAdapters
+from infold.spark.storages import StorageAdapters, adapters_of
 from infold.spark.tables.catalog import Jar, SparkCatalog
 from infold.system import failures
 from infold.system.kept_files import cache_dir, open_log
@@ -111,7 +111,7 @@ def start(
 
     Timestamps: ask for Arrow (``toArrow``). Rows from ``collect`` come in the local time zone.
     """
-    adapters = STORAGES[storage]
+    adapters = adapters_of(storage)
     catalog = catalog or adapters.sqlite_catalog(warehouse, catalog_db)
     settings = {
         **common_settings(),

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from infold.core.storages import Storage
 from infold.spark.jvm import class_archive
 from infold.spark.jvm.gateway import jvm_pid
 from infold.spark.jvm.spark_session import start, stop
-from infold.spark.storages import STORAGES
+from infold.spark.storages import adapters_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,8 +47,8 @@ def record(written: Path, folder: Path, more: Callable[[Path], None]) -> None:
 def tour(spark: SparkSession, folder: Path) -> None:
     """Read files, and write tables of every storage in every way, and read them."""
     events = _landing(spark, folder)
-    for adapters in STORAGES.values():
-        adapters.write_samples(spark, events)
+    for storage in Storage:
+        adapters_of(storage).write_samples(spark, events)
 
 
 def _landing(spark: SparkSession, folder: Path) -> DataFrame:

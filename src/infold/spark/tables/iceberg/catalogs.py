@@ -13,9 +13,6 @@ from typing import TYPE_CHECKING
 
 from infold.core.catalogs import CatalogType
 from infold.core.project import Project
-from infold.lake.hive_client import hive_servers
-from infold.lake.iceberg.jdbc_catalog import jdbc_settings
-from infold.lake.iceberg.rest_client import sent_secrets, server_url
 from infold.lake.iceberg.sql_catalog import NAME
 from infold.lake.stores.places import absolute
 from infold.messages import faults
@@ -55,6 +52,8 @@ def _catalog(project: Project) -> SparkCatalog:
 
 
 def _jdbc(project: Project) -> SparkCatalog:
+    from infold.lake.iceberg.jdbc_catalog import jdbc_settings
+
     key = f"catalog of target {project.target.name}"
     uri, properties = jdbc_settings(project.target.catalog.uri, project.root, key)
     own = {f"{PREFIX}.jdbc.{name}": value for name, value in properties.items()}
@@ -71,6 +70,8 @@ def _jdbc(project: Project) -> SparkCatalog:
 
 
 def _rest(project: Project) -> SparkCatalog:
+    from infold.lake.iceberg.rest_client import sent_secrets, server_url
+
     declared, root = project.target.catalog, project.root
     key = f"catalog of target {project.target.name}"
     named = {"warehouse": declared.warehouse, "scope": declared.scope}
@@ -99,6 +100,8 @@ def _rest(project: Project) -> SparkCatalog:
 
 def _hive(project: Project) -> SparkCatalog:
     """By Spark's own client of a metastore, and Iceberg's catalog on it; no jar beside those."""
+    from infold.lake.hive_client import hive_servers
+
     key = f"catalog of target {project.target.name}"
     servers = hive_servers(project.target.catalog.uri, project.root, key)
     return SparkCatalog(
