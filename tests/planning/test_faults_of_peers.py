@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 from tests.declare.shop import SHOP, spoilt
 from tests.declare.shop import project as compiled
-from tests.inspecting.test_as_built import built as kept
+from tests.inspecting.test_changed_definitions import built as kept
 from tests.planning.strips import (
     ALL,
     DAILY,

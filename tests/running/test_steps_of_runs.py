@@ -1,29 +1,40 @@
-"""Batches of one model that run at the same time commit in order and record what is left to
-build.
-"""
+"""Batches at the same time, sessions on servers, and the totals of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from click.testing import CliRunner
 
+from infold import api
+from infold.api.sole_writer import announce, sole_writer
+from infold.cli import cli
 from infold.core.audits import Audit, AuditKind
+from infold.core.engines import Engine
+from infold.core.files import IngestedFile, ListedFile
 from infold.core.interval import DAY, Interval, Ranges, parse_instant_text
 from infold.core.model import Kind
-from infold.core.plan import Action, Plan, Reason, Step
-from infold.core.project import Input
-from infold.core.record import Outcome
+from infold.core.plan import Action, FileDiff, Plan, Reason, Step
+from infold.core.project import Input, Project
+from infold.core.record import Outcome, Receipt
 from infold.core.trace import Cause, Pending, Trace
+from infold.ledger import SqlLedger
+from infold.ledger.remote_sessions import kept_sessions
+from infold.messages.errors import InfoldError
 from infold.running.concurrent_batches import (
     CommitLock,
     CommitTurn,
     concurrent_batches,
     side_by_side,
 )
+from infold.running.run_totals import run_receipt
+from infold.spark.connect import clients
+from infold.spark.connect.clients import RemoteSession
 
 FIRST = parse_instant_text("2024-03-01")
 
@@ -233,3 +244,218 @@ def test_no_input_beside_its_readers(action: Action) -> None:
     assert chosen(events, other) == ["events", "other"]
     assert chosen(one("daily"), replace(events, action=Action.EVOLVE)) == ["daily", "events"]
     assert chosen(replace(daily, expected=True), events) == ["events"]
+
+
+# -- a run's totals, from its steps
+
+
+def took(
+    model: str, source: str, paths: str, receipt: Receipt, gone: str = "", due: str = ""
+) -> tuple[Step, Receipt]:
+    """A step of a model that took in files of ten bytes each, by their letters."""
+    files = FileDiff(
+        source,
+        new=tuple(ListedFile(path, 10, 0, "1") for path in paths),
+        removed=tuple(IngestedFile(1, path, 10, "1", 0) for path in gone),
+        come_due=tuple(IngestedFile(1, path, 10, "1", 0) for path in due),
+    )
+    return Step(model, Action.INGEST, Ranges(), (), files=files), receipt
+
+
+def of(rows: int, files: int = 1, waiting: int = 0, removed: int = 0) -> Receipt:
+    """A receipt of rows that arrived."""
+    return Receipt(arrived=rows, files_new=files, read=rows, waiting=waiting, files_removed=removed)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (("raw.a", "xy", 10), ("raw.a", "xy", 10), (10, 2)),
+        (("raw.a", "xy", 10), ("raw.b", "xy", 10), (20, 4)),
+        (("raw.a", "x", 4), ("raw.a", "xyz", 10), (10, 3)),
+        (("raw.a", "x", 4), ("raw.a", "yz", 10), (14, 3)),
+        (("raw.a", "xy", 8), ("raw.a", "yz", 10), (13, 3)),
+        (("raw.a", "", 0), ("raw.a", "", 0), (0, 0)),
+    ],
+    ids=["the same files", "other sources", "more files", "other files", "some alike", "none"],
+)
+def test_a_file_arrives_once(
+    first: tuple[str, str, int], second: tuple[str, str, int], expected: tuple[int, int]
+) -> None:
+    """A file counts as arrived once, while rows read add up over the models that read it."""
+    done = [
+        took(model, source, paths, of(rows, len(paths)))
+        for model, (source, paths, rows) in (("one", first), ("two", second))
+    ]
+    found = run_receipt(done)
+    assert (found.arrived, found.files_new) == expected
+    assert found.read == first[2] + second[2]
+
+
+def test_rows_wait_once_and_removed_files_count_once() -> None:
+    """Waiting rows and removed files count once, also files that come due. Rows of several steps
+    of one model add up, because they ingest different files.
+    """
+    done = [
+        took(name, "raw.a", "x", of(3, waiting=2, removed=1), gone="g", due="y")
+        for name in ("one", "two")
+    ]
+    done.append((Step("three", Action.FOLD, Ranges(), ()), Receipt(read=5)))
+    found = run_receipt(done)
+    assert (found.arrived, found.waiting, found.files_removed, found.read) == (3, 2, 1, 11)
+    found = run_receipt([took("one", "raw.a", "x", of(3)), took("one", "raw.a", "y", of(4))])
+    assert (found.arrived, found.files_new) == (7, 2)
+
+
+def test_dated_folders_count_once() -> None:
+    """Models of one source list the same folders, or more; those of other sources add up."""
+    done = [
+        took(name, source, "x", replace(of(3), folders_listed=listed, folders_left_out=out))
+        for name, source, listed, out in (
+            ("one", "raw.a", 3, 7),
+            ("two", "raw.a", 10, 0),
+            ("three", "raw.b", 2, 4),
+        )
+    ]
+    found = run_receipt(done)
+    assert (found.folders_listed, found.folders_left_out) == (12, 4)
+
+
+def out(model: str, by: str, rows: int, **also: int) -> tuple[Step, Receipt]:
+    """A step of a sessions model that leaves rows out, some that others leave out as well."""
+    others = tuple((names.replace("_", ", "), count) for names, count in also.items())
+    receipt = Receipt(set_aside=rows, set_aside_by=((by, rows),), set_aside_also=others)
+    return Step(model, Action.FOLD, Ranges(), ()), receipt
+
+
+@pytest.mark.parametrize(
+    ("done", "expected"),
+    [
+        ([out("a", "user", 3), out("b", "user", 2, a=2)], (("user", 3),)),
+        ([out("a", "user", 3), out("b", "id", 4, a=1)], (("id", 3), ("user", 3))),
+        ([out("b", "user", 2, a=2)], (("user", 2),)),
+        ([out("b", "user", 2, a=2), out("c", "user", 3, a=1, a_b=1)], (("user", 4),)),
+        ([out("a", "user", 3), out("c", "user", 3, a_b=2, b=1)], (("user", 4),)),
+    ],
+    ids=["the same", "some of them", "the other did not run", "twice", "in turn"],
+)
+def test_a_row_is_set_aside_once(
+    done: list[tuple[Step, Receipt]], expected: tuple[tuple[str, int], ...]
+) -> None:
+    """A row counts as set aside in the first model that
+    leaves it out; each model alone counts all of its own.
+    """
+    found = run_receipt(done)
+    assert found.set_aside_by == expected
+    assert (found.set_aside, found.set_aside_also) == (sum(n for _, n in expected), ())
+
+
+def test_no_reason_is_left_where_all_rows_count_elsewhere() -> None:
+    """A reason disappears when all its rows count for another model, and other reasons stay."""
+    first = Step("c", Action.INGEST, Ranges(), ()), Receipt(set_aside=5, set_aside_by=(("bad", 5),))
+    found = run_receipt([first, out("a", "user", 2), out("b", "id", 2, a=2)])
+    assert (found.set_aside, found.set_aside_by) == (7, (("bad", 5), ("user", 2)))
+
+
+# -- sessions on a server that a dead run left
+
+
+SERVER = "sc://there:15002"
+
+
+class Session:
+    """What a run knows of its session."""
+
+    session_id = "one"
+
+    class client:  # noqa: N801 (as PySpark has it)
+        """Of the session."""
+
+        _user_id = "ann"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A project whose target computes on a server."""
+    assert CliRunner().invoke(cli, ["init", str(tmp_path / "shop")]).exit_code == 0
+    found = api.open_project(tmp_path / "shop")
+    engine = Engine(remote=f"{SERVER}/;token=${{env:SPARK_TOKEN}}", shared_disk=True)
+    return replace(found, target=replace(found.target, engine=engine))
+
+
+@pytest.fixture
+def ledger(project: Project) -> SqlLedger:
+    """Its ledger, with the lease."""
+    found = api.ledger(project)
+    found.acquire("run")
+    return found
+
+
+@pytest.fixture
+def ended(monkeypatch: pytest.MonkeyPatch) -> list[tuple[RemoteSession, str]]:
+    """The sessions that were ended, and how the server was spoken to."""
+    found: list[tuple[RemoteSession, str]] = []
+    monkeypatch.setattr(clients, "end", lambda one, url: found.append((one, url)))
+    monkeypatch.setenv("SPARK_TOKEN", "a b")
+    return found
+
+
+OWN = RemoteSession(SERVER, "ann", "one")
+
+
+Ended = list[tuple[RemoteSession, str]]
+
+
+def test_a_run_that_ends_leaves_nothing(project: Project, ledger: SqlLedger, ended: Ended) -> None:
+    """Its session is known while it works, once, and not any more when nothing can go on. One that
+    fails ends what it asked for: a client that waits no longer has not stopped the server.
+    """
+    with sole_writer(project, ledger):
+        for _ in range(2):
+            announce(project, ledger, Session)
+        assert kept_sessions(ledger) == (OWN.as_json(),)
+    assert kept_sessions(ledger) == ()
+    assert ended == []
+
+    def work() -> None:
+        with sole_writer(project, ledger):
+            announce(project, ledger, Session)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+
+    assert ended == [(OWN, f"{SERVER}/;token=a%20b")]
+    assert kept_sessions(ledger) == ()
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_the_next_run_ends_what_a_dead_one_left(
+    project: Project, ledger: SqlLedger, ended: Ended, moved: bool
+) -> None:
+    """Also one that computes elsewhere by now: that server gets no token of another one."""
+    announce(project, ledger, Session)
+    if moved:
+        project = replace(project, target=replace(project.target, engine=Engine()))
+    with sole_writer(project, ledger):
+        assert ended == [(OWN, SERVER if moved else f"{SERVER}/;token=a%20b")]
+        assert kept_sessions(ledger) == ()
+
+
+def test_no_run_begins_beside_a_server_that_does_not_answer(
+    project: Project, ledger: SqlLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it commits late would be there twice; the entry stays, without the token."""
+    monkeypatch.setenv("SPARK_TOKEN", "secret")
+
+    def refused(one: RemoteSession, url: str) -> None:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    monkeypatch.setattr(clients, "end", refused)
+    announce(project, ledger, Session)
+    with pytest.raises(InfoldError, match="session-left") as caught, sole_writer(project, ledger):
+        pytest.fail("it began")
+
+    assert SERVER in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert kept_sessions(ledger) == (OWN.as_json(),)
