@@ -77,10 +77,7 @@ def complete(program: list[Act], *, manual: bool) -> None:
 
 @pytest.mark.parametrize("manual", [True, False])
 def test_a_table_with_stretches(manual: bool) -> None:
-    """
-    A table with rows of two definitions is shared by an environment whose files have the newer one;
-    an environment with another one has a table of its own, which is promoted and taken back.
-    """
+    """Shared where files have the newer definition; another is promoted and taken back."""
     with playing(manual=manual) as play:
         play.act([onward("rolling", 1)])
         [earlier] = play.ledger.traces()["rolling"].earlier
@@ -113,10 +110,7 @@ def test_a_change_from_an_instant_on(name: str, days: int) -> None:
 
 @pytest.mark.parametrize("name", STEADY)
 def test_what_changes_forward_only_is_not_promoted(name: str) -> None:
-    """
-    An environment tries a version to which all changes are forward-only; it is applied, and then
-    the environment has production's table.
-    """
+    """It is refused; once it is applied, the environment has production's table."""
     with playing(manual=True) as play:
         play.change_of("a", {name: STEADY[name][-1]})
         play.act([Act(Op("env_run", IN_A)), Act(Op("promote", IN_A))])
@@ -131,9 +125,7 @@ def test_what_changes_forward_only_is_not_promoted(name: str) -> None:
 @settings(max_examples=EXAMPLES // 2)
 @given(program=acts(14, deaths=True), manual=st.booleans())
 def test_every_table_is_what_its_definition_says(program: list[Act], manual: bool) -> None:
-    """Whatever is changed, run, promoted and taken back, and whoever dies of it, production and
-    environments equal their own definitions.
-    """
+    """Whatever is changed, run, promoted and taken back, and whoever dies of it."""
     complete(program, manual=manual)
 
 
@@ -190,10 +182,7 @@ def test_a_new_model_does_not_take_the_table_of_somebody_else() -> None:
 
 @pytest.mark.parametrize("command", ["promote", "rollback", "drop"])
 def test_no_names_are_exchanged_while_a_table_is_built_apart(command: str) -> None:
-    """
-    A promote and a rollback are refused meanwhile, and an environment is dropped; every table stays
-    exact, and what is built apart is completed.
-    """
+    """Promote and rollback are refused, a drop goes on; all stays exact, and it is completed."""
     with playing(manual=False) as play:
         play.act([*(Act(Op("arrive", ROWS + at)) for at in range(3)), Act(Op("run", 0))])
         if command == "rollback":
@@ -256,9 +245,7 @@ def test_a_changed_table_that_cannot_be_built_keeps_its_rows() -> None:
 
 
 def test_who_comes_second_waits_or_is_told() -> None:
-    """While somebody works on a target, whatever else would write is refused, and writes nothing:
-    an apply, a run of an environment, a promote, the way back, a drop.
-    """
+    """Whatever else would write is refused, and writes nothing."""
     with playing(manual=True) as play:
         play.change_of("a", {"daily": 3})
         do(play, "env_run", "promote")
@@ -289,9 +276,7 @@ def test_who_comes_second_waits_or_is_told() -> None:
 
 
 def test_restating_production_changes_no_environment() -> None:
-    """Production's tables built again, with equal rows, leave environments as they are and
-    promotable; nothing has to be built in them.
-    """
+    """Tables that are built again with equal rows leave environments promotable as they are."""
     with playing(manual=True) as play:
         play.change_of("a", {"daily": 3})
         do(play, "env_run")
@@ -307,9 +292,7 @@ def test_restating_production_changes_no_environment() -> None:
 
 
 def test_nothing_that_a_name_points_to_is_tidied_away() -> None:
-    """An environment that expires after it was promoted takes none of its former tables along, nor
-    one that it shared.
-    """
+    """An environment that expires after its promote takes no former or shared table along."""
     with playing(manual=True) as play:
         play.change_of("a", {"daily": 3, "tops": 0})
         do(play, "env_run", "promote", "run")

@@ -140,10 +140,7 @@ class Losing(BranchPlay):
 def test_a_repaired_ledger_tells_the_truth(
     program: list[Act], manual: bool, lost: list[Any]
 ) -> None:
-    """
-    A ledger is right about every table after its repair, whatever was lost, and whatever was
-    promoted, rolled back, or run in an environment since; and nothing is there that nobody knows.
-    """
+    """Whatever was lost, promoted, rolled back, or run in an environment since."""
     with tempfile.TemporaryDirectory(prefix="infold-branches-") as name:
         folder = Path(name)
         play = Losing(

@@ -307,9 +307,7 @@ def test_a_renamed_column_through_a_view() -> None:
     ],
 )
 def test_rows_that_follow_from_names(query: str) -> None:
-    """A NATURAL join, and a star in a struct, give other rows once a column has another name: the
-    reader is built again, though its text is the same and no content of the table changed.
-    """
+    """The reader is built again, though its text is the same and no content changed."""
     whole = "---\nmaterialization: table\n---\n"
     files = {
         **{name: text for name, text in SHOP.items() if name != "models/daily.sql"},

@@ -61,9 +61,7 @@ class TestLastSuccess:
     """The newest event time that a model has processed, whatever rows it keeps."""
 
     def test_a_model_that_is_behind_shows_an_earlier_time(self, shop: Project) -> None:
-        """Models in sync show the same time, inputs before their readers; a model that has not read
-        its input's newest rows shows an earlier one, and one that was never built none.
-        """
+        """Inputs before readers; without the newest rows it is earlier, unbuilt there is none."""
         assert list(success(shop).items()) == [
             ("clicks", SECOND),
             ("sessions", SECOND),

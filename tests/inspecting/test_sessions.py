@@ -334,9 +334,7 @@ def test_where(where: str, applied: bool) -> None:
 
 
 def test_inputs_that_are_not_what_they_were() -> None:
-    """One whose snapshot has expired is read as it is now; rows of a recomputed table do not say
-    when they arrived; one without the column, of another definition, gives no events.
-    """
+    """An expired one is read as it is now, recomputed rows are undated, or there are none."""
     past = FakePast()
     found(past, node(), {"user_id": "ann"}, snapshot=60)
     assert past.asked[0]["snapshot"] is None

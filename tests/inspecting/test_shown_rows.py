@@ -273,9 +273,7 @@ def test_several_rows_of_a_time_are_counted_too() -> None:
 
 
 def test_a_column_that_tells_the_rows_of_a_time_apart_groups_them() -> None:
-    """A row for each day and country is a line for each country, NULL too; highest first, and of
-    many those alone. Two events of two users at one instant do not make each user a line.
-    """
+    """A line for each, NULL too, the highest of many; two users at one instant are none."""
     found = over_time(
         {
             "day": [date(2024, 3, 1)] * 3 + [date(2024, 3, 2)] * 2,

@@ -18,9 +18,7 @@ from infold.ledger.stored_text import MARK, escaped, unescaped
 
 @given(any_outcomes)
 def test_an_outcome_is_decoded_as_encoded(outcome: Outcome) -> None:
-    """An outcome is decoded as it was encoded, with hashes
-    at both ends of 64 bits and names in any script.
-    """
+    """With hashes at both ends of 64 bits and names in any script."""
     assert codec.load_outcome(codec.dump_outcome(outcome)) == outcome
 
 

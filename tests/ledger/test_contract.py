@@ -38,9 +38,7 @@ class TestRuns:
         assert run.started_at < (run.finished_at or 0)
 
     def test_runs_are_found_newest_first(self, ledger: Ledger) -> None:
-        """One left running is marked died by the next, as only a dead process leaves one. Runs are
-        found by their id, or by a model with a step in them, and come with all their steps.
-        """
+        """By id or model, with all steps; one left running is marked died by the next."""
         do(ledger, outcome(1, change(ONE, 1)))
         do(ledger, Outcome("daily", 1, Trace("daily", "f")))
         for version, run in ((2, "r2"), (3, "r3")):
@@ -143,9 +141,7 @@ class TestVersions:
         assert ledger.unchanged("daily", 0) == {}
 
     def test_a_whole_replacement_empties_what_it_does_not_name(self, ledger: Ledger) -> None:
-        """A replacement of a whole table removes the cells
-        it does not name, and readers see them removed.
-        """
+        """Readers see its cells removed."""
         do(ledger, outcome(1, change(ONE, 3), change(TWO, 2)))
         do(ledger, outcome(2, change(TWO, 5, before=2), whole=True))
 
@@ -157,9 +153,7 @@ class TestVersions:
         assert ledger.newest_versions()["events"].whole
 
     def test_changes_since_a_version_come_in_order(self, ledger: Ledger) -> None:
-        """By version, then by cell, and not netted; which instant a cell reaches to is known of
-        the cell as it is now.
-        """
+        """By version and cell, not netted; the last instant is known of the cell as it is."""
         do(ledger, outcome(1, change(ONE, 3)))
         do(ledger, outcome(2, change(TWO, 2), change(ONE, 0, before=3)))
         do(ledger, outcome(3, change(ONE, 1, last=7)))
@@ -212,9 +206,7 @@ class TestTraces:
     """A model's trace is replaced as a whole."""
 
     def test_rows_left_out_are_those_of_the_last_step_that_counted(self, ledger: Ledger) -> None:
-        """Counts of rows left out stay when a step does not
-        count, and are replaced when a step counts none.
-        """
+        """They stay when a step does not count, and are replaced when a step counts none."""
         for number, rows in enumerate((3, None, 0, None), 1):
             do(ledger, replace(outcome(number), left_out=rows))
             assert ledger.left_out() == {"events": 3 if number < 3 else 0}
@@ -222,9 +214,7 @@ class TestTraces:
         assert ledger.left_out() == {}
 
     def test_a_forgotten_model_is_as_if_never_built(self, ledger: Ledger) -> None:
-        """Its versions and history stay, so that numbers continue; of a destroyed ledger nothing
-        does, and the next run starts a new one.
-        """
+        """Versions and history stay, so numbers continue; of a destroyed ledger nothing does."""
         taken = FilesOutcome("raw", (known(1),), cells=(FileCell(1, ONE, 3),))
         ledger.register_files("raw", [seen("a")])
         do(ledger, outcome(1, change(ONE, 3), files=taken))
@@ -242,9 +232,7 @@ class TestTraces:
         assert [run.id for run in ledger.runs()] == ["r2"]
 
     def test_a_dropped_table_is_empty_from_then_on(self, ledger: Ledger) -> None:
-        """It gets a version in which its cells are removed, and its files stay known. One that was
-        never built gets none.
-        """
+        """In a version that removes its cells; files stay known, and one never built gets none."""
         ledger.begin_step("r1", "early", 8, "events", "forget", {})
         ledger.forget("events", step="early")
         assert ledger.newest_versions() == {}
@@ -279,9 +267,7 @@ class TestFiles:
     """A version of a file keeps its id for good; models ingest files and remove them."""
 
     def test_ids_are_kept_and_never_used_again(self, ledger: Ledger) -> None:
-        """The same version of a file keeps its id, also among thousands; another version, or
-        another source, gets another id.
-        """
+        """Also among thousands; another version, or another source, gets another id."""
         first = ledger.register_files("raw", [seen("a"), seen("b")])
         again = ledger.register_files("raw", [seen("b"), seen("a", "2"), seen("c")])
         other = ledger.register_files("other", [seen("a")])
@@ -355,9 +341,7 @@ class TestFiles:
 
 
 def test_manual_entries_are_numbered_by_model(ledger: Ledger) -> None:
-    """From 1 in order, without a lease and before a model is built; they outlive it when it is
-    forgotten.
-    """
+    """From 1, without a lease and before a model is built; they outlive it when it is forgotten."""
     bot = ManualEntry(0, "bob", in_quarantine=True, reason="bot")
     ledger.add_entries("visits", [bot])
     ledger.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True, start=5, end=9)])
@@ -455,9 +439,7 @@ def test_a_trace_keeps_which_definition_is_in_force_where(ledger: Ledger) -> Non
 
 
 def test_a_forward_only_change_is_kept_until_it_is_carried_out(ledger: Ledger) -> None:
-    """It is there until a trace names its definition, another one is applied, or the model is
-    forgotten.
-    """
+    """Or another one is applied, or the model is forgotten."""
     one, two = kept_of("events"), kept_of("events", "SELECT 2")
     both = {"d1": one, "d2": two}
     asked = {"events": ForwardOnly("d1", 5)}
@@ -530,9 +512,7 @@ def test_a_table_that_leaves_its_environment_is_erased(ledger: Ledger) -> None:
 
 
 def test_steps_are_known_for_good_and_others_are_not(ledger: Ledger) -> None:
-    """A known step stays known with its model, whatever its outcome; other steps are unknown until
-    they are found in tables, and are done then.
-    """
+    """Whatever its outcome; those found in tables are done from then on."""
     done = do(ledger, outcome(1, change(ONE, 2)))
     ledger.begin_step("r1", "r1-2", 2, "sessions", "fold", {})
     ledger.close_step("r1-2", "forgotten")
@@ -546,9 +526,7 @@ def test_steps_are_known_for_good_and_others_are_not(ledger: Ledger) -> None:
 
 
 def test_which_project_owns_the_ledger(ledger: Ledger) -> None:
-    """None until a run writes one into it. Locations are remembered by name; those that are not
-    given stay.
-    """
+    """None until a run writes one into it; locations that are not given stay."""
     assert ledger.owner() is None
     ledger.set_owner("shop", "warehouse")
     assert ledger.owner() == ("shop", "warehouse")

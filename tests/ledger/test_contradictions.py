@@ -55,9 +55,7 @@ def test_a_sound_ledger(built: SqlLedger) -> None:
 def test_rows_that_are_gone(
     built: SqlLedger, statement: str, table: str, noticed: dict[str, str]
 ) -> None:
-    """What is written twice is noticed to be gone in one of both places. Of erased tables nothing
-    is left that contradicts itself, but steps are.
-    """
+    """What is written twice is noticed in one of both places; erased tables leave steps alone."""
     key = "model" if statement == "drop_trace" else "table_name"
     with built.database.write(None) as query:
         assert query.run(statement, **{key: table})

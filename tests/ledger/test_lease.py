@@ -84,9 +84,7 @@ class TestProcesses:
         ledger.close()
 
     def test_a_killed_owner_is_replaced_at_once(self, place: Place, holder: Other) -> None:
-        """A killed owner is replaced at once, without waiting
-        for its heartbeat, and its run is marked died.
-        """
+        """Without waiting for its heartbeat, and its run is marked died."""
         holder.kill()
         ledger = place.open()
 
@@ -164,9 +162,7 @@ class TestElsewhere:
             assert "If that machine is gone, run with --wait 90" in raised.value.todo
 
     def test_a_silent_owner_is_replaced(self, place: Place) -> None:
-        """A remote owner silent for longer is replaced; if it still runs, its writes are
-        refused.
-        """
+        """If it still runs, its writes are refused."""
         theirs, mine = taken_over(place)
 
         with pytest.raises(errors.InfoldError, match="lease-lost: run theirs"):
@@ -217,9 +213,7 @@ class TestElsewhere:
     def test_a_heartbeat_in_the_future_is_watched(
         self, place: Place, monkeypatch: pytest.MonkeyPatch, beats: bool
     ) -> None:
-        """An owner with a heartbeat in the future is alive while it moves, and dead once it
-        stops.
-        """
+        """It is alive while it moves, and dead once it stops."""
 
         class Ahead(Hands):
             """Three hours ahead, and running."""
@@ -356,9 +350,7 @@ class TestLeftBehind:
 
 
 def test_a_token_is_never_used_twice(place: Place) -> None:
-    """So a write with an old token is refused however often the lease changed, and also before
-    another run takes it.
-    """
+    """A write with an old token is refused, also before another run takes the lease."""
     ledger = place.open()
     for token, run in enumerate(("r1", "r2", "r3"), 1):
         ledger.acquire(run)

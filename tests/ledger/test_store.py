@@ -162,9 +162,7 @@ class TestOpening:
         assert len(meta[ID_ROW]) == len(str(uuid4()))
 
     def test_what_may_be_in_its_place(self, tmp_path: Path) -> None:
-        """A folder that cannot be written gives a message instead of a traceback. An empty file
-        becomes a ledger, because a crash can come between the file and its tables.
-        """
+        """A folder gives a message; an empty file becomes a ledger, as a crash may leave one."""
         path = tmp_path / "ledger.db"
         path.mkdir()
         with pytest.raises(errors.InfoldError, match="ledger-unusable"):
@@ -202,9 +200,7 @@ class TestStatements:
 
     @pytest.mark.parametrize("name", ["sqlite", "postgresql"])
     def test_every_statement_parses_in_both_dialects(self, name: str) -> None:
-        """Every statement parses for SQLite and PostgreSQL,
-        because none uses a speciality such as an upsert.
-        """
+        """None uses a speciality such as an upsert."""
         from infold.ledger import generate_sql
 
         dialect = generate_sql.dialects()[name]

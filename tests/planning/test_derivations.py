@@ -93,9 +93,7 @@ def test_the_step() -> None:
 
 
 def test_what_comes_after_it() -> None:
-    """A note says that stale cells are built next, if there may be any; readers are built where
-    the table may differ.
-    """
+    """A note says that stale cells are next, if any; readers are built if it may differ."""
     upto_date = tuple(replace(diff, newest_version=1) for diff in observed().inputs)
     missing = Pending(Cause.MISSING, Ranges((day(3),)))
     found = planned(DAILY, MONTHLY, daily=observed(), monthly=built(MONTHLY))
@@ -135,9 +133,7 @@ def test_a_reader_is_derived_before_its_input(
 
 
 def test_a_moved_start() -> None:
-    """Later: pending cells before it are forgotten. Earlier: the cells before the old one are
-    missing, and so is the cell that the old start cut.
-    """
+    """A later one forgets what is pending before it; an earlier one adds missing cells."""
     start = day(2).start + DAY // 2
     later, earlier = replace(DAILY, start=start), replace(DAILY, start=day(1).start)
     left = Pending(Cause.LATE, Ranges((day(1), day(4))))
@@ -653,9 +649,7 @@ def made_of_sessions(seen: ModelObservation, asked: PlanOptions | None = None) -
 
 
 def test_the_step_of_sessions() -> None:
-    """It keeps the versions of the inputs, and the manual entries that are applied. One by states
-    is like one that makes sessions again, and says that it reads no event.
-    """
+    """With the old versions and entries; one by states is alike, and reads no event."""
     step, trace = step_of(made_of_sessions(observed_sessions()))
 
     assert (step.action, step.stored_by) == (Action.REFOLD, OLD_SESSIONS.query)
@@ -721,9 +715,7 @@ def test_events_of_another_definition(how: How, visits: ModelObservation) -> Non
 
 
 def test_the_step_folds_what_arrived_and_changes_the_definition() -> None:
-    """It reads the newest versions, applies new entries, and leaves the cells before to the old
-    definition; the reasons name the change, what arrived, and the entries.
-    """
+    """With the newest versions and entries, and a reason for each; cells before stay."""
     step, trace = step_of(made_of_sessions(observed_sessions(FORWARD)))
 
     assert step.action is Action.FOLD

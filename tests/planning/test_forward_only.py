@@ -82,9 +82,7 @@ class TestTheChange:
     """What a forward-only change does, and what it cannot do."""
 
     def test_it_holds_after_the_last_cell_with_rows(self) -> None:
-        """Without an instant it holds from the first cell that is not built; new columns are NULL
-        before, and the others are the stored ones in the new order.
-        """
+        """From the first cell without rows; new columns are NULL before, the others stored."""
         found = asked()
 
         assert (found.category, found.how, found.refused) == (
@@ -101,9 +99,7 @@ class TestTheChange:
         assert asked(day(6).end).effective_from == day(6).end
 
     def test_without_rows_there_is_nothing_to_keep(self) -> None:
-        """An empty table, and one that a dead run left unknown, are built as ever; another comment
-        or cron ends no definition.
-        """
+        """Empty or unknown tables are built as ever; another comment or cron ends no definition."""
         for how in (How.NOTHING, How.RESTAMP):
             assert asked(how=how) == change(how=how)
         assert asked(held=". . .") == change()
@@ -280,9 +276,7 @@ class TestStaleCells:
         assert cells_with_rows(newest, replace(seen, inputs=none)) == [day(n) for n in range(4)]
 
     def test_late_rows_by_the_newest_definition(self) -> None:
-        """With `late: new` it holds in stale cells from then on, and in no others; else late cells
-        of an earlier definition are built by it, so the trace says the same after.
-        """
+        """With `late: new` in stale cells alone; else those are built by the earlier one."""
         for late, held in ((Late.NEW, before(4) - Ranges((day(1),))), (Late.EARLIER, before(4))):
             step, trace = step_of(made(*stretched(OLD, "# + # # # + #", late)))
             assert step.action is Action.RECOMPUTE
@@ -291,9 +285,7 @@ class TestStaleCells:
     @pytest.mark.parametrize("size", [None, 2])
     @pytest.mark.parametrize("late", Late)
     def test_all_cells_again_replace_no_table(self, size: int | None, late: Late) -> None:
-        """A restated table is never built as one that is not there yet: if that died, nobody would
-        know which cells are whose.
-        """
+        """Were it built as new, and died, nobody would know which cells are whose."""
         seen, newest = stretched(OLD, "# # # # # # #", late)
         options = PlanOptions(restated={"daily": Ranges.ever()}, batch_size=size)
         step, trace = step_of(made(seen, newest, options))
@@ -380,9 +372,7 @@ class TestEvents:
         return ModelObservation(trace, 1, files=diff, earlier=(stretch,))
 
     def test_files_are_read_again_once(self) -> None:
-        """The next step reads them with what arrived, and nothing is pending after it; restated
-        events are ingested too, never built by the newest definition alone.
-        """
+        """With what arrived, and nothing is pending after it; restated events are ingested too."""
         left = (Pending(Cause.DEFINITION, Ranges((Interval(day(5).start, MAX),))),)
         held = (EarlierCells(before(5), "first"),)
         old = clicks("old", "id", "ts")
@@ -430,9 +420,7 @@ class TestTraces:
     """Which definition holds where, as values."""
 
     def test_several_changes(self) -> None:
-        """Each change ends the newest definition; one from earlier on takes cells of those before;
-        the definition that comes back has its cells again.
-        """
+        """Each ends the newest, or takes cells of those before; one that returns joins its own."""
         second = replace(
             TRACE, definition="second", earlier=TRACE.redefined_from(day(2).start, "second")
         )
@@ -496,9 +484,7 @@ def test_a_limit_cuts_it_like_a_first_build() -> None:
 
 
 def test_a_plan_says_that_readers_lose_rows() -> None:
-    """Without a limit, a window or batches the whole table is replaced in one commit; where parts
-    are, a plan says that readers lose rows.
-    """
+    """Where it is replaced in parts: without a limit, a window or batches it is one commit."""
     whole = with_incremental(DAILY, on_definition_change=CELLS)
     parts = with_incremental(DAILY, on_definition_change=CELLS, batch_size=3)
     step, after = carried_out(whole, of_old(whole))
@@ -593,9 +579,7 @@ class Played:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_the_table_always_has_one_definition(seed: int) -> None:
-    """Changes, windows, limits and batches in any order
-    leave one definition, and runs without them complete it.
-    """
+    """Changes, windows, limits and batches in any order; runs without them complete it."""
     random = Random(seed)
     played = Played(random)
     for _ in range(8):

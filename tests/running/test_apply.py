@@ -44,9 +44,7 @@ def shop(tmp_path: Path) -> Project:
 
 
 def test_tables_of_an_earlier_infold_count_as_applied(tmp_path: Path) -> None:
-    """Nothing is recorded as applied, but the declared definitions built the tables: a run goes
-    on by them and records them, and a changed one is not applied.
-    """
+    """A run goes on by them and records them; a changed one is not applied."""
     shop = production(tmp_path / "shop")
     assert applied(shop) == {}
     change(shop, QUERY)
@@ -82,9 +80,7 @@ def test_what_works_without_a_ledger(shop: Project, words: str) -> None:
 
 
 def test_before_the_first_apply_nothing_runs(tmp_path: Path) -> None:
-    """A target without tables and without an applied definition refuses what builds tables, and
-    names the models; the plan is what `apply` would do.
-    """
+    """What builds tables is refused, with the models' names; the plan is what `apply` would do."""
     root = write(tmp_path / "shop", {**SHOP, "infold.yml": DECLARED + TARGET})
     (root / "landing" / "clicks").mkdir(parents=True)
     (root / "countries.csv").write_text("code,country\n", encoding="utf-8")
@@ -108,10 +104,7 @@ def test_before_the_first_apply_nothing_runs(tmp_path: Path) -> None:
 
 
 def test_runs_go_on_by_the_applied_definitions(shop: Project) -> None:
-    """A changed query is not built by `run`, which says so, as `status` does; the plan shows what
-    `apply` would do, and that it needs no other permission. Nor is it built by a program that runs
-    the declared project.
-    """
+    """`run` and `status` say what is changed, and the plan what `apply` would do."""
     before = applied(shop)
     change(shop, QUERY)
 
@@ -149,11 +142,7 @@ def test_apply_asks_on_a_terminal(
 
 
 def test_some_models_are_applied(shop: Project) -> None:
-    """
-    Where nobody can be asked nothing is applied without --yes. With a term only the chosen
-    definition is applied; the other change stays in the files. A change that builds nothing is
-    recorded, and nothing differs after it.
-    """
+    """Not without --yes; with a term only the chosen ones; and what builds nothing is recorded."""
     before = applied(shop)
     change(shop, COMMENT, OTHER_COMMENT)
 
@@ -173,9 +162,7 @@ def test_some_models_are_applied(shop: Project) -> None:
 
 
 def test_definitions_that_do_not_fit_are_not_applied(shop: Project) -> None:
-    """A reader of a column that is in a change upstream alone cannot be applied alone; the error
-    names the reader's place and the column.
-    """
+    """A reader of a column that is in a change upstream alone; with its place and the column."""
     before = applied(shop)
     change(shop, MORE, READS_MORE)
 
@@ -190,10 +177,7 @@ def test_definitions_that_do_not_fit_are_not_applied(shop: Project) -> None:
 
 
 def test_a_removed_model_is_built_until_that_is_applied(shop: Project) -> None:
-    """
-    Without its file a model is built, shown and explained by what is applied, and an environment
-    does without it. It leaves with an `apply` of all models that is allowed to; its table stays.
-    """
+    """Shown and explained too; an `apply` of all that may takes it, and leaves its table."""
     (shop.root / "models" / "daily.sql").unlink()
 
     done = as_json(shop, "run")
@@ -229,9 +213,7 @@ def test_a_new_model_waits(shop: Project) -> None:
 
 
 def test_mistakes_in_the_files_stop_no_run(shop: Project) -> None:
-    """A model that does not compile is for `check`, `plan` and `apply` to refuse; a run goes on
-    by what is applied, and says so.
-    """
+    """`check`, `plan` and `apply` refuse them; a run goes on by what is applied, and says so."""
     change(shop, BROKEN)
 
     assert "the files have a mistake, which `infold check` shows" in said(shop, "run")
@@ -263,9 +245,7 @@ def test_definitions_that_are_not_understood(
 
 
 def test_a_lost_text_stops_what_goes_by_it(shop: Project) -> None:
-    """Where the ledger lacks an applied definition, runs, promotes and the way back are refused
-    with its name, and write nothing; a plan shows what an `apply` of the files would do.
-    """
+    """With its name, and nothing is written; a plan shows what `apply` would do."""
     with_environment(shop, QUERY)
     with closing(sqlite3.connect(shop.root / "prod.db")) as book, book:
         book.execute("DELETE FROM definitions WHERE digest = ?", (applied(shop)["daily"],))
@@ -334,9 +314,7 @@ def test_a_model_cannot_be_built_whole_for_once(shop: Project) -> None:
 
 
 def test_an_automatic_target_takes_the_files(shop: Project) -> None:
-    """With `apply: auto` nothing is left unapplied: a comment is applied by the next run, and
-    `apply` asks first.
-    """
+    """With `apply: auto` a comment is applied by the next run, and `apply` asks first."""
     change(shop, ("infold.yml", "protected: true", "protected: true, apply: auto"), COMMENT)
     before = applied(shop)
 

@@ -39,9 +39,7 @@ def bytes_of(shop: Project) -> dict[str, str]:
 
 
 def test_the_plan_says_what_will_be_refused(shop: Project) -> None:
-    """A dropped column is shown as lost, with its place and the option that allows it; with that
-    option it is shown as lost alone.
-    """
+    """With its place and the option that allows it; with that option it is shown as lost alone."""
     change(shop, DROP)
 
     printed = said(shop, "plan")
@@ -70,9 +68,7 @@ def test_the_plan_says_what_will_be_refused(shop: Project) -> None:
 
 
 def test_apply_refuses_it_and_nothing_is_done(shop: Project) -> None:
-    """No definition is applied, no table and no file of one is touched, and runs go on as before;
-    also if nothing was asked first, and by a saved plan.
-    """
+    """No definition is applied, no file touched, and runs go on; also by a saved plan."""
     before, tables = applied(shop), bytes_of(shop)
     change(shop, DROP)
     saved = str(shop.root / "p.json")

@@ -66,9 +66,7 @@ class TestForget:
     """A forgotten model is rebuilt by the next run while others go on."""
 
     def test_its_table_and_its_trace_go(self, shop: Project) -> None:
-        """Forgetting drops the model's table and trace and no other's, and the history says who did
-        it. The next run rebuilds it as a new one, and has nothing else to do.
-        """
+        """No other's go; the next run rebuilds it and nothing else."""
         (shop.root / "landing" / "clicks" / "x").mkdir()
         done = api.forget(shop, ["daily"])
 
@@ -96,9 +94,7 @@ class TestForget:
         assert found == {"models": ["sessions"], "missing": ["x"], "entries": 0}
 
     def test_a_model_that_left_the_project_can_be_forgotten(self, shop: Project) -> None:
-        """A model that is no longer in the project can be forgotten by name, with its table. Others
-        are selected as by --select: by a glob, a tag, a plus.
-        """
+        """By name, with its table; others are selected as by --select: by a glob, a tag, a plus."""
         assert set(api.forgettable(shop, ["sessions+"])[0]) == {"sessions", "daily"}
         (shop.root / "models" / "daily.sql").unlink()
         project = api.open_project(shop.root)
@@ -111,9 +107,7 @@ class TestTeardown:
     """`teardown` drops all tables of a target and its ledger."""
 
     def test_nothing_is_left(self, shop: Project) -> None:
-        """Teardown leaves nothing but tables that infold did not make; a second one does no harm,
-        and the next run is a first run.
-        """
+        """But tables of others; a second one does no harm, and the next run is a first run."""
         put(shop, "foreign", "s", 9)
 
         assert said(shop, "teardown", "--yes") == (
@@ -175,9 +169,7 @@ class TestProtection:
         return "; ".join(f"{name}: {why}" for name, why in facts)
 
     def test_a_changed_definition(self, prod: Project) -> None:
-        """On a protected target a changed definition is refused
-        as a rebuild, and the plan says what a run needs.
-        """
+        """It is refused as a rebuild, and the plan says what a run needs."""
         project = changed(prod)
 
         assert self.refused(project, "daily") == "daily: its definition changed"
@@ -205,9 +197,7 @@ class TestProtection:
             api.forget(prod, ["clicks"])
 
     def test_a_model_that_left_the_project_keeps_its_state(self, prod: Project) -> None:
-        """A model whose file was deleted by mistake keeps
-        its state and costs nothing once it is back.
-        """
+        """One whose file was deleted by mistake costs nothing once it is back."""
         path = prod.root / "models" / "daily.sql"
         text = path.read_text()
         path.unlink()
@@ -276,9 +266,7 @@ def test_a_death_at_any_write_point_is_repaired_by_asking_again(tmp_path: Path, 
 
 
 def test_a_run_that_died_while_forgetting_leaves_its_files(shop: Project) -> None:
-    """After a death while forgetting, files of a table that somebody else dropped are left
-    alone.
-    """
+    """Files of a table that somebody else dropped are left alone."""
     drop(shop, "daily")
     with leased(shop) as book:
         book.begin_run("r2", "run", 0, {})
@@ -317,9 +305,7 @@ class TestCopy:
     """The target goes on with the copy, and with nothing else."""
 
     def test_the_tables_are_known_to_the_copy(self, shop: Project) -> None:
-        """As they were to the original; it says what was copied, and how the target is to name it.
-        A relative place is the project's, as in infold.yml.
-        """
+        """With what was copied, and how to name it; a relative place is the project's."""
         before = seen(shop)
 
         output = said(shop, "ledger", "copy", TO)
@@ -345,9 +331,7 @@ class TestCopy:
         assert {run.id for run in api.history(after)} == {"r1"}
 
     def test_nobody_goes_on_with_the_original(self, shop: Project, tmp_path: Path) -> None:
-        """It says where the copy is; a teardown would drop tables that the copy tells of. What the
-        original has can still be exported, and be a ledger again.
-        """
+        """It says where the copy is, and drops no table; exported, it can be a ledger again."""
         before = seen(shop)
         said(shop, "ledger", "copy", TO, "--json")
 
@@ -528,9 +512,7 @@ def test_a_trace_keeps_the_definition_that_built_it(ledger: FreshLedger) -> None
 def test_a_protected_target_applies_what_it_may_build(
     ledger: FreshLedger, *, allowed: bool
 ) -> None:
-    """In a protected target a change that builds nothing is applied without being asked, and one
-    that needs a rebuild once that is allowed.
-    """
+    """What builds nothing is applied unasked, a rebuild once that is allowed."""
     build(ledger, project(), keep(ledger, in_production(project())))
     before = keep(ledger, in_production(project(COMMENT)))
     assert applied(ledger) == before
@@ -572,9 +554,7 @@ def applied_as_explained(of: Project) -> list[bool | None]:
 
 
 def test_explain_says_whether_the_files_have_what_is_applied(shop: Project) -> None:
-    """Before the first run that keeps definitions nothing is said to be applied; then a comment
-    makes the files differ until the next run; nothing of it needs Spark.
-    """
+    """Nothing before the first run that keeps definitions; a comment differs until the next run."""
     assert applied_as_explained(shop) == [None, None, None]
 
     said(shop, "run", "--select", "daily")

@@ -107,9 +107,7 @@ def test_a_waiting_row_is_due_at_its_instant() -> None:
 
 
 def test_a_reader_sees_what_changed_since_the_version_it_read() -> None:
-    """A reader sees changes since the version it read: all for a new one, none for one up to
-    date.
-    """
+    """All for a new one, none for one up to date."""
     read = Trace("sessions", SESSIONS.fingerprint, {"events": 0})
     behind = ledger_of(taken(), Outcome("sessions", 1, read))
     level = ledger_of(taken(), Outcome("sessions", 1, replace(read, inputs={"events": 1})))
@@ -316,9 +314,7 @@ class TestCompared:
     """A listing that was compared with the files of a model is not compared with them again."""
 
     def test_it_is_for_the_ledger_once_nothing_differs(self) -> None:
-        """A run records a listing that has exactly the ingested files, none of which has yet to
-        settle, and no other.
-        """
+        """It has exactly the ingested files, none of which has yet to settle."""
         ledger = ledger_of(taken())
         same, other = observer(ledger, SEEN), observer(ledger)
         young = observer(ledger, SEEN, settling=("b.csv",))

@@ -58,9 +58,7 @@ class TestPromote:
     """``infold promote``."""
 
     def test_names_point_to_the_environments_tables(self, shop: Project) -> None:
-        """The name points to the own table, which production's next run has nothing to do on. As
-        JSON it has the facts of the screen, under stable names.
-        """
+        """Production's next run has nothing to do on it; as JSON it has the facts of the screen."""
         declared = with_environment(shop, QUERY)
         own = at(shop, [OWN["daily"]])[OWN["daily"]]
 
@@ -101,9 +99,7 @@ class TestPromote:
         assert "For a moment readers find no table under a name" in screen
 
     def test_a_reader_that_is_shared_by_proof_is_not_built(self, shop: Project) -> None:
-        """A reader of columns that the change keeps has nothing to do, where cells have as many
-        rows; of others it is stale.
-        """
+        """Of columns that stay, where cells have as many rows; of others it is stale."""
         with_environment(shop, MORE, own={"sessions": {"clicks": 1}})
 
         done = as_json(shop, "promote", "dev", "--yes")
@@ -113,9 +109,7 @@ class TestPromote:
         assert [(step.model, step.cells) for step in plan.steps] == [("daily", Ranges((day(2),)))]
 
     def test_definitions_without_other_rows_are_applied_too(self, shop: Project) -> None:
-        """A change that gives no other rows is applied with the promote, without any table. Where
-        nothing differs nothing is done.
-        """
+        """With the promote, without any table; where nothing differs nothing is done."""
         with_environment(shop, own={})
         assert "nothing differs" in said(shop, "promote", "dev")
         assert api.ledger(shop).swaps() == ()
@@ -127,9 +121,7 @@ class TestPromote:
         }
 
     def test_cells_of_earlier_definitions(self, shop: Project) -> None:
-        """What is proven of the newest definitions is not proven of these cells: readers of them
-        are stale, and the screen says that they get other rows.
-        """
+        """Readers of them are stale, and the screen says that they get other rows."""
         trace = api.ledger(shop).traces()["sessions"]
         old = EarlierCells(Ranges((Interval(MIN, day(1).start),)), "another")
         with_environment(shop, MORE, own={"sessions": {"clicks": 1}})
@@ -208,9 +200,7 @@ class TestRefused:
         ],
     )
     def test_what_happened_since(self, shop: Project, what: str, words: list[str]) -> None:
-        """Own tables have to be whole and as the ledger says, the environment's last run has to
-        have built all of it, and production has to be what that run has seen.
-        """
+        """Own tables are whole, all of them built, and production is what the last run has seen."""
         put_environment(shop)
         happens(shop, what)
 
@@ -219,9 +209,7 @@ class TestRefused:
         assert [word for word in words if word not in printed] == []
 
     def test_a_column_that_readers_would_lose(self, shop: Project) -> None:
-        """A dropped column is refused like that of any other change of production; for once it can
-        be allowed.
-        """
+        """It is refused like any other change of production; for once it can be allowed."""
         with_environment(shop, ("models/daily.sql", "sum(revenue) AS revenue", "1 AS one"))
         promote = ("promote", "dev", "--yes")
 
@@ -232,9 +220,7 @@ class TestRefused:
 
     @pytest.mark.parametrize("model", ["daily", "sessions"])
     def test_a_model_with_forward_only_changes(self, shop: Project, model: str) -> None:
-        """An environment has built all of a table: no promote does that to a model whose changes
-        leave the earlier cells alone, in whichever place its kind says so.
-        """
+        """An environment builds all of a table, and such changes leave earlier cells alone."""
         query, only, inputs = {
             "daily": (QUERY, ("incremental: {}", "incremental: {forward_only: true}"), "sessions"),
             "sessions": (
@@ -304,10 +290,7 @@ class TestRollback:
     """``infold rollback``."""
 
     def test_all_is_as_it_was(self, shop: Project) -> None:
-        """It says which tables go back, and asks; then names and definitions are as they were, and
-        there is nothing to do. So there is after the promote of tables that read one another. The
-        tables were built when they were before.
-        """
+        """Names, definitions and times, after a question; so are tables that read one another."""
 
         def built_at() -> list[int | None]:
             return [one.last_built_at for one in api.status(shop)]
@@ -378,9 +361,7 @@ class TestKept:
         assert "nothing-to-roll-back" in refused(shop, "rollback", "--yes")
 
     def test_nothing_shows_them_and_a_teardown_drops_them(self, shop: Project) -> None:
-        """The state of models and of their tables has each model once; after a teardown nothing is
-        left in the warehouse.
-        """
+        """Each model is there once; after a teardown nothing is left in the warehouse."""
         put_promoted(shop)
 
         assert "daily__" not in said(shop, "status")
@@ -461,9 +442,7 @@ class TestExplained:
         return shop
 
     def test_a_model_with_a_table_of_its_own(self, shop: Project) -> None:
-        """It is explained by its own table, under the model's name, and by the declared query; a
-        cell is one of its own table.
-        """
+        """By its own table and cells, under the model's name, and by the declared query."""
         printed = said(shop, "explain", "daily", "--env", "dev")
 
         assert printed.startswith("daily\n")

@@ -75,9 +75,7 @@ def test_not_without_the_key(shop: Project) -> None:
 
 
 def test_a_forgotten_model_has_none(made: Project) -> None:
-    """Its view would name a table that is not there. Without the key the next command that changes
-    a table takes all away.
-    """
+    """It would name no table; without the key the next command that changes one takes all away."""
     said(made, "forget", "daily", "--yes", "--allow-refresh")
     assert views(made) == {"clicks", "sessions"}
 
@@ -137,9 +135,7 @@ def test_after_a_death_all_are_looked_at(made: Project) -> None:
     "command", ["run", "forget sessions --yes --allow-refresh", "repair --yes"]
 )
 def test_among_the_tables_of_another_project_are_none(hiding: Project, command: str) -> None:
-    """A command that would make them there is refused, and changes nothing. Doctor says so before:
-    whether views can be made is tried, and found out by no run.
-    """
+    """A command that would make them is refused, and changes nothing; doctor says so before."""
     in_catalog(
         hiding,
         "INSERT INTO iceberg_tables SELECT catalog_name, ?, 'orders', metadata_location, NULL,"

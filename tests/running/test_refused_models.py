@@ -40,9 +40,7 @@ def run_command(shop: Project, *words: str) -> tuple[int, str, str]:
 
 
 def test_a_plan_has_steps_of_all_models_that_do_not_read_it(shop: Project) -> None:
-    """The plan has the steps that a run would carry out; the refused model and its readers are
-    skipped by name. When only unaffected models are selected, nothing is refused.
-    """
+    """Refused models and their readers are skipped by name; others can be planned alone."""
     todo = api.plan(shop)
 
     assert [step.model for step in todo.steps] == ["clicks", "totals"]
@@ -57,9 +55,7 @@ def test_a_plan_has_steps_of_all_models_that_do_not_read_it(shop: Project) -> No
 
 
 def test_the_plan_ends_with_the_error_and_its_cure(shop: Project) -> None:
-    """Exit code 1, or 3 where nothing else is to be done. As JSON it is one object with the error
-    in it.
-    """
+    """Exit code 1, or 3 where nothing else is to be done; as JSON it is one object."""
     code, out, errors = run_command(shop, "plan")
     assert code == 1
     assert "waits for sessions, which is refused" in out
@@ -79,9 +75,7 @@ def test_the_plan_ends_with_the_error_and_its_cure(shop: Project) -> None:
 
 
 def test_status_shows_the_others(shop: Project) -> None:
-    """Status names the refused model and the readers that wait for it: exit code 1. In its JSON
-    the error is at its model.
-    """
+    """With the refused model and the readers that wait: exit code 1; in its JSON at its model."""
     code, out, errors = run_command(shop, "status")
 
     assert code == 1

@@ -138,9 +138,7 @@ def test_nothing_to_repair(shop: Project, tmp_path: Path) -> None:
 
 
 def test_a_lost_ledger(shop: Project) -> None:
-    """Nothing is known of the tables: all are built again, and stay until then. Without --yes
-    nothing is done where nobody can answer.
-    """
+    """All tables are built again, and stay until then; without --yes nothing is done."""
     lose_ledger(shop)
     assert set(refused(shop, "ledger-behind")) == {"ledger", *NAMES}
     lose_ledger(shop)  # in which the refused run is
@@ -168,9 +166,7 @@ def test_a_lost_ledger(shop: Project) -> None:
 
 
 def test_an_older_ledger(shop: Project) -> None:
-    """It is refused, with the step that it does not know. A table that went on is set back to the
-    version that the ledger knows; others stay.
-    """
+    """It is refused with the step that it lacks; a table that went on is set back, others stay."""
     [known] = api.history(shop)
     older = ledger_file(shop).read_bytes()
     second_run(shop)
@@ -346,9 +342,7 @@ def test_rows_of_the_ledger_are_gone(shop: Project) -> None:
 
 @pytest.mark.parametrize("forgotten", [False, True])
 def test_all_versions_of_a_table_are_gone(shop: Project, *, forgotten: bool) -> None:
-    """What else is known of it is erased with that of its readers, also without its trace; and of
-    a forgotten table, which has no cells: its versions begin again.
-    """
+    """What is known of it and its readers is erased; also of a forgotten table."""
     if forgotten:
         said(shop, "forget", "sessions", "--yes")
     edited(shop, "DELETE FROM versions WHERE table_name = 'sessions'")
@@ -663,10 +657,7 @@ def test_a_late_commit_below_the_newest_version(shop: Project) -> None:
 
 @pytest.mark.parametrize("operation", [None, "replace"])
 def test_a_history_without_any_commit_of_infolds(shop: Project, operation: str | None) -> None:
-    """
-    A table that others made anew, or whose history does not reach back to what the ledger knows,
-    is refused. It can be forgotten, and is built again.
-    """
+    """It is refused; it can be forgotten, and is built again."""
     put(shop, "clicks", "r1-1", 101)
     place = made_by_others(shop, "clicks", operation)
 
@@ -689,9 +680,7 @@ def made_by_others(shop: Project, name: str, operation: str | None) -> Path:
 
 
 def test_a_table_replaced_by_a_running_run_is_no_older_state(shop: Project) -> None:
-    """A table that another run replaces after the ledger was read is not taken for an older
-    state.
-    """
+    """It is replaced after the ledger was read."""
     book = api.ledger(shop)
     heads = book.newest_versions()
     second_run(shop)
@@ -702,9 +691,7 @@ def test_a_table_replaced_by_a_running_run_is_no_older_state(shop: Project) -> N
 
 
 def test_one_ledger_for_two_warehouses(tmp_path: Path) -> None:
-    """A ledger used with a second warehouse is refused: the first one's tables would look
-    dropped.
-    """
+    """The first one's tables would look dropped."""
     dev = stand_up(tmp_path / "shop", "  other: {warehouse: elsewhere}\n")
     with leased(dev) as book:
         book.set_owner(dev.name, "warehouse")
@@ -715,10 +702,7 @@ def test_one_ledger_for_two_warehouses(tmp_path: Path) -> None:
 
 
 def test_a_ledger_of_another_project(shop: Project) -> None:
-    """
-    A ledger belongs to the project whose first run wrote into it. Another one is refused by name
-    before anything is written into it, and drops neither its tables nor its rows.
-    """
+    """It is refused by name before anything is written into it, and drops no table and no row."""
     with leased(shop) as book:
         book.set_owner(shop.name, "warehouse")
     root = shop.root.parent / "store"

@@ -89,9 +89,7 @@ def test_a_plan_as_text_loses_nothing() -> None:
 
 
 def test_a_saved_plan_is_carried_out_once_without_a_question(shop: Project, file: Path) -> None:
-    """Its definitions are applied, and it has the clock of the plan. A second time there is
-    something else to apply it to.
-    """
+    """By the clock of the plan; a second time there is something else to apply it to."""
     before = applied(shop)
 
     assert "applied: daily" in said(shop, "apply", str(file))
@@ -168,9 +166,7 @@ FACTS = {
 
 @pytest.mark.parametrize("what", FACTS)
 def test_what_changed_since_refuses(shop: Project, file: Path, what: str) -> None:
-    """A plan of what is no longer there is refused, with what changed by name; nothing is
-    applied, and the run is in the history as refused.
-    """
+    """With what changed by name; nothing is applied, and the run is in the history as refused."""
     happens(shop, what)
 
     printed = refused(shop, file)
@@ -198,9 +194,7 @@ def test_what_changed_since_refuses(shop: Project, file: Path, what: str) -> Non
 def test_a_plan_that_was_edited(
     shop: Project, file: Path, key: str, value: object, slug: str
 ) -> None:
-    """A plan that follows from something else than what is there is refused, and so is one of
-    another project, target or warehouse.
-    """
+    """What follows from something else, and one of another project, target or warehouse."""
     found = json.loads(file.read_text())
     file.write_text(json.dumps({**found, key: value}), encoding="utf-8")
 
@@ -288,9 +282,7 @@ def test_a_file_that_is_no_plan(shop: Project, tmp_path: Path, text: str | None,
 
 
 def test_a_saved_plan_has_its_own_options(shop: Project, file: Path) -> None:
-    """Models, windows and clocks beside a saved plan are a mistake; and none is saved in a folder
-    that is not there.
-    """
+    """Models, windows and clocks beside one are a mistake; and so is a folder that is not there."""
     for words in (("daily",), ("--select", "daily"), ("--as-of", "2024-03-01")):
         refused(shop, file, *words, code=2)
     said(shop, "plan", "--save", str(file / "none" / "plan.json"), code=2)

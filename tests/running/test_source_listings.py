@@ -257,9 +257,7 @@ def test_another_pattern_lists_everything(landing: Landing) -> None:
 
 
 def test_two_models_of_a_source(landing: Landing) -> None:
-    """One that knows nothing of it has everything listed; the other takes that. When all is asked
-    for, all is listed, and the next run leaves out again.
-    """
+    """One that knows nothing has all listed, for the other too; after a full listing it goes on."""
     looks = landing.looks(NOON)
     assert landing.look(looks)[0].left_out == OLD
 
@@ -371,9 +369,7 @@ def planned(shop: Project, *words: str) -> list[dict[str, Any]]:
 
 
 def test_a_plan_says_what_was_left_out(shop: Project) -> None:
-    """The run recorded its listing, and a plan leaves out the folder of years ago; a new one is
-    planned, and as JSON the folders are counted too.
-    """
+    """The folder of years ago; a new one is planned, and as JSON the folders are counted too."""
     left = "1 file as before; 0 dated folders listed, 1 left for a full listing"
     assert left in said(shop, "plan")
 
@@ -392,9 +388,7 @@ def put_new(shop: Project) -> None:
 
 
 def test_a_change_in_an_old_folder_is_planned_when_all_is_listed(shop: Project) -> None:
-    """By ``--full-listing``, for a table that is built again, and by default: a date in the path
-    alone leaves nothing out.
-    """
+    """By ``--full-listing``, for a table that is built again, and by default."""
     landed(shop, NAME).write_text(json.dumps(CLICK) * 2, encoding="utf-8")
 
     assert planned(shop) == []

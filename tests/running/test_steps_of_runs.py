@@ -67,9 +67,7 @@ def outcome(*, committed: bool = True) -> Outcome:
 
 
 def test_batches_beside_a_step_build_their_own_cells() -> None:
-    """A step builds its own cells and each batch its own; together they are all of them, and all
-    are pending before the first batch commits.
-    """
+    """Together they are all of them, and all are pending before the first batch commits."""
     assert [batch.cells for batch in concurrent_batches(STEP)] == [
         days(0, 1),
         days(2, 3),
@@ -107,9 +105,7 @@ def test_each_commit_is_the_next_version_and_a_batch_without_one_uses_none() -> 
 
 
 def test_a_batch_that_wrote_nothing_leaves_its_cells_pending() -> None:
-    """Cells of a batch that wrote nothing stay pending, so
-    that no later batch counts them as built.
-    """
+    """So no later batch counts them as built."""
     lock = CommitLock.of(STEP)
     failed = CommitTurn(days(0, 1), lock)
     failed.take(outcome())
@@ -121,9 +117,7 @@ def test_a_batch_that_wrote_nothing_leaves_its_cells_pending() -> None:
 
 
 def test_no_batch_follows_a_commit_unknown_to_the_ledger() -> None:
-    """If a batch fails between its commit to the table and
-    the one to the ledger, the batches after it stop.
-    """
+    """One that fails between its commits to table and ledger stops those after it."""
     lock = CommitLock.of(STEP)
     cut = CommitTurn(days(0, 1), lock)
 
@@ -174,9 +168,7 @@ class TestSideBySide:
     """Which steps are carried out together."""
 
     def test_as_many_models_as_the_engine_likes_if_nobody_says(self) -> None:
-        """Without a number of steps, the engine's number of models. One that reads one with a step
-        comes after it; files are ingested one at a time.
-        """
+        """The engine's number of models; readers come after, and files one at a time."""
         steps = one("a"), one("b"), one("c")
 
         assert chosen(*steps) == ["a"]
@@ -293,9 +285,7 @@ def test_a_file_arrives_once(
 
 
 def test_rows_wait_once_and_removed_files_count_once() -> None:
-    """Waiting rows and removed files count once, also files that come due. Rows of several steps
-    of one model add up, because they ingest different files.
-    """
+    """Also of files that come due; rows of steps of one model add up, as their files differ."""
     done = [
         took(name, "raw.a", "x", of(3, waiting=2, removed=1), gone="g", due="y")
         for name in ("one", "two")
@@ -342,9 +332,7 @@ def out(model: str, by: str, rows: int, **also: int) -> tuple[Step, Receipt]:
 def test_a_row_is_set_aside_once(
     done: list[tuple[Step, Receipt]], expected: tuple[tuple[str, int], ...]
 ) -> None:
-    """A row counts as set aside in the first model that
-    leaves it out; each model alone counts all of its own.
-    """
+    """In the first model that leaves it out; each model alone counts all of its own."""
     found = run_receipt(done)
     assert found.set_aside_by == expected
     assert (found.set_aside, found.set_aside_also) == (sum(n for _, n in expected), ())
@@ -407,9 +395,7 @@ Ended = list[tuple[RemoteSession, str]]
 
 
 def test_a_run_that_ends_leaves_nothing(project: Project, ledger: SqlLedger, ended: Ended) -> None:
-    """Its session is known while it works, once, and not any more when nothing can go on. One that
-    fails ends what it asked for: a client that waits no longer has not stopped the server.
-    """
+    """Its session is known while it works; one that fails ends what it asked the server for."""
     with sole_writer(project, ledger):
         for _ in range(2):
             announce(project, ledger, Session)

@@ -167,9 +167,7 @@ class TestCommands:
     """A command of the shell."""
 
     def test_it_gets_the_facts(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-        """As variables and as JSON, in the project's folder. Programs read a run's output: a hook
-        prints where errors go.
-        """
+        """As variables and as JSON, in the project's folder; it prints where errors go."""
         hooks = "on_failure: {command: 'echo \"$INFOLD_STATE $INFOLD_MODELS\"; cat > b'}"
 
         result = failed_of(tmp_path, hooks)
@@ -181,9 +179,7 @@ class TestCommands:
         assert json.loads((tmp_path / "b").read_text())["error"] == "; ".join(reasons(result))
 
     def test_one_that_fails_is_said(self, tmp_path: Path) -> None:
-        """By its exit code; one that reads nothing of what it is given fails not for that. Nor does
-        the run fail where the folder is gone.
-        """
+        """By its exit code, and not for reading nothing; nor does a run without a folder fail."""
         for folder, note in (
             (tmp_path, "[1] failed: it ended with exit code 7"),
             (tmp_path / "gone", "[2] failed: No such file or directory"),
@@ -226,9 +222,7 @@ on_failure: {command: 'echo "$INFOLD_STATE $INFOLD_ERROR" >> told'}
 """
 
     def test_a_run_that_did_not_begin(self, tmp_path: Path) -> None:
-        """Is a failure; the error is the same one, without a result. What could not be told is
-        a fact of it.
-        """
+        """The same error, without a result; what could not be told is a fact of it."""
         error = run_errors.over_budget(rows=10, max_rows=3)
         raised = []
         for hooks in (self.HOOKS, "on_failure: {command: 'exit 3'}"):

@@ -134,9 +134,7 @@ def read(file: Path) -> Samples:
 
 
 def test_the_metrics_of_a_run(tmp_path: Path) -> None:
-    """What it did, in all and for each model. Names are as Prometheus' conventions want them: a
-    prefix, the unit in the plural at the end, no unit of a part.
-    """
+    """In all and for each model, by names as Prometheus wants them, with the unit at the end."""
     file = tmp_path / "infold.prom"
 
     result = end(project(tmp_path, ""), good, Sinks(metrics=file))
@@ -160,9 +158,7 @@ def test_the_metrics_of_a_run(tmp_path: Path) -> None:
 
 
 def test_a_failure_keeps_the_time_of_the_last_success(tmp_path: Path) -> None:
-    """An alert asks how long ago that was; a run that did not begin is a failure too. Before the
-    first success there is none, and not the beginning of time.
-    """
+    """Before the first success there is none, and not the beginning of time."""
     file, shop = tmp_path / "infold.prom", project(tmp_path, "")
     last = ("infold_run_last_success_timestamp_seconds", "")
     with pytest.raises(RunFailed):
