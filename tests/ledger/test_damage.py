@@ -22,7 +22,7 @@ from infold.ledger.database import USED_FILES
 from infold.ledger.salvage import entries_in
 from infold.messages.errors import InfoldError
 
-SEEDS = 500
+SEEDS = 200
 FLIPS = 20
 
 

@@ -17,7 +17,7 @@ from tests.ledger.conftest import FORK, Place
 from infold.core import write_points
 from infold.core.interval import SECOND
 from infold.core.record import Receipt
-from infold.ledger import SqlLedger, lease
+from infold.ledger import SqlLedger, lease, store
 from infold.ledger.lease import SILENT, Holder, process_started, this_process
 from infold.messages import errors, run_errors
 
@@ -58,19 +58,45 @@ def holder(place: Place) -> Iterator[Other]:
     found.kill()
 
 
+class Waiting:
+    """The time of who waits for a lease: it passes at once, and something happens meanwhile."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.at, self.meanwhile = 0.0, lambda: None
+        for module in (store, lease):
+            monkeypatch.setattr(module, "time", self)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(time, name)
+
+    def monotonic(self) -> float:
+        """What has passed."""
+        return self.at
+
+    def sleep(self, seconds: float) -> None:
+        """Nobody really waits."""
+        self.at += seconds
+        self.meanwhile()
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> Waiting:
+    """One of these, for whoever waits in this process."""
+    return Waiting(monkeypatch)
+
+
 class TestProcesses:
     """On one machine, the owner of a lease is alive as long as its process is."""
 
-    def test_a_living_owner_is_named(self, place: Place, holder: Other) -> None:
+    def test_a_living_owner_is_named(self, place: Place, holder: Other, waiting: Waiting) -> None:
         """
         Also when the time of `--wait` is over. Status and history read the ledger meanwhile, and a
         run that waits starts as soon as the lease is released.
         """
-        started = time.monotonic()
         with pytest.raises(errors.InfoldError) as raised:
-            place.open().acquire("mine", wait=0.1)
+            place.open().acquire("mine", wait=7)
 
-        assert time.monotonic() - started >= 0.1
+        assert waiting.at >= 7
         facts = dict(raised.value.facts)
         assert (raised.value.slug, raised.value.exit_code) == ("locked", 3)
         assert (facts["run"], facts["process"]) == ("held", str(holder.process.pid))
@@ -78,7 +104,12 @@ class TestProcesses:
         assert facts["since"].startswith("20")
         ledger = place.open()
         assert [(run.id, run.state) for run in ledger.runs()] == [("held", "running")]
-        holder.over.set()
+
+        def give_back() -> None:
+            holder.over.set()
+            holder.process.join()
+
+        waiting.meanwhile = give_back
         ledger.acquire("mine", wait=20)
         ledger.begin_run("mine", "run", 0, {})
         ledger.close()
@@ -211,7 +242,7 @@ class TestElsewhere:
 
     @pytest.mark.parametrize("beats", [False, True])
     def test_a_heartbeat_in_the_future_is_watched(
-        self, place: Place, monkeypatch: pytest.MonkeyPatch, beats: bool
+        self, place: Place, monkeypatch: pytest.MonkeyPatch, waiting: Waiting, beats: bool
     ) -> None:
         """It is alive while it moves, and dead once it stops."""
 
@@ -223,8 +254,9 @@ class TestElsewhere:
                 self.at += SECOND
                 return self.at + 3 * 3600 * SECOND
 
-        monkeypatch.setattr(lease, "BEAT_SECONDS", 0.05 if beats else 3600.0)
-        theirs = place.open(clock=Ahead(), holder=AWAY)
+        monkeypatch.setattr(lease, "BEAT_SECONDS", 3600.0)
+        ahead = Ahead()
+        theirs = place.open(clock=ahead, holder=AWAY)
         theirs.acquire("theirs")
         mine = place.open(clock=Hands())
         with pytest.raises(errors.InfoldError) as raised:
@@ -232,12 +264,17 @@ class TestElsewhere:
         assert dict(raised.value.facts)["last heard"].endswith("ahead of this machine's clock")
         assert "run with --wait 90: that watches it" in raised.value.todo
 
-        monkeypatch.setattr(lease, "SILENT", SECOND // 4)
+        def beat() -> None:
+            with theirs.database.write(None) as query:
+                lease.beat(query, lease.held_by(theirs._token, "theirs"), ahead)
+
         if beats:
+            waiting.meanwhile = beat
             with pytest.raises(errors.InfoldError, match="locked"):
-                mine.acquire("mine", wait=0.6)
+                mine.acquire("mine", wait=2 * SILENT / SECOND)
         else:
-            mine.acquire("mine", wait=10)
+            mine.acquire("mine", wait=2 * SILENT / SECOND)
+            assert waiting.at > SILENT / SECOND
             mine.close()
             with pytest.raises(errors.InfoldError, match="lease-lost"):
                 theirs.begin_run("theirs", "run", 0, {})
@@ -265,7 +302,7 @@ class TestGivingUp:
         ledger.begin_run("r1", "run", 0, {})
         ledger.begin_step("r1", "s", 1, "events", "fold", {})
         slept.at += SILENT // 2 - SECOND
-        assert not ended.wait(0.2)
+        assert not ended.wait(0.05)
 
         slept.at += 2 * SECOND
         assert ended.wait(10)
@@ -300,7 +337,7 @@ class TestGivingUp:
         self, place: Place, slept: Hands, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Whoever wakes up and finds that another has taken over ends its work at once."""
-        monkeypatch.setattr(lease, "BEAT_SECONDS", 0.5)
+        monkeypatch.setattr(lease, "BEAT_SECONDS", 0.3)
         ended = threading.Event()
         taken_over(place, end_work=ended.set)
 
