@@ -76,44 +76,34 @@ def test_batches_beside_a_step_build_their_own_cells() -> None:
     assert CommitLock.of(STEP).trace.pending_ranges == days(0, 1, 2, 3, 4, 5)
 
 
-def committed(*batches: tuple[Ranges, bool]) -> list[Outcome]:
-    """What is recorded of batches that commit in this order, where they wrote something."""
-    lock, found = CommitLock.of(STEP), []
-    for cells, wrote in batches:
-        turn = CommitTurn(cells, lock)
-        found.append(turn.take(outcome(committed=wrote)))
-        turn.release(found[-1])
-    return found
+WROTE, NOTHING, FAILED = True, False, None
 
 
-def test_each_batch_leaves_pending_what_the_others_have_yet_to_build() -> None:
-    """After a batch's commit exactly the cells of uncommitted batches are pending."""
-    found = committed((days(2, 3), True), (days(0, 1), True), (days(4, 5), True))
-
-    assert [holds.trace.pending_ranges for holds in found] == [
-        days(0, 1, 4, 5),
-        days(4, 5),
-        Ranges(),
-    ]
-
-
-def test_each_commit_is_the_next_version_and_a_batch_without_one_uses_none() -> None:
-    """Each commit is the next version; a batch that commits nothing uses no version."""
-    found = committed((days(0, 1), True), (days(2, 3), False), (days(4, 5), True))
-
-    assert [holds.version for holds in found] == [7, 8, 8]
-
-
-def test_a_batch_that_wrote_nothing_leaves_its_cells_pending() -> None:
-    """So no later batch counts them as built."""
+@pytest.mark.parametrize(
+    ("batches", "found"),
+    [
+        (
+            [((2, 3), WROTE), ((0, 1), WROTE), ((4, 5), WROTE)],
+            [(7, (0, 1, 4, 5)), (8, (4, 5)), (9, ())],
+        ),
+        (
+            [((0, 1), WROTE), ((2, 3), NOTHING), ((4, 5), WROTE)],
+            [(7, (2, 3, 4, 5)), (8, (4, 5)), (8, ())],
+        ),
+        ([((0, 1), FAILED), ((2, 3), WROTE)], [(7, (2, 3, 4, 5)), (7, (0, 1, 4, 5))]),
+    ],
+    ids=["all write", "one has nothing", "one fails"],
+)
+def test_what_batches_record_in_any_order(
+    batches: list[tuple[tuple[int, int], bool | None]], found: list[tuple[int, tuple[int, ...]]]
+) -> None:
+    """Each commit is the next version, and leaves pending exactly what is not committed yet."""
     lock = CommitLock.of(STEP)
-    failed = CommitTurn(days(0, 1), lock)
-    failed.take(outcome())
-    failed.release(None)
-
-    holds = CommitTurn(days(2, 3), lock).take(outcome())
-
-    assert (holds.version, holds.trace.pending_ranges) == (7, days(0, 1, 4, 5))
+    for (cells, wrote), (version, left) in zip(batches, found, strict=True):
+        turn = CommitTurn(days(*cells), lock)
+        holds = turn.take(outcome(committed=wrote is not NOTHING))
+        turn.release(None if wrote is FAILED else holds)
+        assert (holds.version, holds.trace.pending_ranges) == (version, days(*left))
 
 
 def test_no_batch_follows_a_commit_unknown_to_the_ledger() -> None:
@@ -151,57 +141,50 @@ def node(name: str) -> Any:
     return SimpleNamespace(name=name, model=model, stored_inputs=inputs)
 
 
-def chosen(*steps: Step, jobs: int | None = None, models_at_once: int = 1) -> list[str]:
-    """The models of the steps that are carried out together."""
+def together(drawn: str, jobs: int | None = None, models_at_once: int = 1) -> str:
+    """Which of some models have steps carried out together; one with a ``?`` waits itself."""
+    steps = tuple(one(name.rstrip("?"), expected=name.endswith("?")) for name in drawn.split())
     project: Any = {name: node(name) for name in (*(step.model for step in steps), "names")}
     lake: Any = SimpleNamespace(metadata=lambda _: "it is there")
     found = side_by_side(project, lake, Plan(steps), jobs, models_at_once)
-    return [step.model for step, _ in found]
+    return " ".join(step.model for step, _ in found)
 
 
-def one(model: str, *, expected: bool = False, batches: tuple[Ranges, ...] = ()) -> Step:
-    """A step of a model."""
-    return replace(STEP, model=model, expected=expected, concurrent_batches=batches)
+def one(model: str, *, expected: bool = False) -> Step:
+    """A step of a model; ``batches`` are built at the same time."""
+    beside = (days(2, 3), days(4, 5)) if model == "batches" else ()
+    return replace(STEP, model=model, expected=expected, concurrent_batches=beside)
 
 
-class TestSideBySide:
-    """Which steps are carried out together."""
-
-    def test_as_many_models_as_the_engine_likes_if_nobody_says(self) -> None:
-        """The engine's number of models; readers come after, and files one at a time."""
-        steps = one("a"), one("b"), one("c")
-
-        assert chosen(*steps) == ["a"]
-        assert chosen(*steps, models_at_once=2) == ["a", "b"]
-        assert chosen(*steps, models_at_once=4) == ["a", "b", "c"]
-        assert chosen(*steps, jobs=1, models_at_once=4) == ["a"]
-        assert chosen(*steps, jobs=3, models_at_once=2) == ["a", "b", "c"]
-        waits = one("sessions", expected=True)
-        found = chosen(one("clicks"), waits, one("orders"), one("b"), models_at_once=4)
-        assert found == ["clicks", "b"]
-
-    def test_none_whose_audits_read_a_table_that_is_to_be_built(self) -> None:
-        """The table comes first, whether it is ready or waits itself; a view is what it reads."""
-        users, waits = one("users"), one("users", expected=True)
-
-        assert chosen(users, one("daily"), one("b"), models_at_once=4) == ["users", "b"]
-        assert chosen(users, one("weekly"), one("b"), jobs=4) == ["users", "b"]
-        assert chosen(one("clicks"), waits, one("daily"), models_at_once=4) == ["clicks"]
-        assert chosen(one("daily"), one("b"), models_at_once=4) == ["daily", "b"]
-
-    def test_no_table_beside_a_model_that_is_judged_on_it(self) -> None:
-        """What is planned before it, as it is about stored rows alone, sees the table as it is."""
-        steps = one("daily"), one("users"), one("b")
-
-        assert chosen(*steps, models_at_once=4) == ["daily", "b"]
-
-    def test_models_with_batches_at_the_same_time_are_alone(self) -> None:
-        """The batches are as many as the model says; no others are computed beside them."""
-        batches = one("batches", batches=(days(2, 3), days(4, 5)))
-
-        assert chosen(batches, one("b"), models_at_once=4) == ["batches"] * 3
-        assert chosen(one("b"), batches, one("c"), models_at_once=4) == ["b", "c"]
-        assert chosen(batches, one("b"), jobs=3) == ["b", "batches", "batches"]
+@pytest.mark.parametrize(
+    ("steps", "jobs", "at_once", "chosen"),
+    [
+        # as many models as the engine likes, if nobody says
+        ("a b c", None, 1, "a"),
+        ("a b c", None, 2, "a b"),
+        ("a b c", None, 4, "a b c"),
+        ("a b c", 1, 4, "a"),
+        ("a b c", 3, 2, "a b c"),
+        # readers come after, and files are ingested one at a time
+        ("clicks sessions? orders b", None, 4, "clicks b"),
+        # a table comes before whose audits read it, whether it is ready or waits itself
+        ("users daily b", None, 4, "users b"),
+        ("users weekly b", 4, 1, "users b"),
+        ("clicks users? daily", None, 4, "clicks"),
+        ("daily b", None, 4, "daily b"),
+        # what is planned before it is about stored rows alone, and sees the table as it is
+        ("daily users b", None, 4, "daily b"),
+        # beside batches as the model says, no others are computed
+        ("batches b", None, 4, "batches batches batches"),
+        ("b batches c", None, 4, "b c"),
+        ("batches b", 3, 1, "b batches batches"),
+    ],
+)
+def test_which_steps_are_carried_out_together(
+    steps: str, jobs: int | None, at_once: int, chosen: str
+) -> None:
+    """By what they read and are judged on, and as many as the run or the engine says."""
+    assert together(steps, jobs, at_once) == chosen
 
 
 class Reading(dict[str, Any]):
@@ -318,6 +301,9 @@ def out(model: str, by: str, rows: int, **also: int) -> tuple[Step, Receipt]:
     return Step(model, Action.FOLD, Ranges(), ()), receipt
 
 
+BAD = Step("c", Action.INGEST, Ranges(), ()), Receipt(set_aside=5, set_aside_by=(("bad", 5),))
+
+
 @pytest.mark.parametrize(
     ("done", "expected"),
     [
@@ -326,8 +312,9 @@ def out(model: str, by: str, rows: int, **also: int) -> tuple[Step, Receipt]:
         ([out("b", "user", 2, a=2)], (("user", 2),)),
         ([out("b", "user", 2, a=2), out("c", "user", 3, a=1, a_b=1)], (("user", 4),)),
         ([out("a", "user", 3), out("c", "user", 3, a_b=2, b=1)], (("user", 4),)),
+        ([BAD, out("a", "user", 2), out("b", "id", 2, a=2)], (("bad", 5), ("user", 2))),
     ],
-    ids=["the same", "some of them", "the other did not run", "twice", "in turn"],
+    ids=["the same", "some of them", "the other did not run", "twice", "in turn", "no reason left"],
 )
 def test_a_row_is_set_aside_once(
     done: list[tuple[Step, Receipt]], expected: tuple[tuple[str, int], ...]
@@ -336,13 +323,6 @@ def test_a_row_is_set_aside_once(
     found = run_receipt(done)
     assert found.set_aside_by == expected
     assert (found.set_aside, found.set_aside_also) == (sum(n for _, n in expected), ())
-
-
-def test_no_reason_is_left_where_all_rows_count_elsewhere() -> None:
-    """A reason disappears when all its rows count for another model, and other reasons stay."""
-    first = Step("c", Action.INGEST, Ranges(), ()), Receipt(set_aside=5, set_aside_by=(("bad", 5),))
-    found = run_receipt([first, out("a", "user", 2), out("b", "id", 2, a=2)])
-    assert (found.set_aside, found.set_aside_by) == (7, (("bad", 5), ("user", 2)))
 
 
 # -- sessions on a server that a dead run left
