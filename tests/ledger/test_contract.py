@@ -1,12 +1,16 @@
-"""What every ledger does: one suite for the file and for the server."""
+"""What every ledger does, keeps and notices: one suite for the file and for the server."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
-from tests.ledger.drawn import DAYS
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.ledger.conftest import Place
+from tests.ledger.drawn import DAYS, any_outcomes, receipts
 from tests.ledger.steps import change, do, kept_of, next_run, outcome
+from tests.planning.strips import day
 
 from infold.core.audits import AuditResult, AuditState, Severity
 from infold.core.definition_text import digest_of
@@ -16,8 +20,10 @@ from infold.core.interval import EVER, MIN, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.ports import Ledger
 from infold.core.record import LISTED, Arrival, ForwardOnly, Outcome, Receipt
-from infold.core.trace import CellState, EarlierCells, Trace
+from infold.core.trace import CellChange, CellState, EarlierCells, Trace
 from infold.core.unchanged import Unchanged
+from infold.ledger import SqlLedger, codec
+from infold.ledger.stored_text import MARK, escaped, unescaped
 from infold.messages import errors
 
 ONE, TWO, THREE = DAYS[2:5]
@@ -551,3 +557,104 @@ def test_writing_without_the_lease_is_refused(ledger: Ledger) -> None:
         with pytest.raises(errors.InfoldError, match="lease-lost"):
             write()
     assert [run.state for run in ledger.runs()] == ["running"]
+
+
+# -- what a ledger notices of rows that are gone from it, in both databases
+
+
+FIRST_DAY, SECOND_DAY = day(1), day(2)
+
+
+@pytest.fixture
+def built(place: Place) -> SqlLedger:
+    """Events of two versions, and a daily table that has read the first of them."""
+    ledger = place.open()
+    ledger.acquire("r1")
+    ledger.begin_run("r1", "run", 0, {})
+    do(ledger, outcome(1, change(FIRST_DAY, 3)))
+    trace = Trace("daily", "f", {"events": 1})
+    do(ledger, Outcome("daily", 1, trace, (change(FIRST_DAY, 1),), snapshot=7, whole=True))
+    do(ledger, outcome(2, change(SECOND_DAY, 2)))
+    return ledger
+
+
+def test_a_sound_ledger(built: SqlLedger) -> None:
+    """Nothing contradicts anything, also once a model was forgotten."""
+    assert built.contradictions() == {}
+
+    built.forget("daily")
+
+    assert built.contradictions() == {}
+
+
+@pytest.mark.parametrize(
+    ("statement", "table", "noticed"),
+    [
+        ("drop_cells", "events", {"events": "its cells have 0 rows, and its newest version 5"}),
+        ("erase_changes", "events", {"events": "the changes of version 2 do not add up"}),
+        (
+            "erase_versions",
+            "events",
+            {
+                "events": "its versions are missing",
+                "daily": "it was built from version 1 of events, which is missing",
+            },
+        ),
+        ("drop_trace", "daily", {"daily": "its trace is missing"}),
+    ],
+)
+def test_rows_that_are_gone(
+    built: SqlLedger, statement: str, table: str, noticed: dict[str, str]
+) -> None:
+    """What is written twice is noticed in one of both places; erased tables leave steps alone."""
+    key = "model" if statement == "drop_trace" else "table_name"
+    with built.database.write(None) as query:
+        assert query.run(statement, **{key: table})
+
+    assert dict(built.contradictions()) == noticed
+
+    built.erase_tables(["events", "daily"])
+
+    assert (built.contradictions(), built.traces(), built.newest_versions()) == ({}, {}, {})
+    assert built.step_models(["r1-1"]) == {"r1-1": "events"}
+
+
+# -- outcomes, receipts, traces and texts come back from a ledger exactly as they went in
+
+
+@given(any_outcomes)
+def test_an_outcome_is_decoded_as_encoded(outcome: Outcome) -> None:
+    """With hashes at both ends of 64 bits and names in any script."""
+    assert codec.load_outcome(codec.dump_outcome(outcome)) == outcome
+
+
+@given(receipts)
+def test_a_receipt_is_decoded_as_encoded(receipt: Receipt) -> None:
+    """Counts, seconds and reasons; zeros are left out, so a field added later reads as zero."""
+    assert codec.load_receipt(codec.dump_receipt(receipt)) == receipt
+    assert codec.dump_receipt(Receipt()) == "{}"
+
+
+def test_a_done_outcome_keeps_what_has_no_table_of_its_own() -> None:
+    """Trace and receipt are kept; changes and files have tables of their own."""
+    kept = Outcome("m", 1, Trace("m", "f", {"raw": 1}), snapshot=9, receipt=Receipt(written=1))
+    change, cells = CellChange(EVER, 1, 0, 0, 1, 0, 7), (CellState(EVER, 1, 7),)
+    whole = replace(kept, changes=(change,), files=FilesOutcome("raw"), cells=cells)
+
+    assert codec.without_rows_of_tables(whole) == kept
+
+
+texts = st.text(st.sampled_from(f"\0{MARK}01a")) | st.text()
+
+
+@given(texts)
+def test_every_text_comes_back(text: str) -> None:
+    """What is read is what was written, and NUL is not stored."""
+    assert unescaped(escaped(text)) == text
+    assert "\0" not in escaped(text)
+
+
+@given(texts, texts)
+def test_two_texts_are_stored_as_two(one: str, other: str) -> None:
+    """Keys that differ still do."""
+    assert (escaped(one) == escaped(other)) == (one == other)

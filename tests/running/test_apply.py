@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,7 +18,7 @@ from tests.running.production import (
     shop_in_production,
 )
 from tests.running.promoted import MORE, QUERY, at, with_environment
-from tests.running.standing_tables import DECLARED
+from tests.running.standing_tables import DECLARED, in_ledger
 
 from infold import api
 from infold.cli import cli, output
@@ -247,8 +245,7 @@ def test_definitions_that_are_not_understood(
 def test_a_lost_text_stops_what_goes_by_it(shop: Project) -> None:
     """With its name, and nothing is written; a plan shows what `apply` would do."""
     with_environment(shop, QUERY)
-    with closing(sqlite3.connect(shop.root / "prod.db")) as book, book:
-        book.execute("DELETE FROM definitions WHERE digest = ?", (applied(shop)["daily"],))
+    in_ledger(shop, "DELETE FROM definitions WHERE digest = ?", applied(shop)["daily"])
     before = (applied(shop), at(shop, ("daily",)))
 
     for words in ("run", "promote dev --yes", "rollback --yes"):

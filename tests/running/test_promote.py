@@ -5,8 +5,6 @@ is repaired of tables that were replaced; and environments that are explained.
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +21,7 @@ from tests.running.promoted import (
     put_promoted,
     with_environment,
 )
-from tests.running.standing_tables import commit, day, drop, leased, put
+from tests.running.standing_tables import commit, day, drop, in_ledger, leased, put
 
 from infold import api
 from infold.api import promoting
@@ -337,8 +335,7 @@ def keep_no_longer(shop: Project) -> None:
     yml = shop.root / "infold.yml"
     over = "protected: true, keep_old: 1 second"
     yml.write_text(yml.read_text().replace("protected: true", over))
-    with closing(sqlite3.connect(shop.root / "prod.db")) as book, book:
-        book.execute("UPDATE swaps SET made_at = made_at - ?", (1_100_000,))
+    in_ledger(shop, "UPDATE swaps SET made_at = made_at - ?", 1_100_000)
 
 
 class TestKept:
@@ -372,9 +369,7 @@ class TestKept:
 
 def lose_rows(shop: Project) -> None:
     """Rows about the clicks are gone, which every table follows from."""
-    file = shop.root / shop.target.ledger.removeprefix("sqlite:///")
-    with closing(sqlite3.connect(file)) as book, book:
-        assert book.execute("DELETE FROM cells WHERE table_name = 'clicks'").rowcount
+    assert in_ledger(shop, "DELETE FROM cells WHERE table_name = 'clicks' RETURNING 1")
 
 
 class TestRepaired:

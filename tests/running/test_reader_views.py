@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.running.commands import said
 from tests.running.production import TARGET, shop_in_production
 from tests.running.promoted import MORE, OWN, with_environment
-from tests.running.standing_tables import NAMES, put
+from tests.running.standing_tables import NAMES, in_catalog, in_ledger, put
 
 from infold import api
 from infold.api.doctor import examine
@@ -45,12 +42,6 @@ def with_key(shop: Project) -> Project:
     file, new = shop.root / "infold.yml", TARGET.replace("{", "{hide_technical: views, ", 1)
     file.write_text(file.read_text(encoding="utf-8").replace(TARGET, new), encoding="utf-8")
     return api.open_project(shop.root, "prod")
-
-
-def in_catalog(shop: Project, statement: str, *values: str) -> list[Any]:
-    """What a statement of SQL does to the catalog, or finds there."""
-    with closing(sqlite3.connect(shop.catalog_db)) as catalog, catalog:
-        return catalog.execute(statement, values).fetchall()
 
 
 def views(shop: Project) -> set[str]:
@@ -124,8 +115,7 @@ def test_after_a_death_all_are_looked_at(made: Project) -> None:
     said(made, "run")
     assert _files(made) == before  # nothing told that run to look
 
-    with closing(sqlite3.connect(made.root / "prod.db")) as book, book:
-        book.execute("UPDATE runs SET state = 'died'")
+    in_ledger(made, "UPDATE runs SET state = 'died'")
     said(made, "run")
 
     assert {path.parent.parent.name for path in _files(made) - before} == {"daily"}

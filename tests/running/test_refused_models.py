@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.running.standing_tables import stand_up
+from tests.running.standing_tables import in_catalog, stand_up
 
 from infold import api
 from infold.cli import cli
@@ -21,12 +19,11 @@ from infold.messages.errors import InfoldError
 def shop(tmp_path: Path) -> Project:
     """The sessions were changed by others; a file has come, and a table that reads clicks."""
     made = stand_up(tmp_path / "shop")
-    with closing(sqlite3.connect(made.catalog_db)) as catalog, catalog:
-        catalog.execute(
-            "UPDATE iceberg_tables SET metadata_location = "
-            "(SELECT metadata_location FROM iceberg_tables WHERE table_name = 'clicks') "
-            "WHERE table_name = 'sessions'"
-        )
+    in_catalog(
+        made,
+        "UPDATE iceberg_tables SET metadata_location = (SELECT metadata_location "
+        "FROM iceberg_tables WHERE table_name = 'clicks') WHERE table_name = 'sessions'",
+    )
     (made.root / "landing" / "clicks" / "b.json").write_text("{}\n", encoding="utf-8")
     text = "---\nmaterialization: table\n---\nSELECT count(*) AS n FROM clicks"
     (made.root / "models" / "totals.sql").write_text(text, encoding="utf-8")

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +23,8 @@ from tests.running.standing_tables import (
     commit,
     day,
     folders,
+    in_catalog,
+    in_ledger,
     leased,
     put,
     stand_up,
@@ -99,12 +99,6 @@ def lose_ledger(shop: Project) -> None:
     for path in ledger_file(shop).parent.glob("ledger.db*"):
         if "damaged" not in path.name:
             path.unlink()
-
-
-def edited(shop: Project, statement: str) -> None:
-    """Somebody does something to the ledger's file."""
-    with closing(sqlite3.connect(ledger_file(shop))) as book, book:
-        book.execute(statement)
 
 
 def written_by_others(shop: Project, name: str, parent: int) -> None:
@@ -299,7 +293,7 @@ def test_a_damaged_ledger(shop: Project, damage: str) -> None:
     """The file is put aside and kept; a new ledger is begun."""
     file = ledger_file(shop)
     if damage == "a table":
-        edited(shop, "DROP TABLE cells")
+        in_ledger(shop, "DROP TABLE cells")
     else:
         content = bytearray(file.read_bytes())
         at = 0 if damage == "no database" else 4096 * 3
@@ -320,14 +314,14 @@ def test_a_damaged_ledger(shop: Project, damage: str) -> None:
 def test_a_database_of_somebody_else_is_left_alone(shop: Project) -> None:
     """A file that is no ledger, and no damaged one, is not touched."""
     lose_ledger(shop)
-    edited(shop, "CREATE TABLE songs (name TEXT)")
+    in_ledger(shop, "CREATE TABLE songs (name TEXT)")
 
     assert said(shop, "repair", "--yes", code=2).startswith("not-a-ledger")
 
 
 def test_rows_of_the_ledger_are_gone(shop: Project) -> None:
     """A table whose rows in the ledger contradict each other is built again, and what reads it."""
-    edited(shop, "DELETE FROM cells WHERE table_name = 'sessions'")
+    in_ledger(shop, "DELETE FROM cells WHERE table_name = 'sessions'")
     book = api.ledger(shop)
     book.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True)])
     book.close()
@@ -345,8 +339,8 @@ def test_all_versions_of_a_table_are_gone(shop: Project, *, forgotten: bool) -> 
     """What is known of it and its readers is erased; also of a forgotten table."""
     if forgotten:
         said(shop, "forget", "sessions", "--yes")
-    edited(shop, "DELETE FROM versions WHERE table_name = 'sessions'")
-    edited(shop, "DELETE FROM traces WHERE model = 'sessions'")
+    in_ledger(shop, "DELETE FROM versions WHERE table_name = 'sessions'")
+    in_ledger(shop, "DELETE FROM traces WHERE model = 'sessions'")
 
     assert {name: what for name, (what, _) in repaired(shop).items()} == {
         "clicks": "keep",
@@ -354,8 +348,7 @@ def test_all_versions_of_a_table_are_gone(shop: Project, *, forgotten: bool) -> 
         "daily": "build",
     }
     assert api.ledger(shop).contradictions() == {}
-    with closing(sqlite3.connect(ledger_file(shop))) as book:
-        assert not book.execute("SELECT 1 FROM changes WHERE table_name = 'sessions'").fetchall()
+    assert in_ledger(shop, "SELECT 1 FROM changes WHERE table_name = 'sessions'") == []
 
 
 def test_orphans_are_named_and_dropped_on_request(shop: Project) -> None:
@@ -393,7 +386,7 @@ def damaged(shop: Project) -> Project:
     book = api.ledger(shop)
     book.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True, reason="a bot")])
     book.close()
-    edited(shop, "DROP TABLE cells")
+    in_ledger(shop, "DROP TABLE cells")
     return shop
 
 
@@ -469,7 +462,7 @@ def what(shop: Project, *words: str) -> dict[str, str]:
 def test_what_somebody_else_wrote_to_a_table_that_the_ledger_is_wrong_about(shop: Project) -> None:
     """The ledger loses what is wrong in it; the table is left alone, and refused."""
     written_by_others(shop, "sessions", 102)
-    edited(shop, "DELETE FROM cells WHERE table_name = 'sessions'")
+    in_ledger(shop, "DELETE FROM cells WHERE table_name = 'sessions'")
 
     assert what(shop) == {"clicks": "keep", "sessions": "leave", "daily": "build"}
 
@@ -481,12 +474,9 @@ def test_what_somebody_else_wrote_to_a_table_that_the_ledger_is_wrong_about(shop
 def move_tables(shop: Project, before: Path, after: Path, like: str, namespace: str) -> None:
     """Tables lie in another folder, and in a namespace."""
     shutil.move(before, after)
-    with closing(sqlite3.connect(shop.catalog_db)) as catalog, catalog:
-        catalog.execute(
-            "UPDATE iceberg_tables SET metadata_location = replace(metadata_location, ?, ?), "
-            "table_namespace = ? WHERE table_name LIKE ?",
-            (str(before), str(after), namespace, like),
-        )
+    moved = "UPDATE iceberg_tables SET metadata_location = replace(metadata_location, ?, ?), "
+    moved += "table_namespace = ? WHERE table_name LIKE ?"
+    in_catalog(shop, moved, str(before), str(after), namespace, like)
 
 
 def test_tables_of_another_warehouse_are_no_orphans(shop: Project, tmp_path: Path) -> None:
@@ -565,8 +555,7 @@ def test_a_repair_that_dies_anywhere(shop: Project, loss: str) -> None:
         ledger_file(shop).write_bytes(older)
         put(shop, "daily", "r2-2", 301)
     elif loss == "rows":
-        with closing(sqlite3.connect(ledger_file(shop))) as book, book:
-            book.execute("DELETE FROM cells WHERE table_name = 'sessions'")
+        in_ledger(shop, "DELETE FROM cells WHERE table_name = 'sessions'")
     else:
         lose_ledger(shop)
         if loss == "damaged":
@@ -602,9 +591,7 @@ def test_a_lost_catalog(shop: Project, lost: str, by: str) -> None:
     if lost == "file":
         shop.catalog_db.unlink()
     else:
-        with closing(sqlite3.connect(shop.catalog_db)) as catalog, catalog:
-            what = "DROP TABLE" if lost == "tables" else "DELETE FROM"
-            catalog.execute(f"{what} iceberg_tables")
+        in_catalog(shop, f"{'DROP TABLE' if lost == 'tables' else 'DELETE FROM'} iceberg_tables")
 
     assert refused(shop, "catalog-lost") == {
         "ledger": "sqlite:///.infold/ledger.db",

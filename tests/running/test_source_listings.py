@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 from collections.abc import Collection
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from tests.planning.strips import EVENTS
 from tests.running.commands import said
 from tests.running.production import EVENT as CLICK
 from tests.running.production import as_json, change, production
+from tests.running.standing_tables import in_ledger
 
 from infold import api
 from infold.core.dated_path import FullListing, Listed
@@ -349,8 +348,7 @@ def shop(tmp_path: Path) -> Project:
     found = production(tmp_path / "shop")
     landed(found, NAME).parent.mkdir()
     landed(found, "a.json").rename(landed(found, NAME))
-    with closing(sqlite3.connect(found.root / "prod.db")) as book, book:
-        book.execute("UPDATE files SET path = ?", (f"landing/clicks/{NAME}",))
+    in_ledger(found, "UPDATE files SET path = ?", f"landing/clicks/{NAME}")
     change(found, LISTED_DAILY)
     said(found, "run")
     return api.open_project(found.root, "prod")
