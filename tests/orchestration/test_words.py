@@ -174,6 +174,7 @@ def failed(*errors: dict[str, Any]) -> dict[str, Any]:
         (1, {}, AGAIN),  # it died without a word
         (2, {"error": error("unknown-key", 2)}, NEVER),
         (2, {"error": {"errors": [error("a", 2), error("b", 2)], "exit_code": 2}}, NEVER),
+        (1, {"error": {"errors": [error("drift", 1), error("disk-full", 1)]}}, AGAIN),
         (2, {}, NEVER),  # a mistake in the command line
         (3, {"error": error("locked", 3)}, AGAIN),
         (3, {"error": error("over-budget", 3)}, NEVER),
@@ -188,13 +189,6 @@ def failed(*errors: dict[str, Any]) -> dict[str, Any]:
 def test_verdicts(code: int, result: dict[str, Any], verdict: Verdict) -> None:
     """By exit code, and where that is not enough by the slug of each error."""
     assert Outcome(code, result).verdict is verdict
-
-
-def test_one_failure_that_may_pass_is_enough_for_another_try() -> None:
-    """The others fail again, as they would have; what was not tried because of it is not lost."""
-    several = {"error": {"errors": [error("drift", 1), error("disk-full", 1)], "exit_code": 1}}
-
-    assert Outcome(1, several).verdict is AGAIN
 
 
 def test_the_slugs_are_those_of_messages_with_that_exit_code() -> None:

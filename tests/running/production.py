@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+import pytest
 from tests.declare.shop import SHOP, write
 from tests.running.commands import infold
 from tests.running.standing_tables import DECLARED, copied, in_ledger, new_folder, stand_up
@@ -38,6 +39,12 @@ def production(root: Path) -> Project:
 def shop_in_production(root: Path) -> Project:
     """The same; the first run has recorded what is applied."""
     return placed(_after_a_run(), root)
+
+
+@pytest.fixture
+def with_applied(tmp_path: Path) -> Project:
+    """The shop in production; the first run has recorded what is applied."""
+    return shop_in_production(tmp_path / "shop")
 
 
 @cache

@@ -15,7 +15,7 @@ from tests.running.production import (
     as_json,
     change,
     production,
-    shop_in_production,
+    with_applied,
 )
 from tests.running.promoted import MORE, QUERY, at, with_environment
 from tests.running.standing_tables import DECLARED, in_ledger
@@ -35,10 +35,7 @@ LEFT = (
 )
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Project:
-    """The shop in production; the first run has recorded what is applied."""
-    return shop_in_production(tmp_path / "shop")
+shop = with_applied
 
 
 def test_tables_of_an_earlier_infold_count_as_applied(tmp_path: Path) -> None:

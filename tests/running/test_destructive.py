@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from tests.running.commands import said
-from tests.running.production import applied, as_json, change, shop_in_production
+from tests.running.production import applied, as_json, change, with_applied
 
 from infold.core.plan import PlanOptions
 from infold.core.project import Project
@@ -23,10 +22,7 @@ WINDOW = ("--start", "2024-03-04", "--end", "2024-03-06")
 FOR_GOOD = ("models/daily.sql", "incremental: {}", "incremental: {on_destructive_change: allow}")
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Project:
-    """The shop in production; the first run has recorded what is applied."""
-    return shop_in_production(tmp_path / "shop")
+shop = with_applied
 
 
 def bytes_of(shop: Project) -> dict[str, str]:

@@ -37,7 +37,6 @@ from infold.core.trace import Trace
 from infold.declare.definitions import definitions_of
 from infold.ledger.lease import Holder
 from infold.ledger.store import SqlLedger
-from infold.messages.errors import InfoldError
 from infold.running.keep_definitions import keep_definitions
 from infold.running.recover import LOSE, recover
 
@@ -186,15 +185,6 @@ class TestProtection:
 
         assert every == "daily: all of it is to be built again"
         assert not [note for note in stretch.notes if "protected" in note]
-
-    def test_a_lost_ledger(self, prod: Project) -> None:
-        """On a protected target, tables without a ledger are not replaced."""
-        (prod.root / "prod.db").unlink()
-
-        with pytest.raises(InfoldError, match="ledger-behind"):
-            api.run(prod)
-        with pytest.raises(InfoldError, match="protected"):
-            api.forget(prod, ["clicks"])
 
     def test_a_model_that_left_the_project_keeps_its_state(self, prod: Project) -> None:
         """One whose file was deleted by mistake costs nothing once it is back."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.crash.scenario import living
 from tests.running.commands import said
-from tests.running.production import applied, as_json, shop_in_production
+from tests.running.production import applied, as_json, with_applied
 from tests.running.promoted import (
     MORE,
     OWN,
@@ -38,10 +38,7 @@ from infold.render.exchange import exchange_screen
 BOTH = {"sessions": {"clicks": 1}, "daily": {OWN["sessions"]: 1}}
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Project:
-    """The shop in production."""
-    return shop_in_production(tmp_path / "shop")
+shop = with_applied
 
 
 def refused(shop: Project, *words: str) -> str:

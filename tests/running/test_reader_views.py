@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.running.commands import said
-from tests.running.production import TARGET, shop_in_production
+from tests.running.production import TARGET, with_applied
 from tests.running.promoted import MORE, OWN, with_environment
 from tests.running.standing_tables import NAMES, in_catalog, in_ledger, put
 
@@ -16,11 +16,7 @@ from infold.api.doctor import examine
 from infold.core.project import Project
 from infold.running.publish import refresh_views
 
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Project:
-    """The shop in production, with built tables and no views."""
-    return shop_in_production(tmp_path / "shop")
+shop = with_applied
 
 
 @pytest.fixture
