@@ -298,11 +298,7 @@ class DryEngine:
         return {}
 
     def derives_exactly(self, step: Step) -> bool:
-        """
-        Whether what the stored rows were made from is still there, as it is evaluated again.
-
-        Values of the reference have no types of their own.
-        """
+        """Whether what stored rows were made from is there; values have no types."""
         return all(self._is_there(name, upto) for name, (_, upto) in step.inputs.items())
 
     def concurrent(self, number: int) -> DryEngine:
@@ -571,11 +567,7 @@ def _clamped(column: str, step: Step, before: Rows, after: Rows) -> Rows:
 
 
 def _derived(column: str, step: Step, before: Rows, after: Rows) -> Rows:
-    """
-    Rows that can follow from stored ones: at times of these.
-
-    Rows of pending cells are left out. They are stale, and have to be built again anyway.
-    """
+    """Rows that follow from stored ones, at times of these; pending cells are left out."""
     assert step.previous_trace is not None
     times, stale = {row[column] for row in before}, step.previous_trace.pending_ranges
     return [row for row in after if row[column] in times and cell_start(row[column]) not in stale]

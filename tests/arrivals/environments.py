@@ -789,11 +789,7 @@ class BranchPlay(DryPlay):
             self._fail(f"production was changed:\n{before}\n{now}")
 
     def _complete_production(self) -> None:
-        """
-        Every table of production equals its definition over all that there is.
-
-        Not where a limit leaves a part of it, or its definition, to later runs.
-        """
+        """Every table equals its definition over all there is, if nothing is left to later runs."""
         book, given = self.ledger, dict[str, Rows]()
         if self.is_unfinished(book):
             return
@@ -848,12 +844,7 @@ class BranchPlay(DryPlay):
         return {node.name: _SPECS[node.name, node.fingerprint] for node in project}
 
     def _check_promotable(self, name: str) -> None:
-        """
-        All that an environment shows is by its definitions, over what it shows itself.
-
-        What is shared counts as far as production's own table has read all there is, and what that
-        reads too.
-        """
+        """All is by its definitions; of what is shared, as far as it has read all there is."""
         book, given = self.ledger, dict[str, Rows]()
         own, traces = book.environments()[name].own, book.traces()
         digests = {one.digest for one in book.applied(name).values()}

@@ -34,11 +34,7 @@ LOSSES = ("ledger gone", "ledger older", "ledger older", "table older", "rows go
 
 @dataclass(frozen=True)
 class Loss:
-    """
-    What happens to ledger or tables, by a seed; the repair dies at some points before it.
-
-    Rows are lost of the tables ``of``; of any without.
-    """
+    """What happens to ledger or tables ``of`` some, by a seed; the repair may die before it."""
 
     kind: str
     seed: int

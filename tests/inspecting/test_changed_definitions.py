@@ -483,10 +483,7 @@ def lacking(files: Mapping[str, str]) -> Project:
     ],
 )
 def test_other_changes_end_it(old: str, new: str) -> None:
-    """
-    A change that builds all of a table with cells of earlier definitions gives these other rows,
-    whatever is proven of the newest definition: no column is kept, and it is breaking.
-    """
+    """One that builds all gives earlier cells other rows: it is breaking, and keeps no column."""
     _, ledger = stretched(SHOP, MORE)
     files = {**MORE, "models/daily.sql": MORE["models/daily.sql"].replace(old, new)}
     if "income" in new:

@@ -107,10 +107,7 @@ class TestCommands:
         )
 
     def test_rows_of_some_models(self, shop: Project) -> None:
-        """Rows of some models are selected by terms and by --where, as JSON and CSV; terms are
-        refused for tables other than manifest tables. A date is an instant in UTC; a filter that
-        cannot be understood is refused.
-        """
+        """By terms and --where, as JSON and CSV; a date is in UTC, bad filters are refused."""
         words: tuple[str, ...] = ("show", "incremental_manifest")
         by_row = said(shop, *words, "--where", "model = 'daily'", "--format", "csv")
         refused = ["-C", str(shop.root), "show", "daily", "--select", "daily"]

@@ -65,10 +65,7 @@ class TestSteps:
     """A step goes from intent to prepared to done, and counts once it is done."""
 
     def test_a_later_run_finishes_a_prepared_step(self, ledger: Ledger) -> None:
-        """
-        Neither an intent nor a prepared outcome changes anything. Those of earlier runs are
-        unfinished, the run's own are in progress. A version is of the run that committed it.
-        """
+        """Nothing counts before it is done; a version is of the run that committed it."""
         what = outcome(1, change(ONE, 3))
         ledger.begin_step("r1", "b", 2, "events", "fold", {"files": 2})
         ledger.begin_step("r1", "a", 1, "events", "fold", {})
@@ -171,10 +168,7 @@ class TestVersions:
         assert list(ledger.changes("events", 3)) == []
 
     def test_versions_since_another(self, ledger: Ledger) -> None:
-        """
-        They come oldest first, with step and snapshot, each table's own; so do those in which cells
-        of a time span lost rows, where gains alone do not count.
-        """
+        """Oldest first, each table's own; and those in which cells of a span lost rows."""
         do(ledger, outcome(1, change(ONE, 3), change(TWO, 2)))
         do(ledger, outcome(2, change(ONE, 1, before=3), change(THREE, 1)))
         do(ledger, outcome(3, change(TWO, 0, before=2)))
@@ -190,10 +184,7 @@ class TestVersions:
             assert list(ledger.versions_losing_rows("events", cell)) == numbers
 
     def test_the_same_rows_in_other_cells_are_no_version(self, ledger: Ledger) -> None:
-        """
-        A step may put other cells in place of those that there were, and change nothing else. A
-        table may also be right for newer versions of some inputs without being built.
-        """
+        """Nor is a table that is right for newer versions of some inputs as it is."""
         do(ledger, outcome(1, change(ONE, 3), change(TWO, 2)))
         both = CellState(Interval(ONE.start, TWO.end), 5, 35, 9)
         trace = Trace("events", "g", {"raw": 1, "users": 5}, definition="d")
@@ -367,10 +358,7 @@ def test_manual_entries_are_numbered_by_model(ledger: Ledger) -> None:
 
 
 def test_failed_audits_stay_until_the_same_cells_are_judged(ledger: Ledger) -> None:
-    """
-    What audits found is kept with the step, done or failed. What passed is replaced by anything, a
-    failure by what is found of an overlapping stretch; stored rows are judged apart from steps.
-    """
+    """What passed is replaced by anything; stored rows are judged apart from steps."""
 
     def found(state: AuditState, cells: Interval, *, stored: bool = False) -> AuditResult:
         return AuditResult(
@@ -397,10 +385,7 @@ def test_failed_audits_stay_until_the_same_cells_are_judged(ledger: Ledger) -> N
 
 
 def test_definitions_are_kept_for_good(ledger: Ledger) -> None:
-    """
-    One that was kept is found by its digest, also once another one is applied. One that goes on to
-    be applied keeps its time, and what is left out is applied no more.
-    """
+    """By digest, also once another is applied; what is left out is applied no more."""
     first, second, weekly = kept_of("daily"), kept_of("daily", "SELECT 2"), kept_of("weekly")
     every = {digest_of(one): one for one in (first, second, weekly)}
     one, two, third = every

@@ -73,10 +73,7 @@ class TestCopy:
     """The copy is the ledger, and the original is closed."""
 
     def test_every_row_of_every_table_is_copied(self, original: SqlLedger, there: Place) -> None:
-        """
-        Also texts and numbers at the ends of what a database can store, and into a ledger without
-        rows, as `infold doctor` leaves one. Nobody has the lease, and no token is given out twice.
-        """
+        """Also into a ledger without rows; nobody has the lease, no token is given twice."""
         empty = there.open()
         empty.acquire("r9")
         empty.release()
@@ -329,11 +326,7 @@ class TestRoundTrip:
         name: str,
         batch: int,
     ) -> None:
-        """
-        Rows, tokens, and whose ledger it is; nobody has the lease. What says that it was copied
-        elsewhere is not in the file. The same ledger is the same file, so that two can be compared;
-        nothing is written over with it.
-        """
+        """Nobody has the lease; the same ledger is the same file, and nothing is written over."""
         for module in (exported_file, whole_tables):
             monkeypatch.setattr(module, "BATCH", batch)
         rows, (token, _) = filled.rows_of(original), filled.token_of(original)

@@ -89,10 +89,7 @@ class TestProcesses:
     """On one machine, the owner of a lease is alive as long as its process is."""
 
     def test_a_living_owner_is_named(self, place: Place, holder: Other, waiting: Waiting) -> None:
-        """
-        Also when the time of `--wait` is over. Status and history read the ledger meanwhile, and a
-        run that waits starts as soon as the lease is released.
-        """
+        """Also after `--wait`; who looks may, and who waits starts once it is released."""
         with pytest.raises(errors.InfoldError) as raised:
             place.open().acquire("mine", wait=7)
 
@@ -177,10 +174,7 @@ class TestElsewhere:
     """On another machine, the owner of a lease is alive as long as its heartbeat is recent."""
 
     def test_a_heartbeat_of_a_minute_ago_is_alive(self, place: Place) -> None:
-        """
-        Whatever runs under its pid here. The refusal says when the remote owner was last heard,
-        and what to do if that machine is gone.
-        """
+        """Whatever its pid is here; the refusal says when it was heard, and what to do."""
         clock = Hands()
         place.open(clock=clock, holder=AWAY).acquire("theirs")
         for passed, heard in ((12 * SECOND, "12 seconds ago"), (SILENT - 12 * SECOND, "")):
@@ -206,10 +200,7 @@ class TestElsewhere:
         mine.close()
 
     def test_a_ledger_that_was_begun_anew_is_another(self, place: Place) -> None:
-        """
-        Only who has the lease removes a ledger. The first run of another one has the same token as
-        that of the ledger before it, and is another run.
-        """
+        """Only who has the lease removes one; another may have the same token."""
         theirs, mine = taken_over(place)
         with pytest.raises(errors.InfoldError, match="lease-lost"):
             theirs.destroy()

@@ -497,10 +497,7 @@ def ordered(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def test_the_next_format(place: Place, next_format: pytest.MonkeyPatch) -> None:
-    """
-    A reader upgrades what it opens, in one transaction, and once. Then programs of this format are
-    told to upgrade, and change nothing.
-    """
+    """A reader upgrades in one transaction, once; programs of this format are then told to."""
     released_ledgers.make(place, FORMAT)
 
     ledger = place.open()

@@ -161,10 +161,7 @@ class TestTheStep:
     """The change is one step that reads nothing and leaves the cells from then on pending."""
 
     def test_what_holds_after_it(self) -> None:
-        """The trace has the new fingerprint, the old versions, and both definitions; what was
-        pending for another reason stays pending for that. What the earlier definition does not
-        read is in the trace at its newest version.
-        """
+        """The new fingerprint, old versions, both definitions; what was pending stays so."""
         options = PlanOptions(window=day(1))  # no cell of another definition is written
         assert [one.action for one in made(observed(asked()), options=options).steps] == [
             Action.DERIVE

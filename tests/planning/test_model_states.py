@@ -349,11 +349,7 @@ class TestBackfillLimit:
         drawn: str,
         left: Interval | None,
     ) -> None:
-        """
-        The limit counts from the first row and is at least a cell, so that runs progress. It bounds
-        what was never built, and neither late rows nor a changed definition, which is built where
-        the old table was. Batches bound a commit, and are cut inside the limit.
-        """
+        """From the first row on, at least a cell; not of late rows or changed definitions."""
         made, cells, rest = part(seen, replace(LIMITED, **changes), **asked)
 
         assert made == drawn

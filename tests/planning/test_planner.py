@@ -130,12 +130,7 @@ EARLY = PlanOptions(window=Interval(day(0).start, day(3).start))
 def test_what_late_rows_make_stale(
     target: Node, of: str, drawn: str, asked: PlanOptions | None, expected: str
 ) -> None:
-    """
-    Late rows make stale the cells that they can affect, and no others.
-
-    Sessions reach one gap beyond the touched days, and a fold takes all that arrived; cells that
-    look back are stale too, none is before the start, and what is outside of a window is pending.
-    """
+    """Those that they can affect: a gap around, looking back, after the start; or pending."""
     made = planned(target, asked=asked, **{target.name: changed(target, of, drawn)})
     step, trace = step_of(made)
 

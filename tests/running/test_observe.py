@@ -90,10 +90,7 @@ def file_diff(*present: ListedFile, settling: tuple[str, ...] = (), as_of: int =
 
 
 def test_a_known_file_that_is_being_written_again_stays_as_it_was() -> None:
-    """
-    A known file that is being rewritten keeps its rows until the new version has settled; then it
-    is added and its old rows are removed in one step, so that no reader sees both or none.
-    """
+    """Until it has settled; then rows are exchanged in one step."""
     young, same = file_diff(settling=("a.csv",)), file_diff(SEEN)
     settled = file_diff(replace(SEEN, fingerprint="two"))
 
@@ -137,10 +134,7 @@ def test_a_reader_sees_what_changed_since_the_version_it_read() -> None:
 def test_the_run_behind_a_table_with_a_cron(
     state: str, action: Action, expected: tuple[int | None, bool]
 ) -> None:
-    """
-    Its clock, and whether it is done. A run that is not, and has only made the stored rows over,
-    has yet to read the inputs: the model counts as not built.
-    """
+    """Its clock, and whether it is done; one that has read no inputs counts as not built."""
     ledger = ledger_of(Outcome("sessions", 1, Trace("sessions", "f")))
     ledger.begin_step("run", "run-9", 9, "daily", action.value, {})
     ledger.finish_step("run-9", Outcome("daily", 1, Trace("daily", "f")))
@@ -173,10 +167,7 @@ def test_a_listing_that_differs_later_in_a_run_is_not_remembered() -> None:
 
 
 def test_a_ledger_is_let_go_of_with_its_observer() -> None:
-    """
-    Without the garbage collector: a ledger's file has all that was written once it is closed, and
-    that is when nothing refers to it. A backup that is put back beside its open log is not read.
-    """
+    """A file has all once it is closed, and a backup beside an open log is not read."""
     gc.collect()
     gc.disable()
     try:
@@ -393,10 +384,7 @@ def seen(
 
 
 def test_a_version_that_changes_nothing_for_a_reader_is_skipped() -> None:
-    """The reader may begin with the last version before the first that matters to it; a reader of
-    another column, or of all of them, sees every version. A later version counts for those cells
-    alone that it changed for the reader.
-    """
+    """Up to the first that matters; a reader of other columns, or of all, sees each."""
     assert seen(DAILY, 1, 2) == (2, [])
     assert seen(DAILY, 1, 3) == (2, [change(2, 2, 3)])
     assert seen(DAILY, 2, 2) == (2, [])

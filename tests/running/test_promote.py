@@ -77,9 +77,7 @@ class TestPromote:
         assert api.open_project(shop.root, "prod")["daily"] == declared["daily"]
 
     def test_what_is_shown(self, shop: Project) -> None:
-        """It shows rows and differing cells before it asks, and writes nothing unasked; of a
-        catalog that renames one table at a time it says what readers may see meanwhile.
-        """
+        """Rows and cells before it asks; and what readers see where tables are renamed singly."""
         put_environment(shop)
 
         printed = refused(shop, "promote", "dev")

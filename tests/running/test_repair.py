@@ -584,10 +584,7 @@ def test_a_repair_that_dies_anywhere(shop: Project, loss: str) -> None:
 @pytest.mark.parametrize("lost", ["file", "tables", "rows"])
 @pytest.mark.parametrize("by", ["forget", "repair"])
 def test_a_lost_catalog(shop: Project, lost: str, by: str) -> None:
-    """
-    Where not one table is in the catalog it is refused by name, and nothing is built beside the
-    files of the former tables, until somebody says that they are gone for good.
-    """
+    """It is refused by name, and nothing is built beside former files until they are forgotten."""
     if lost == "file":
         shop.catalog_db.unlink()
     else:
