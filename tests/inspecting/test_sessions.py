@@ -17,18 +17,17 @@ from tests.planning.strips import EVENTS, SESSIONS
 
 from infold.core.model import Materialization
 from infold.core.own_columns import FILE
-from infold.core.ports import Lake, Ledger
+from infold.core.ports import Lake, Ledger, TimeSpan
 from infold.core.project import Input, Node, Project, Reference
 from infold.core.queries import Fallback
 from infold.core.record import Outcome
 from infold.core.session_rules import IDENTIFIER, Sessions
-from infold.core.snapshot_reader import TimeSpan
 from infold.core.target import Target
 from infold.core.trace import Trace, Version
-from infold.inspecting.event_batches import Event, event_batches
 from infold.inspecting.left_out import BY, rows_left_out
 from infold.inspecting.session_events import BY_SPARK, UserEvents, events_of
 from infold.inspecting.session_history import (
+    Event,
     InputVersions,
     Session,
     Verb,
@@ -36,6 +35,7 @@ from infold.inspecting.session_history import (
     changes_in_span,
     changes_since,
     differing_columns,
+    event_batches,
     session_changes,
     verb_of,
 )

@@ -30,12 +30,11 @@ from infold.core.interval import (
     micros_of,
     parse_instant_text,
 )
-from infold.core.lateness import How as Lateness
-from infold.core.plot import OverTime, RowByRow
 from infold.core.ports import Lake
-from infold.core.table_diff import EnvironmentDiff, Row, RowDiff, TableDiff
+from infold.core.report import EnvironmentDiff, OverTime, Row, RowByRow, RowDiff, TableDiff
+from infold.core.report import How as Lateness
 from infold.core.trace import CellState
-from infold.inspecting import row_order
+from infold.inspecting import show
 from infold.inspecting.lateness import (
     LOOKBACKS,
     MOST_ROWS,
@@ -44,12 +43,12 @@ from infold.inspecting.lateness import (
     measures_of,
     received_column,
 )
-from infold.inspecting.plain_views import NotPlainError, ShownTable, shown_tables
 from infold.inspecting.plot import MOST_COLUMNS, MOST_GROUPS, drawn_columns, picture_of
-from infold.inspecting.row_order import first_cells, in_order, own_order
+from infold.inspecting.session_events import NotPlainError, ShownTable, shown_tables
+from infold.inspecting.show import first_cells, in_order, own_order
 from infold.inspecting.table_diff import row_diffs, table_diff
 from infold.messages.errors import InfoldError
-from infold.render.environment_diff import diff_json, diff_screen
+from infold.render.environments import diff_json, diff_screen
 
 PROJECT = """
 name: shop
@@ -206,7 +205,7 @@ def test_the_first_rows_are_in_the_first_cells(monkeypatch: pytest.MonkeyPatch) 
     assert first_cells(daily, cells, 20) == "`day` < '2024-03-02'"
     assert first_cells(daily, cells, 31) == "`day` < '2024-03-03'"
     assert first_cells(daily, cells, 91) is None
-    monkeypatch.setattr(row_order, "MOST", 20)
+    monkeypatch.setattr(show, "MOST", 20)
     assert first_cells(daily, cells, 20) is None
 
 

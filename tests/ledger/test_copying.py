@@ -20,9 +20,9 @@ from tests.ledger.drawn import DAYS
 from tests.ledger.steps import change, do, outcome
 
 from infold.core.audits import AuditResult
-from infold.core.manual_entry import ManualEntry
 from infold.core.record import Receipt
 from infold.core.report import LedgerCopy
+from infold.core.session_rules import ManualEntry
 from infold.ledger import SqlLedger, copying, exported_file, whole_tables
 from infold.ledger.copying import copy_ledger
 from infold.ledger.database import FORMAT

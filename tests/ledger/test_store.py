@@ -18,6 +18,7 @@ import sqlglot
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from infold.ledger.sql import SCHEMA
 from tests.crash.scenario import living
 from tests.declare import shop
 from tests.hostile.landed import LANDED
@@ -31,13 +32,12 @@ from infold.cli.main import cli
 from infold.core.definition_text import digest_of
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import DAY, Interval, Ranges
-from infold.core.manual_entry import ManualEntry
 from infold.core.ports import Ledger
 from infold.core.project import Project
 from infold.core.record import Outcome, QuarantinedSession, Receipt
+from infold.core.session_rules import ManualEntry
 from infold.core.target import Target
-from infold.core.trace import UNKNOWN, CellChange, CellState, Trace
-from infold.core.unchanged import Unchanged
+from infold.core.trace import UNKNOWN, CellChange, CellState, Trace, Unchanged
 from infold.ledger import (
     SqlLedger,
     database,
@@ -48,10 +48,8 @@ from infold.ledger import (
     upgrades,
 )
 from infold.ledger.apply_outcome import vanished
-from infold.ledger.damage import damage_of
+from infold.ledger.damage import damage_of, entries_in
 from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW, USED_FILES
-from infold.ledger.generated_sql import SCHEMA
-from infold.ledger.salvage import entries_in
 from infold.messages import errors
 from infold.messages.errors import InfoldError
 
@@ -235,8 +233,7 @@ class TestStatements:
 
     def test_a_server_runs_what_sqlalchemy_compiles_for_it(self) -> None:
         """What PostgreSQL has otherwise than SQLite is replaced when the texts are loaded."""
-        from infold.ledger import generate_sql
-        from infold.ledger import postgresql_sql as postgresql
+        from infold.ledger import generate_sql, postgresql
 
         dialect = generate_sql.dialects()["postgresql"]
         compiled = generate_sql.statements(dialect)

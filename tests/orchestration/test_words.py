@@ -20,9 +20,16 @@ from infold.cli import cli
 from infold.cli.main import COMMANDS
 from infold.core.interval import DAY, Granularity, datetime_of
 from infold.messages.errors import InfoldError
-from infold.orchestration.command import WITH_LOG, InfoldProject, summary
-from infold.orchestration.graph import GraphModel, ProjectGraph
-from infold.orchestration.log_lines import log_line
+from infold.orchestration.command import WITH_LOG, InfoldProject, RunOptions, log_line, summary
+from infold.orchestration.graph import (
+    GraphModel,
+    ProjectGraph,
+    Stretch,
+    instant,
+    overlap,
+    partitions_of,
+    window_words,
+)
 from infold.orchestration.outcome import (
     LASTING_FAILURES,
     PASSING_REFUSALS,
@@ -31,8 +38,6 @@ from infold.orchestration.outcome import (
     models_with_work,
     parsed,
 )
-from infold.orchestration.partitions import Stretch, instant, overlap, partitions_of, window_words
-from infold.orchestration.words import RunOptions
 from infold.render.formatting import iso
 
 

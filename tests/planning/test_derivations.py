@@ -41,11 +41,9 @@ from infold.core.project import Input, Node
 from infold.core.queries import SessionsQuery
 from infold.core.trace import Cause, CellState, EarlierCells, Pending, Trace
 from infold.messages.errors import ExitCode, InfoldError
-from infold.planning.derivations import FOLLOWS
+from infold.planning.derivations import ADDED_UP, COUNTED, FOLLOWS, REFOLDS, STATES
 from infold.planning.model_states import reads_nothing
 from infold.planning.planner import plan
-from infold.planning.rebuckets import ADDED_UP, COUNTED
-from infold.planning.refolds import REFOLDS, STATES
 from infold.planning.removals import refuse_removals
 from infold.planning.stretches import by_definitions_in_force
 

@@ -31,14 +31,14 @@ from tests.running.standing_tables import DECLARED, commit, in_ledger, leased, n
 from infold import api
 from infold.cli import cli, output
 from infold.core.interval import Interval
-from infold.core.manual_entry import ManualEntry
 from infold.core.plan import PlanOptions
 from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.core.saved_plan import KEYS, SavedFiles, SavedPlan, plan_of_text, text_of
+from infold.core.session_rules import ManualEntry
 from infold.core.target import Target
 from infold.messages.errors import InfoldError
-from infold.running.destructive_changes import DestructiveChanges
+from infold.running.execute import DestructiveChanges
 
 COMMENT = ("models/daily.sql", "FROM sessions", "FROM sessions /* all */")
 OTHER_COMMENT = ("models/sessions.sql", "count(*) AS", "count(*) /* all */ AS")

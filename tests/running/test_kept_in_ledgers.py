@@ -34,11 +34,11 @@ from infold.core.record import Outcome
 from infold.core.report import RunFailed
 from infold.core.target import Target
 from infold.core.trace import Trace
-from infold.declare.definitions import definitions_of
+from infold.declare.from_definitions import definitions_of
 from infold.ledger.lease import Holder
 from infold.ledger.store import SqlLedger
+from infold.running.exchange import LOSE, recover
 from infold.running.keep_definitions import keep_definitions
-from infold.running.recover import LOSE, recover
 
 PROD = "  prod: {warehouse: tables, ledger: 'sqlite:///prod.db', protected: true, apply: auto}\n"
 

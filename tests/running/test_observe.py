@@ -33,13 +33,16 @@ from infold.core.plan import Action, FileDiff, InputDiff, ModelObservation, Obse
 from infold.core.ports import Lake
 from infold.core.project import Node, Stretch
 from infold.core.record import LISTED, Outcome, Receipt
-from infold.core.trace import CellChange, Trace
-from infold.core.unchanged import Unchanged
-from infold.running.advance_traces import advance_traces
-from infold.running.file_changes import file_policy_fingerprint, is_gone
-from infold.running.file_diff import listed_changes, listing_digest
+from infold.core.trace import CellChange, Trace, Unchanged
+from infold.running.execute import advance_traces
 from infold.running.observe import Observer
 from infold.running.read_columns import InputChanges
+from infold.running.source_listings import (
+    file_policy_fingerprint,
+    is_gone,
+    listed_changes,
+    listing_digest,
+)
 
 WAITS_FOR = FIRST + DAY
 TAKEN = IngestedFile(1, "a.csv", 10, "one", FIRST, next_due=WAITS_FOR, rows=3, waiting=1)

@@ -32,7 +32,7 @@ from infold.running.concurrent_batches import (
     concurrent_batches,
     side_by_side,
 )
-from infold.running.run_totals import run_receipt
+from infold.running.run_progress import run_receipt
 from infold.spark.connect import clients
 from infold.spark.connect.clients import RemoteSession
 

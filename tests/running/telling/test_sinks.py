@@ -28,10 +28,10 @@ from tests.running.telling.runs import bad, end, good, project, raising
 
 from infold import api
 from infold.api.listening import told
-from infold.core.progress import Progress, SilentProgress
+from infold.core.hooks import Sinks
+from infold.core.ports import Progress, SilentProgress
 from infold.core.project import Project
 from infold.core.report import RunFailed, RunResult
-from infold.core.sinks import Sinks
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
 from infold.running.telling import traces
