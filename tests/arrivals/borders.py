@@ -45,11 +45,7 @@ def changed(held: Held, spec: TableSpec, at: int) -> Held:
 
 
 def by_ledger(trace: Trace, specs: Mapping[str, TableSpec]) -> Held:
-    """
-    What holds by a trace; ``specs`` are the versions by the digests that it names.
-
-    Nothing does where a dead run left rows of which nobody knows how they came.
-    """
+    """What holds by a trace, of ``specs`` by digest; nothing where a dead run left unknown rows."""
     if trace.fingerprint == UNKNOWN:
         return ()
     parts = [(part.start, trace.definition) for part in Ranges.ever() - trace.earlier_ranges]
@@ -75,11 +71,7 @@ def shown(held: Held | None) -> str:
 
 @dataclass
 class Borders:
-    """
-    What holds in production's tables, by model, as commands were given.
-
-    Once somebody died, nobody knows whether a change was carried out or only recorded.
-    """
+    """What holds in production's tables, as commands were given; after a death nobody knows."""
 
     held: dict[str, Held] = field(default_factory=dict)
     replaced: list[dict[str, Held | None]] = field(default_factory=list)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
+import pyarrow as pa
 from tests.arrivals.play import DRY, Play, Tally, usable_rows
 from tests.arrivals.programs import Program
 from tests.arrivals.shape import (
@@ -61,6 +62,9 @@ from infold.running.execute import Runner
 from infold.running.observe import Observer
 from infold.running.run_progress import Request
 
+Given = dict[tuple[str, str], Rows]
+"""The rows that each version of a file gave when it was read last, by path and fingerprint."""
+
 
 @dataclass
 class Stored:
@@ -71,24 +75,37 @@ class Stored:
     columns: tuple[str, ...] = ()
     replaced: int = 0
     """The snapshot that replaced all content last: the main branch begins with it."""
+    folder: str = ""
 
 
 @dataclass
 class Memory(NamedByCatalog):
     """Tables in memory, as the runner sees stored ones (``ports.Lake``)."""
 
-    tables: dict[str, Stored] = field(default_factory=lambda: defaultdict(Stored))
-    commits: int = 0
-    """Snapshots are numbered through all tables, as tables may exchange their names."""
+    tables: dict[str, Stored] = field(default_factory=dict)
+    rows_of: dict[int, Rows] = field(default_factory=dict)
+    """All snapshots that there ever were, also of tables that were dropped."""
+    made: int = 0
+    given: dict[str, Given] = field(default_factory=dict)
+    """What files gave, by table of events."""
     incomplete: set[str] = field(default_factory=set)
     """Tables that lost a file, as its name tells."""
     unreadable: set[str] = field(default_factory=set)
     """Tables with a file that cannot be read, as only its reader finds out."""
 
+    @property
+    def commits(self) -> int:
+        """Snapshots are numbered through all tables, as tables may exchange their names."""
+        return len(self.rows_of)
+
     def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
         """Tables that have another newest snapshot than known."""
-        now = {table: self._location(table) for table in known}
+        now = {table: self.location(table) for table in known}
         return {table: at for table, at in now.items() if at != known[table]}
+
+    def hold_back(self, tables: Collection[str]) -> None:
+        """Every commit is seen at once."""
+        del tables
 
     def publish(self, *, hold_back: bool, tables: Collection[str] | None = None) -> tuple[str, ...]:
         """Every commit is seen at once."""
@@ -123,12 +140,12 @@ class Memory(NamedByCatalog):
             return None
         found = self.tables[table]
         return TableMetadata(
-            table, self._location(table) or "", max(found.snapshots), dict(found.steps)
+            table, self.location(table) or "", max(found.snapshots), dict(found.steps)
         )
 
     def was_renamed(self, renamings: Sequence[Renaming]) -> bool:
         """Whether a process renamed them before it died."""
-        return any(self._location(one.to) == one.location for one in renamings)
+        return any(self.location(one.to) == one.location for one in renamings)
 
     def made_tables(self) -> Sequence[str]:
         """All of them."""
@@ -152,9 +169,11 @@ class Memory(NamedByCatalog):
     ) -> int:
         """Another snapshot."""
         write_points.point(f"table {table}: before commit")
-        found = self.tables[table]
-        self.commits += 1
-        number = self.commits
+        if table not in self.tables:
+            self.made += 1
+            self.tables[table] = Stored(folder=f"t{self.made}")
+        found, number = self.tables[table], self.commits + 1
+        self.rows_of[number] = rows
         if whole:
             found.replaced, found.steps = number, {}
         found.snapshots[number] = rows
@@ -165,8 +184,53 @@ class Memory(NamedByCatalog):
         write_points.point(f"table {table}: after commit")
         return number
 
-    def _location(self, table: str) -> str | None:
-        return f"{table}@{max(self.tables[table].snapshots)}" if table in self.tables else None
+    def location(self, table: str) -> str | None:
+        """Where the newest metadata is: a table's folder stays with it."""
+        found = self.tables.get(table)
+        return f"{found.folder}/{max(found.snapshots)}" if found else None
+
+    def is_free(self, table: str) -> bool:
+        """Whether no table has this name."""
+        return table not in self.tables
+
+    def size(self, table: str) -> int:
+        """Memory is not counted."""
+        del table
+        return 0
+
+    def drop(self, table: str) -> bool:
+        """Take a table away."""
+        write_points.point(f"drop {table}: before")
+        found = self.tables.pop(table, None)
+        self.given.pop(table, None)
+        write_points.point(f"drop {table}: after")
+        return found is not None
+
+    def delete_folder(self, location: str) -> None:
+        """Nothing lies in folders."""
+        write_points.point(f"delete {location}: after")
+
+    def rename(self, renamings: Sequence[Renaming]) -> bool:
+        """All at once, or none."""
+        moved = {one.table for one in renamings}
+        if any(self.location(one.table) != one.location for one in renamings):
+            return False
+        if any(one.to in self.tables and one.to not in moved for one in renamings):
+            return False
+        write_points.point("rename: before commit")
+        found = {one.to: self.tables[one.table] for one in renamings}
+        given = {one.to: self.given.pop(one.table, {}) for one in renamings}
+        for name in moved:
+            del self.tables[name]
+        self.tables.update(found)
+        self.given.update(given)
+        write_points.point("rename: after commit")
+        return True
+
+    def rows(self, table: str, *, limit: int | None = None) -> pa.Table:
+        """The columns alone."""
+        assert limit == 0
+        return pa.schema([(name, pa.string()) for name in self.tables[table].columns]).empty_table()
 
 
 Frozen = tuple[tuple[str, Any], ...]
@@ -232,11 +296,7 @@ class DryEngine:
         return {}
 
     def derives_exactly(self, step: Step) -> bool:
-        """
-        Whether what the stored rows were made from is still there, as it is evaluated again.
-
-        Values of the reference have no types of their own.
-        """
+        """Whether what stored rows were made from is there; values have no types."""
         return all(self._is_there(name, upto) for name, (_, upto) in step.inputs.items())
 
     def concurrent(self, number: int) -> DryEngine:
@@ -505,11 +565,7 @@ def _clamped(column: str, step: Step, before: Rows, after: Rows) -> Rows:
 
 
 def _derived(column: str, step: Step, before: Rows, after: Rows) -> Rows:
-    """
-    Rows that can follow from stored ones: at times of these.
-
-    Rows of pending cells are left out. They are stale, and have to be built again anyway.
-    """
+    """Rows that follow from stored ones, at times of these; pending cells are left out."""
     assert step.previous_trace is not None
     times, stale = {row[column] for row in before}, step.previous_trace.pending_ranges
     return [row for row in after if row[column] in times and cell_start(row[column]) not in stale]

@@ -21,12 +21,11 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any, cast
 
-import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
 from tests.arrivals.borders import Borders, Held, by_ledger, effective_from, shown
 from tests.arrivals.branches import ABSENT, BRANCHES, FIRST, OPTIONAL, RENAMED, STEADY
-from tests.arrivals.dry import DryEngine, DryPlay, Memory, Stored, chosen_rows, ingested_file
+from tests.arrivals.dry import DryEngine, DryPlay, Given, chosen_rows, ingested_file
 from tests.arrivals.play import usable_rows
 from tests.arrivals.programs import ARRIVALS, Op
 from tests.arrivals.shape import (
@@ -46,7 +45,6 @@ from tests.reference.world import Broken, Record, Usable
 
 from infold import api
 from infold.api import environment_runs, environments, promoting
-from infold.core import write_points
 from infold.core.definition import Definition
 from infold.core.environment import APART, PRODUCTION
 from infold.core.files import FileCell, FilesOutcome
@@ -56,7 +54,6 @@ from infold.core.plan import Action, FileDiff, Plan, PlanOptions, Step
 from infold.core.project import Node, Project
 from infold.core.report import RunFailed, RunResult
 from infold.core.session_rules import ManualEntry
-from infold.core.swap import Renaming
 from infold.core.trace import UNKNOWN, Trace
 from infold.ledger.store import SqlLedger
 from infold.messages.errors import InfoldError, InfoldErrors
@@ -120,103 +117,8 @@ def acts(most: int, *, deaths: bool) -> st.SearchStrategy[list[Act]]:
     return st.lists(some, min_size=4, max_size=most)
 
 
-@dataclass
-class Catalog(Memory):
-    """Tables in memory that can change their names; where one lies stays with it."""
-
-    rows_of: dict[int, Rows] = field(default_factory=dict)
-    """All snapshots that there ever were, also of tables that were dropped."""
-    made: int = 0
-    folders: dict[int, str] = field(default_factory=dict)
-    given: dict[str, Given] = field(default_factory=dict)
-    """What files gave, by table of events."""
-
-    def commit(
-        self, table: str, step: str, rows: Rows, columns: Sequence[str], *, whole: bool
-    ) -> int:
-        """Another snapshot."""
-        self._folder(self.tables[table])
-        self.rows_of[self.commits + 1] = rows
-        try:
-            return super().commit(table, step, rows, columns, whole=whole)
-        finally:
-            if not self.tables[table].snapshots:
-                del self.tables[table]
-
-    def location(self, table: str) -> str | None:
-        """Where the newest metadata is."""
-        if table not in self.tables:
-            return None
-        found = self.tables[table]
-        return f"{self._folder(found)}/{max(found.snapshots)}"
-
-    def _location(self, table: str) -> str | None:
-        return self.location(table)
-
-    def is_free(self, table: str) -> bool:
-        """Whether no table has this name."""
-        return table not in self.tables
-
-    def size(self, table: str) -> int:
-        """Memory is not counted."""
-        del table
-        return 0
-
-    def lost_files(self, table: str) -> Sequence[str]:
-        """Nothing lies in files."""
-        del table
-        return ()
-
-    def _folder(self, found: Stored) -> str:
-        if id(found) not in self.folders:
-            self.made += 1
-            self.folders[id(found)] = f"t{self.made}"
-        return self.folders[id(found)]
-
-    def drop(self, table: str) -> bool:
-        """Take a table away."""
-        write_points.point(f"drop {table}: before")
-        found = self.tables.pop(table, None)
-        self.given.pop(table, None)
-        write_points.point(f"drop {table}: after")
-        return found is not None
-
-    def delete_folder(self, location: str) -> None:
-        """Nothing lies in folders."""
-        write_points.point(f"delete {location}: after")
-
-    def rename(self, renamings: Sequence[Renaming]) -> bool:
-        """All at once, or none."""
-        moved = {one.table for one in renamings}
-        if any(self.location(one.table) != one.location for one in renamings):
-            return False
-        if any(one.to in self.tables and one.to not in moved for one in renamings):
-            return False
-        write_points.point("rename: before commit")
-        found = {one.to: self.tables[one.table] for one in renamings}
-        given = {one.to: self.given.pop(one.table, {}) for one in renamings}
-        for name in moved:
-            del self.tables[name]
-        self.tables.update(found)
-        self.given.update(given)
-        write_points.point("rename: after commit")
-        return True
-
-    def hold_back(self, tables: Collection[str]) -> None:
-        """Every commit is seen at once."""
-        del tables
-
-    def rows(self, table: str, *, limit: int | None = None) -> pa.Table:
-        """The columns alone."""
-        assert limit == 0
-        return pa.schema([(name, pa.string()) for name in self.tables[table].columns]).empty_table()
-
-
 Parts = Sequence[tuple[TableSpec, Ranges]]
 """Versions of a query, each with the cells that it holds for."""
-
-Given = dict[tuple[str, str], Rows]
-"""The rows that each version of a file gave when it was read last, by path and fingerprint."""
 
 
 class BranchEngine(DryEngine):
@@ -368,7 +270,6 @@ def opened(branch: Branch, *, manual: bool) -> Project | None:
 class BranchPlay(DryPlay):
     """Production and two environments, each with a branch of its own."""
 
-    memory: Catalog = field(default_factory=Catalog)
     manual: bool = False
     branches: dict[str, Branch] = field(
         default_factory=lambda: {name: dict(FIRST) for name in ("", *NAMES)}
@@ -436,6 +337,7 @@ class BranchPlay(DryPlay):
             patch.setattr("infold.lake.reading.formats.FORMAT_FILES", formats)
             patch.setattr("infold.spark.jvm.class_archive.make_later", lambda: False)
             patch.setattr("infold.api.repairing.open_project", lambda *_: self.project)
+            patch.setattr("infold.api.opening.open_project", lambda *_, **__: self.declared())
             patch.setattr("infold.api.building.engine", engine)
             patch.setattr(environment_runs, "engine", engine)
             yield
@@ -887,11 +789,7 @@ class BranchPlay(DryPlay):
             self._fail(f"production was changed:\n{before}\n{now}")
 
     def _complete_production(self) -> None:
-        """
-        Every table of production equals its definition over all that there is.
-
-        Not where a limit leaves a part of it, or its definition, to later runs.
-        """
+        """Every table equals its definition over all there is, if nothing is left to later runs."""
         book, given = self.ledger, dict[str, Rows]()
         if self.is_unfinished(book):
             return
@@ -946,12 +844,7 @@ class BranchPlay(DryPlay):
         return {node.name: _SPECS[node.name, node.fingerprint] for node in project}
 
     def _check_promotable(self, name: str) -> None:
-        """
-        All that an environment shows is by its definitions, over what it shows itself.
-
-        What is shared counts as far as production's own table has read all there is, and what that
-        reads too.
-        """
+        """All is by its definitions; of what is shared, as far as it has read all there is."""
         book, given = self.ledger, dict[str, Rows]()
         own, traces = book.environments()[name].own, book.traces()
         digests = {one.digest for one in book.applied(name).values()}

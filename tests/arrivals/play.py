@@ -575,11 +575,7 @@ _REASONS = {
 
 
 def usable_rows(spec: TableSpec, records: Iterable[Record], rules: Rules, as_of: int) -> Usable:
-    """
-    What a table can use of some records: those that its WHERE keeps, by the source's rules.
-
-    A row without a key never waits: it could not be used when its time has come either.
-    """
+    """What a table can use of records that its WHERE keeps; a row without a key never waits."""
     wanted: list[Record] = []
     for record in records:
         if isinstance(record, Broken):

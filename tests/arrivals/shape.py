@@ -77,11 +77,7 @@ class TableSpec:
 
 @dataclass(frozen=True)
 class Shape:
-    """
-    A project: sources, and tables in dependency order, each in one or more versions of its query.
-
-    Changing a query means going to the next version of one table.
-    """
+    """A project: sources, and tables in dependency order, each in some versions of its query."""
 
     name: str
     sources: tuple[SourceSpec, ...]
@@ -217,11 +213,7 @@ def sessions_table(
     granularity: Granularity | None = Granularity.DAY,
     **spec: Any,
 ) -> TableSpec:
-    """
-    Sessions over one input: ``own`` is their mapping, ``keys`` are lines of further front matter.
-
-    ``more`` are columns that the table has beside those of the SELECT.
-    """
+    """Sessions by ``own`` mapping; ``keys`` are lines of front matter, ``more`` further columns."""
     return TableSpec(
         name,
         model_file(

@@ -214,11 +214,7 @@ SHARES = 2
 
 @pytest.mark.parametrize("share", range(SHARES))
 def test_killed_at_every_write_point(story: Story, tmp_path: Path, share: int) -> None:
-    """
-    Readers have the old table or the new one, and later runs complete it.
-
-    A death right after a write leaves what a death before the next one leaves, so one is enough.
-    """
+    """Readers have one table or the other, and later runs complete it; one death for each write."""
     close_all()  # what is copied is the file alone
 
     def changed(name: str, at: int) -> tuple[Story, Life]:

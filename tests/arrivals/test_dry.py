@@ -48,10 +48,7 @@ def dying(kind: type[DryPlay], deaths: Iterable[Sequence[int]]) -> type[DryPlay]
 @settings(max_examples=EXAMPLES)
 @given(program=programs(users=6, rounds=(2, 6)), at_once=st.integers(1, 4))
 def test_what_is_planned_is_enough(shape: str, program: Program, at_once: int) -> None:
-    """
-    After every run each table equals the reference, so no stale cell was forgotten, however many
-    models are built side by side.
-    """
+    """After every run each table equals the reference, however many are built side by side."""
     play_through(DryPlay, SHAPES[shape], program, models_at_once=at_once)
 
 
@@ -62,9 +59,7 @@ def test_what_is_planned_is_enough(shape: str, program: Program, at_once: int) -
     deaths=st.lists(st.integers(1, 80), max_size=4),
 )
 def test_concurrent_batches_change_no_row(program: Program, jobs: int, deaths: list[int]) -> None:
-    """However many batches are computed at once, end in any
-    order, or die, tables equal the reference.
-    """
+    """However many batches are computed at once, end in any order, or die."""
     once = dying(DryPlay, ([at] for at in deaths))
     play_through(once, SHAPES["landed"], program, jobs=jobs)
 
@@ -76,10 +71,7 @@ def test_concurrent_batches_change_no_row(program: Program, jobs: int, deaths: l
     drops=st.lists(st.lists(st.integers(0, 9), max_size=2), max_size=6),
 )
 def test_dropped_tables_are_rebuilt(shape: str, program: Program, drops: list[list[int]]) -> None:
-    """
-    Tables that are dropped between runs have every row again after the next run. One stays: without
-    any, the catalog counts as lost.
-    """
+    """They are whole after the next run; without any table the catalog counts as lost."""
     rest = iter(drops)
 
     class Losing(DryPlay):

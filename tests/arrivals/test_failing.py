@@ -92,9 +92,7 @@ def failed(play: DryPlay, chosen: Chosen, fail_fast: bool = False) -> RunFailed:
 
 
 def test_models_that_do_not_read_it_are_built(play: DryPlay) -> None:
-    """When a model fails, only its direct and indirect readers are not tried; the next run builds
-    what the failed one left, and nothing else.
-    """
+    """Only its readers are not tried; the next run builds what is left, and no more."""
     first = "sessions"
 
     end = failed(play, lambda step: ArithmeticError("no") if step.model == first else None)
@@ -203,9 +201,7 @@ def test_a_wrong_definition_is_reported_before_any_step(play: DryPlay) -> None:
 
 
 def test_a_wrong_definition_beside_other_failures(play: DryPlay) -> None:
-    """With `--fail-fast` it stops the run before any step; the exit code is that of a wrong
-    definition only if nothing else fails.
-    """
+    """With `--fail-fast` no step begins; the exit code is 2 only if nothing else fails."""
     play.fail_fast = True
     with judging(["sessions"]):
         with pytest.raises(RunFailed) as caught:
@@ -227,9 +223,7 @@ def test_a_wrong_view_blocks_its_readers(play: DryPlay) -> None:
 
 
 def test_a_definition_is_judged_once(play: DryPlay) -> None:
-    """Definitions are judged once: not again for late rows,
-    and with their readers when a query changes.
-    """
+    """Not again for late rows, and with their readers when a query changes."""
     changed = "daily"
     with judging([]) as asked:
         play._run(None, ())
@@ -245,9 +239,7 @@ def test_a_definition_is_judged_once(play: DryPlay) -> None:
 
 
 def test_a_lost_lease_ends_the_run(play: DryPlay) -> None:
-    """A lost lease ends the run, and the result has the steps that were done before; an error in
-    infold itself fails one model.
-    """
+    """The result has the steps done before; an error in infold itself fails one model."""
     internal = failed(play, lambda step: KeyError("oh") if step.model == "sessions" else None)
     assert (internal.slug, bool(internal.result.steps)) == ("internal", True)
     play.arrive(Random(5))
@@ -290,9 +282,7 @@ def test_a_commit_whose_answer_was_lost_may_come_later(
 def test_a_failed_search_for_a_lookups_keys_fails_its_reader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When a lookup's changed keys cannot be searched for,
-    its reader fails and all others are built.
-    """
+    """All others are built."""
     play = DryPlay(SHAPES["fold"], tmp_path, "fold", tmp_path, 6)
     play.arrive(Random(0))
     play._run(None, ())
@@ -322,10 +312,7 @@ def test_a_failed_search_for_a_lookups_keys_fails_its_reader(
 def test_runs_that_fail_in_part_are_completed(
     shape: str, program: Program, seed: int, jobs: int | None
 ) -> None:
-    """
-    After runs in which random steps fail, by audits too, and which may die besides, a run without
-    failures brings every table up to the reference. What audits found is recorded.
-    """
+    """Also where audits fail and runs die besides; what audits found is recorded."""
     random = Random(seed)
 
     class Failing(DryPlay):

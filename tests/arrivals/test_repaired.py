@@ -34,11 +34,7 @@ LOSSES = ("ledger gone", "ledger older", "ledger older", "table older", "rows go
 
 @dataclass(frozen=True)
 class Loss:
-    """
-    What happens to ledger or tables, by a seed; the repair dies at some points before it.
-
-    Rows are lost of the tables ``of``; of any without.
-    """
+    """What happens to ledger or tables ``of`` some, by a seed; the repair may die before it."""
 
     kind: str
     seed: int
@@ -140,10 +136,7 @@ class Losing(BranchPlay):
 def test_a_repaired_ledger_tells_the_truth(
     program: list[Act], manual: bool, lost: list[Any]
 ) -> None:
-    """
-    A ledger is right about every table after its repair, whatever was lost, and whatever was
-    promoted, rolled back, or run in an environment since; and nothing is there that nobody knows.
-    """
+    """Whatever was lost, promoted, rolled back, or run in an environment since."""
     with tempfile.TemporaryDirectory(prefix="infold-branches-") as name:
         folder = Path(name)
         play = Losing(

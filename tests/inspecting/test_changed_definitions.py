@@ -1,23 +1,131 @@
-"""What changed in a project since its definitions were applied."""
+"""What changed in a project since its definitions were applied, and what tables were built by."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from tests.declare.shop import SHOP, project, spoilt
-from tests.inspecting.test_as_built import WITH_VIEW, built
 from tests.ledger.fresh import FreshLedger
 from tests.ledger.steps import do
 
-from infold.core.definition import Category, How
+from infold.core.definition import Category, How, Redefinition
+from infold.core.definition_text import digest_of
+from infold.core.interval import MIN, Interval, Ranges, parse_instant_text
 from infold.core.model import Kind
+from infold.core.ports import Lake
 from infold.core.project import Project
-from infold.core.record import Outcome
-from infold.core.trace import UNKNOWN, Trace
+from infold.core.record import ForwardOnly, Outcome
+from infold.core.trace import UNKNOWN, CellChange, EarlierCells, Trace
 from infold.declare.from_definitions import definitions_of
+from infold.inspecting.as_built import Stretches, earlier_definition_note, project_as_built
 from infold.inspecting.changed_definitions import ChangedDefinitions
+from infold.inspecting.own_models import OwnModels, own_models
+from infold.inspecting.tables_apart import tables_apart
+from infold.messages.errors import InfoldError
 from infold.running.keep_definitions import keep_definitions
+
+PAID = "---\nmaterialization: view\n---\nSELECT * FROM clicks WHERE amount > 0\n"
+SESSIONS = SHOP["models/sessions.sql"].replace("FROM clicks", "FROM paid")
+WITH_VIEW = {**SHOP, "models/paid.sql": PAID, "models/sessions.sql": SESSIONS}
+
+
+class Noon:
+    """A clock that shows a noon."""
+
+    def now(self) -> int:
+        """The 10th of March."""
+        return parse_instant_text("2024-03-10T12:00:00")
+
+
+def built(of: Project) -> FreshLedger:
+    """A ledger in which every table was built by a project's definitions."""
+    ledger = FreshLedger(clock=Noon())
+    ledger.acquire("r1")
+    ledger.begin_run("r1", "run", 0, {})
+    digests = keep_definitions(of, ledger, definitions_of(of))
+    for name in ("clicks", "sessions", "daily"):
+        trace = Trace(name, of[name].fingerprint, definition=digests[name])
+        do(ledger, Outcome(name, 1, trace, whole=True, snapshot=1))
+    return ledger
+
+
+def test_a_changed_query_is_as_it_was() -> None:
+    """A table of an earlier query is declared by that query, and the note has its date."""
+    old = project()
+    ledger = built(old)
+    now = project(spoilt("models/sessions.sql", "gap: 30 minutes", "gap: 20 minutes"))
+    trace = ledger.traces()["sessions"]
+
+    assert project_as_built(old, ledger, trace) is old
+    assert project_as_built(now, ledger, trace)["sessions"] == old["sessions"]
+    assert now["sessions"] != old["sessions"]
+    note = "by the definition of 2024-03-10; the files have another since"
+    assert earlier_definition_note(ledger, trace) == note
+
+
+def test_a_changed_view_is_as_it_was() -> None:
+    """A table over a view that changed is declared over the view as it was."""
+    old = project(WITH_VIEW)
+    now = project({**WITH_VIEW, "models/paid.sql": PAID.replace("> 0", "> 9")})
+    ledger = built(old)
+
+    found = project_as_built(now, ledger, ledger.traces()["sessions"])
+
+    assert found["sessions"] == old["sessions"]
+    assert found["paid"] == old["paid"] != now["paid"]
+
+
+def test_a_changed_source_is_as_it_was() -> None:
+    """A table that was ingested by another declaration of its source is declared over that."""
+    old = project()
+    ledger = built(old)
+    now = project(spoilt("infold.yml", "amount: decimal(18,2)", "amount: decimal(18,3)"))
+
+    found = project_as_built(now, ledger, ledger.traces()["clicks"])
+    assert found["clicks"] == old["clicks"]
+    assert found.sources["raw.clicks"] == old.sources["raw.clicks"]
+
+
+def test_a_definition_that_was_not_kept_stays_unknown() -> None:
+    """A table of an earlier infold, or one with unknown rows, has the project of the files."""
+    ledger = built(project())
+    now = project(spoilt("models/sessions.sql", "gap: 30 minutes", "gap: 20 minutes"))
+    trace = ledger.traces()["sessions"]
+
+    unknown = replace(trace, fingerprint=UNKNOWN)
+    for lost in (replace(trace, definition=""), replace(trace, definition="another"), unknown):
+        assert project_as_built(now, ledger, lost) is now
+
+
+VIEW = "---\nmaterialization: view\n---\nSELECT * FROM sessions WHERE events > {}\n"
+OVER_VIEW = {"models/daily.sql": SHOP["models/daily.sql"].replace("FROM sessions", "FROM long")}
+
+
+def test_both_definitions_have_their_own_view() -> None:
+    """Readers have what the earlier view gives; the changed one is for what is built apart."""
+    before = {**SHOP, **OVER_VIEW, "models/long.sql": VIEW.format(1)}
+    wanted = project({**before, "models/long.sql": VIEW.format(2)})
+    lake = cast("Lake", SimpleNamespace(is_free=lambda table: True))
+
+    found: Any = tables_apart(
+        wanted, built(project(before)), lake, lambda nodes: [node.name for node in nodes]
+    ).project
+
+    [key] = [key for key, model in found.apart.items() if model == "daily"]
+    [view] = found[key].reads
+    assert "events > 2" in found[view].model.sql
+    assert found["daily"].reads == ("long",)
+    assert "events > 1" in found["long"].model.sql
+    assert found["daily"].fingerprint == project(before)["daily"].fingerprint
+    assert found[key].fingerprint == wanted["daily"].fingerprint
+
+
+# -- what changed in a project since its definitions were applied
+
 
 SAME = spoilt("models/daily.sql", "FROM sessions", "FROM sessions WHERE TRUE")
 GAP = spoilt("models/sessions.sql", "gap: 30 minutes", "gap: 20 minutes")
@@ -199,9 +307,7 @@ def test_a_renamed_column_through_a_view() -> None:
     ],
 )
 def test_rows_that_follow_from_names(query: str) -> None:
-    """A NATURAL join, and a star in a struct, give other rows once a column has another name: the
-    reader is built again, though its text is the same and no content of the table changed.
-    """
+    """The reader is built again, though its text is the same and no content changed."""
     whole = "---\nmaterialization: table\n---\n"
     files = {
         **{name: text for name, text in SHOP.items() if name != "models/daily.sql"},
@@ -223,3 +329,335 @@ def test_values_alone_do_not_follow_from_names(query: str) -> None:
     now = {**files, "models/sessions.sql": INCOME["models/sessions.sql"]}
 
     assert of_tables(project(now), built(project(files))) == {"sessions": How.EVOLVE}
+
+
+# -- which changes are forward-only, and the earlier definitions that tables keep
+
+
+DAY = Interval(parse_instant_text("2024-03-09"), parse_instant_text("2024-03-10"))
+MORE = spoilt("models/daily.sql", "count(*) AS sessions", "count(events) AS sessions")
+DECLARED = {
+    **MORE,
+    "models/daily.sql": MORE["models/daily.sql"].replace(
+        "incremental: {}", "incremental: {forward_only: true}"
+    ),
+}
+
+
+def with_a_day(of: Project) -> FreshLedger:
+    """A ledger of built tables; the daily one has rows of one day."""
+    ledger = built(of)
+    trace = ledger.traces()["daily"]
+    change = CellChange(DAY, 3, 0, 0, 3, 0, 1)
+    do(ledger, Outcome("daily", 2, trace, (change,), snapshot=2))
+    return ledger
+
+
+def change(
+    now: Project, ledger: FreshLedger, asked: Mapping[str, int | None] | None = None
+) -> Redefinition:
+    """The change of the daily table; all that plans show says the same."""
+    changes = ChangedDefinitions(now, ledger, asked or {})
+    found = changes(ledger.traces())["daily"]
+    [shown] = [one for one in changes.all() if one.model == "daily"]
+    assert replace(shown, refused=found.refused) == found
+    return found
+
+
+class TestWhichChanges:
+    """A change is forward-only where the file, an option or the ledger says so."""
+
+    def test_the_file_or_an_option_says_so(self) -> None:
+        """In force after the last day with rows, or from the instant that was asked for."""
+        ledger = with_a_day(project())
+        assert change(project(MORE), ledger).how is How.REBUILD
+        found = change(project(DECLARED), ledger)
+        assert (found.category, found.how) == (Category.FORWARD_ONLY, How.DERIVE)
+        assert found.effective_from == DAY.end
+        for files in (MORE, DECLARED):
+            found = change(project(files), ledger, {"daily": DAY.start})
+            assert found.effective_from == DAY.start
+
+    def test_an_earlier_run_said_so(self) -> None:
+        """What a run recorded and died over counts for this definition, and for no other."""
+        now, ledger = project(MORE), with_a_day(project())
+        changes = ChangedDefinitions(now, ledger)(ledger.traces())
+        keep_definitions(
+            now, ledger, definitions_of(now), changes=changes, forward_only={"daily": DAY.start}
+        )
+        digest = digest_of(definitions_of(now)["daily"])
+        assert ledger.forward_only() == {"daily": ForwardOnly(digest, DAY.start)}
+        assert change(now, ledger).effective_from == DAY.start
+
+        other = spoilt("models/daily.sql", "count(*) AS sessions", "sum(events) AS sessions")
+        assert change(project(other), ledger).effective_from is None
+
+    def test_what_did_not_change_is_not_recorded(self) -> None:
+        """An option that names a model with the definition that it has says nothing."""
+        now, ledger = project(), with_a_day(project())
+        keep_definitions(now, ledger, definitions_of(now), forward_only={"daily": None})
+        assert ledger.forward_only() == {}
+
+    def test_sessions(self) -> None:
+        """They are folded by the definitions in force; numbered ones are refused."""
+        gap = spoilt("models/sessions.sql", "gap: 30 minutes", "gap: 20 minutes")
+        ledger = with_a_day(project())
+        trace = ledger.traces()["sessions"]
+        do(ledger, Outcome("sessions", 2, trace, (CellChange(DAY, 3, 0, 0, 3, 0, 1),), snapshot=2))
+        declared = spoilt(
+            "models/sessions.sql", "gap: 30 minutes}", "gap: 20 minutes}\nforward_only: true"
+        )
+        for files, asked in ((gap, {"sessions": None}), (declared, {})):
+            found = ChangedDefinitions(project(files), ledger, asked)(ledger.traces())["sessions"]
+            assert (found.how, found.effective_from) == (How.REFOLD, DAY.end)
+            assert found.derivation is None
+
+        counted = spoilt(
+            "models/sessions.sql", "gap: 30 minutes", "gap: 20 minutes, session_number: true"
+        )
+        changes = ChangedDefinitions(project(counted), ledger, {"sessions": None})
+        found = changes(ledger.traces())["sessions"]
+        assert found.refused is not None
+        assert "session_number" in str(found.refused)
+
+
+def stretched(files: Mapping[str, str], now: Mapping[str, str]) -> tuple[Project, FreshLedger]:
+    """The daily table with days before the 9th of March by its earlier definition."""
+    ledger = with_a_day(project(files))
+    trace, later = ledger.traces()["daily"], project(now)
+    digests = keep_definitions(later, ledger, definitions_of(later))
+    before = EarlierCells(Ranges((Interval(MIN, DAY.start),)), trace.definition)
+    trace = replace(
+        trace,
+        fingerprint=later["daily"].fingerprint,
+        definition=digests["daily"],
+        earlier=(before,),
+    )
+    do(ledger, Outcome("daily", 3, trace, committed=False))
+    return later, ledger
+
+
+class TestStretches:
+    """Earlier definitions are compiled, or the table is refused."""
+
+    @pytest.mark.parametrize("declared", [True, False])
+    def test_the_earlier_definition(self, declared: bool) -> None:
+        """A stretch has the model as it was declared then."""
+        later, ledger = stretched(SHOP, MORE)
+        [found] = Stretches(later, ledger, declared=declared)(ledger.traces()["daily"])
+        assert found.cells == Ranges((Interval(MIN, DAY.start),))
+        assert found.node == project()["daily"]
+        assert found.node != later["daily"]
+
+    def test_an_input_that_lacks_what_it_reads(self) -> None:
+        """It is refused over the declared definitions, and understood over those that built."""
+        _, ledger = stretched(SHOP, MORE)
+        now = lacking(MORE)
+        assert "revenue" not in now["sessions"].columns
+        assert Stretches(now, ledger, declared=False)(ledger.traces()["daily"])
+        with pytest.raises(InfoldError, match="earlier-definition-unknown"):
+            Stretches(now, ledger, declared=True)(ledger.traces()["daily"])
+        refused = change(lacking(DECLARED), with_a_day(project())).refused
+        assert refused is not None
+        assert "its inputs no longer have what its earlier definition reads" in str(refused)
+
+
+def lacking(files: Mapping[str, str]) -> Project:
+    """Sessions without a column that the earlier definition of the daily table reads."""
+    now = {
+        name: text.replace("sum(revenue) AS revenue", "1 AS revenue").replace(
+            "sum(amount) AS revenue", "sum(amount) AS paid"
+        )
+        for name, text in files.items()
+    }
+    return project(now)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("AS revenue", "AS revenue, max(revenue) AS most"),
+        (", sum(revenue) AS revenue", ""),
+        ("AS revenue", "AS income"),
+        ("granularity: day", "granularity: week"),
+    ],
+)
+def test_other_changes_end_it(old: str, new: str) -> None:
+    """One that builds all gives earlier cells other rows: it is breaking, and keeps no column."""
+    _, ledger = stretched(SHOP, MORE)
+    files = {**MORE, "models/daily.sql": MORE["models/daily.sql"].replace(old, new)}
+    if "income" in new:
+        files["models/daily.sql"] = files["models/daily.sql"].replace(
+            "incremental: {}", "incremental: {}\nrenamed_from: {income: revenue}"
+        )
+    found = change(project(files), ledger)
+    assert (found.category, found.how) == (Category.BREAKING, How.REBUILD)
+    assert (found.columns_kept, found.rewrites_until) == (frozenset(), DAY.start)
+
+
+def test_a_change_of_no_row_leaves_it() -> None:
+    """Tags, and the same query in other words, leave the cells of earlier definitions."""
+    _, ledger = stretched(SHOP, MORE)
+    text = MORE["models/daily.sql"].replace("incremental: {}", "incremental: {}\ntags: [a]")
+    found = ChangedDefinitions(project({**MORE, "models/daily.sql": text}), ledger).all()
+    assert [(one.category, one.rewrites_until) for one in found] == [(Category.METADATA, None)]
+
+
+# -- which models of an environment need tables of their own
+
+
+FILES = {
+    **SHOP,
+    "models/big.sql": "---\nmaterialization: view\n---\nSELECT * FROM daily WHERE sessions > 1\n",
+    "models/best.sql": "---\nmaterialization: table\n---\nSELECT max(sessions) AS n FROM big\n",
+    "models/urls.sql": "---\nmaterialization: table\n---\nSELECT DISTINCT url FROM raw.clicks\n",
+}
+"""clicks → sessions → daily → big (a view) → best; raw.clicks (landed) → urls."""
+
+
+def changed_files(*changes: tuple[str, str, str]) -> dict[str, str]:
+    """The files with a text replaced in some of them."""
+    files = dict(FILES)
+    for name, old, new in changes:
+        path = name if "." in name else f"models/{name}.sql"
+        assert old in files[path]
+        files[path] = files[path].replace(old, new)
+    return files
+
+
+GAP_OF_SESSIONS = ("sessions", "30 minutes", "20 minutes")
+COLUMN_MORE = ("sessions", "sum(amount)", "max(url) AS last_url, sum(amount)")
+OTHER = ("daily", "count(*) AS sessions", "count(*) + 1 AS sessions")
+
+
+def decided(
+    files: Mapping[str, str],
+    equal: Mapping[str, bool] | None = None,
+    *,
+    assume: bool = False,
+    stretched: Mapping[str, Trace] = MappingProxyType({}),
+) -> OwnModels:
+    """What is decided over production by FILES; ``equal`` are the tables that were compared."""
+    known = equal or {}
+    return own_models(
+        project(dict(files)),
+        project(FILES),
+        lambda model, _: known.get(model),
+        assume=assume,
+        stretched=stretched,
+    )
+
+
+def test_nothing_is_proven_of_cells_of_earlier_definitions() -> None:
+    """A column that a change keeps has other values there, so readers of it are not shared."""
+    files = changed_files(
+        ("daily", "count(*) AS sessions", "count(*) AS sessions, max(events) AS most")
+    )
+    old = EarlierCells(Ranges((Interval(MIN, 86_400_000_000),)), "an earlier one")
+    stretched = {"daily": Trace("daily", "f", earlier=(old,))}
+
+    assert decided(files).waiting == ()
+    found = decided(files, stretched=stretched)
+    assert (list(found.identities), found.waiting) == (["daily"], ("best",))
+    assert (found.changes[0].model, str(found.changes[0].category)) == ("daily", "breaking")
+    assert decided(FILES, stretched=stretched).identities == {}
+    same = decided(FILES)
+    assert (same.identities, same.waiting, same.changes) == ({}, (), ()), "all tables are shared"
+
+
+@pytest.mark.parametrize(
+    ("files", "own", "waiting"),
+    [
+        (changed_files(OTHER), ["daily"], ("best",)),
+        (changed_files(GAP_OF_SESSIONS), ["sessions"], ("daily", "best")),
+        (changed_files(GAP_OF_SESSIONS, OTHER), ["sessions", "daily"], ("best",)),
+        (changed_files(COLUMN_MORE), ["sessions"], ()),
+        (
+            changed_files(("sessions", "sum(amount)", "2 * sum(amount)")),
+            ["sessions"],
+            ("daily", "best"),
+        ),
+        (changed_files(("sessions", "first(url)", "last(url)")), ["sessions"], ()),
+        (changed_files(("daily", "FROM sessions", "FROM sessions WHERE true")), [], ()),
+        (changed_files(("daily", "FROM sessions", "/* all */ FROM sessions")), [], ()),
+        (changed_files(("big", "> 1", "> 2")), ["best"], ()),
+        (changed_files(("big", "> 1", "> 1 AND true")), [], ()),
+        (changed_files(("urls", "DISTINCT url", "DISTINCT user_id, url")), ["urls"], ()),
+        (
+            changed_files(("infold.yml", "amount: decimal(18,2)", "amount: decimal(19,2)")),
+            None,
+            None,
+        ),
+        (changed_files(("infold.yml", "landing/clicks/*", "landing/*")), [], ()),
+    ],
+)
+def test_what_is_own_before_anything_is_built(
+    files: Mapping[str, str], own: list[str] | None, waiting: tuple[str, ...] | None
+) -> None:
+    """A changed model is its own; readers of what may have changed wait, others are shared."""
+    found = decided(files)
+
+    if own is None:
+        assert list(found.identities) == ["raw.clicks", "clicks"]
+        assert found.waiting == ("sessions", "daily", "best", "urls")
+    else:
+        assert (list(found.identities), found.waiting) == (own, waiting)
+
+
+@pytest.mark.parametrize(
+    ("equal", "assume", "own", "waiting"),
+    [
+        ({"sessions": True}, False, ["sessions"], ()),
+        ({"sessions": False}, False, ["sessions", "daily"], ("best",)),
+        ({"sessions": False, "daily": True}, False, ["sessions", "daily"], ()),
+        ({}, True, ["sessions", "daily", "best"], ()),
+        ({"daily": True}, True, ["sessions", "daily"], ()),
+    ],
+)
+def test_equal_rows_end_it(
+    equal: dict[str, bool], assume: bool, own: list[str], waiting: tuple[str, ...]
+) -> None:
+    """Readers of equal tables are production's, others own; a plan assumes the worst."""
+    found = decided(changed_files(GAP_OF_SESSIONS), equal, assume=assume)
+
+    assert (list(found.identities), found.waiting) == (own, waiting)
+
+
+def test_columns_kept_pass_through_own_inputs() -> None:
+    """A column more leaves others alone, unless the input has other rows."""
+    more = ("daily", "sum(revenue)", "max(last_url) AS url, sum(revenue)")
+
+    found = decided(changed_files(COLUMN_MORE, more))
+    assert (list(found.identities), found.waiting) == (["sessions", "daily"], ())
+    found = decided(changed_files(GAP_OF_SESSIONS, COLUMN_MORE, more), {"sessions": False})
+    assert (list(found.identities), found.waiting) == (["sessions", "daily"], ("best",))
+
+
+def test_tables_are_known_by_all_that_they_follow_from() -> None:
+    """The same definition over another own input is another table; and so is each model's."""
+    one, two = (
+        decided(changed_files(change), {"sessions": False})
+        for change in (GAP_OF_SESSIONS, ("sessions", "30 minutes", "10 minutes"))
+    )
+
+    assert one.identities["daily"] != two.identities["daily"]
+    again = decided(changed_files(GAP_OF_SESSIONS), {"sessions": False})
+    assert again.identities == one.identities
+    assert len(set(one.identities.values())) == 2
+
+
+def test_a_model_that_production_has_not_is_own() -> None:
+    """New models, and those of removed inputs, are built in the environment."""
+    files = {
+        **FILES,
+        "models/n.sql": "---\nmaterialization: table\n---\nSELECT count(*) AS n FROM clicks\n",
+    }
+    gone = {name: text for name, text in FILES.items() if name != "models/urls.sql"}
+
+    found = decided(files)
+    assert (list(found.identities), [one.category.value for one in found.changes]) == (
+        ["n"],
+        ["new"],
+    )
+    removed = {one.model for one in decided(gone).changes}
+    assert removed == {"urls", "raw.clicks"}

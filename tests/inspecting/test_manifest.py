@@ -61,9 +61,7 @@ class TestLastSuccess:
     """The newest event time that a model has processed, whatever rows it keeps."""
 
     def test_a_model_that_is_behind_shows_an_earlier_time(self, shop: Project) -> None:
-        """Models in sync show the same time, inputs before their readers; a model that has not read
-        its input's newest rows shows an earlier one, and one that was never built none.
-        """
+        """Inputs before readers; without the newest rows it is earlier, unbuilt there is none."""
         assert list(success(shop).items()) == [
             ("clicks", SECOND),
             ("sessions", SECOND),
@@ -109,10 +107,7 @@ class TestCommands:
         )
 
     def test_rows_of_some_models(self, shop: Project) -> None:
-        """Rows of some models are selected by terms and by --where, as JSON and CSV; terms are
-        refused for tables other than manifest tables. A date is an instant in UTC; a filter that
-        cannot be understood is refused.
-        """
+        """By terms and --where, as JSON and CSV; a date is in UTC, bad filters are refused."""
         words: tuple[str, ...] = ("show", "incremental_manifest")
         by_row = said(shop, *words, "--where", "model = 'daily'", "--format", "csv")
         refused = ["-C", str(shop.root), "show", "daily", "--select", "daily"]

@@ -1,12 +1,16 @@
-"""What every ledger does: one suite for the file and for the server."""
+"""What every ledger does, keeps and notices: one suite for the file and for the server."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
-from tests.ledger.drawn import DAYS
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.ledger.conftest import Place
+from tests.ledger.drawn import DAYS, any_outcomes, receipts
 from tests.ledger.steps import change, do, kept_of, next_run, outcome
+from tests.planning.strips import day
 
 from infold.core.audits import AuditResult, AuditState, Severity
 from infold.core.definition_text import digest_of
@@ -16,7 +20,9 @@ from infold.core.interval import EVER, MIN, Interval, Ranges
 from infold.core.ports import Ledger
 from infold.core.record import LISTED, Arrival, ForwardOnly, Outcome, Receipt
 from infold.core.session_rules import ManualEntry
-from infold.core.trace import CellState, EarlierCells, Trace, Unchanged
+from infold.core.trace import CellChange, CellState, EarlierCells, Trace, Unchanged
+from infold.ledger import SqlLedger, codec
+from infold.ledger.postgresql import MARK, escaped, unescaped
 from infold.messages import errors
 
 ONE, TWO, THREE = DAYS[2:5]
@@ -37,9 +43,7 @@ class TestRuns:
         assert run.started_at < (run.finished_at or 0)
 
     def test_runs_are_found_newest_first(self, ledger: Ledger) -> None:
-        """One left running is marked died by the next, as only a dead process leaves one. Runs are
-        found by their id, or by a model with a step in them, and come with all their steps.
-        """
+        """By id or model, with all steps; one left running is marked died by the next."""
         do(ledger, outcome(1, change(ONE, 1)))
         do(ledger, Outcome("daily", 1, Trace("daily", "f")))
         for version, run in ((2, "r2"), (3, "r3")):
@@ -60,10 +64,7 @@ class TestSteps:
     """A step goes from intent to prepared to done, and counts once it is done."""
 
     def test_a_later_run_finishes_a_prepared_step(self, ledger: Ledger) -> None:
-        """
-        Neither an intent nor a prepared outcome changes anything. Those of earlier runs are
-        unfinished, the run's own are in progress. A version is of the run that committed it.
-        """
+        """Nothing counts before it is done; a version is of the run that committed it."""
         what = outcome(1, change(ONE, 3))
         ledger.begin_step("r1", "b", 2, "events", "fold", {"files": 2})
         ledger.begin_step("r1", "a", 1, "events", "fold", {})
@@ -142,9 +143,7 @@ class TestVersions:
         assert ledger.unchanged("daily", 0) == {}
 
     def test_a_whole_replacement_empties_what_it_does_not_name(self, ledger: Ledger) -> None:
-        """A replacement of a whole table removes the cells
-        it does not name, and readers see them removed.
-        """
+        """Readers see its cells removed."""
         do(ledger, outcome(1, change(ONE, 3), change(TWO, 2)))
         do(ledger, outcome(2, change(TWO, 5, before=2), whole=True))
 
@@ -156,9 +155,7 @@ class TestVersions:
         assert ledger.newest_versions()["events"].whole
 
     def test_changes_since_a_version_come_in_order(self, ledger: Ledger) -> None:
-        """By version, then by cell, and not netted; which instant a cell reaches to is known of
-        the cell as it is now.
-        """
+        """By version and cell, not netted; the last instant is known of the cell as it is."""
         do(ledger, outcome(1, change(ONE, 3)))
         do(ledger, outcome(2, change(TWO, 2), change(ONE, 0, before=3)))
         do(ledger, outcome(3, change(ONE, 1, last=7)))
@@ -170,10 +167,7 @@ class TestVersions:
         assert list(ledger.changes("events", 3)) == []
 
     def test_versions_since_another(self, ledger: Ledger) -> None:
-        """
-        They come oldest first, with step and snapshot, each table's own; so do those in which cells
-        of a time span lost rows, where gains alone do not count.
-        """
+        """Oldest first, each table's own; and those in which cells of a span lost rows."""
         do(ledger, outcome(1, change(ONE, 3), change(TWO, 2)))
         do(ledger, outcome(2, change(ONE, 1, before=3), change(THREE, 1)))
         do(ledger, outcome(3, change(TWO, 0, before=2)))
@@ -189,10 +183,7 @@ class TestVersions:
             assert list(ledger.versions_losing_rows("events", cell)) == numbers
 
     def test_the_same_rows_in_other_cells_are_no_version(self, ledger: Ledger) -> None:
-        """
-        A step may put other cells in place of those that there were, and change nothing else. A
-        table may also be right for newer versions of some inputs without being built.
-        """
+        """Nor is a table that is right for newer versions of some inputs as it is."""
         do(ledger, outcome(1, change(ONE, 3), change(TWO, 2)))
         both = CellState(Interval(ONE.start, TWO.end), 5, 35, 9)
         trace = Trace("events", "g", {"raw": 1, "users": 5}, definition="d")
@@ -211,9 +202,7 @@ class TestTraces:
     """A model's trace is replaced as a whole."""
 
     def test_rows_left_out_are_those_of_the_last_step_that_counted(self, ledger: Ledger) -> None:
-        """Counts of rows left out stay when a step does not
-        count, and are replaced when a step counts none.
-        """
+        """They stay when a step does not count, and are replaced when a step counts none."""
         for number, rows in enumerate((3, None, 0, None), 1):
             do(ledger, replace(outcome(number), left_out=rows))
             assert ledger.left_out() == {"events": 3 if number < 3 else 0}
@@ -221,9 +210,7 @@ class TestTraces:
         assert ledger.left_out() == {}
 
     def test_a_forgotten_model_is_as_if_never_built(self, ledger: Ledger) -> None:
-        """Its versions and history stay, so that numbers continue; of a destroyed ledger nothing
-        does, and the next run starts a new one.
-        """
+        """Versions and history stay, so numbers continue; of a destroyed ledger nothing does."""
         taken = FilesOutcome("raw", (known(1),), cells=(FileCell(1, ONE, 3),))
         ledger.register_files("raw", [seen("a")])
         do(ledger, outcome(1, change(ONE, 3), files=taken))
@@ -241,9 +228,7 @@ class TestTraces:
         assert [run.id for run in ledger.runs()] == ["r2"]
 
     def test_a_dropped_table_is_empty_from_then_on(self, ledger: Ledger) -> None:
-        """It gets a version in which its cells are removed, and its files stay known. One that was
-        never built gets none.
-        """
+        """In a version that removes its cells; files stay known, and one never built gets none."""
         ledger.begin_step("r1", "early", 8, "events", "forget", {})
         ledger.forget("events", step="early")
         assert ledger.newest_versions() == {}
@@ -278,9 +263,7 @@ class TestFiles:
     """A version of a file keeps its id for good; models ingest files and remove them."""
 
     def test_ids_are_kept_and_never_used_again(self, ledger: Ledger) -> None:
-        """The same version of a file keeps its id, also among thousands; another version, or
-        another source, gets another id.
-        """
+        """Also among thousands; another version, or another source, gets another id."""
         first = ledger.register_files("raw", [seen("a"), seen("b")])
         again = ledger.register_files("raw", [seen("b"), seen("a", "2"), seen("c")])
         other = ledger.register_files("other", [seen("a")])
@@ -354,9 +337,7 @@ class TestFiles:
 
 
 def test_manual_entries_are_numbered_by_model(ledger: Ledger) -> None:
-    """From 1 in order, without a lease and before a model is built; they outlive it when it is
-    forgotten.
-    """
+    """From 1, without a lease and before a model is built; they outlive it when it is forgotten."""
     bot = ManualEntry(0, "bob", in_quarantine=True, reason="bot")
     ledger.add_entries("visits", [bot])
     ledger.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True, start=5, end=9)])
@@ -376,10 +357,7 @@ def test_manual_entries_are_numbered_by_model(ledger: Ledger) -> None:
 
 
 def test_failed_audits_stay_until_the_same_cells_are_judged(ledger: Ledger) -> None:
-    """
-    What audits found is kept with the step, done or failed. What passed is replaced by anything, a
-    failure by what is found of an overlapping stretch; stored rows are judged apart from steps.
-    """
+    """What passed is replaced by anything; stored rows are judged apart from steps."""
 
     def found(state: AuditState, cells: Interval, *, stored: bool = False) -> AuditResult:
         return AuditResult(
@@ -406,10 +384,7 @@ def test_failed_audits_stay_until_the_same_cells_are_judged(ledger: Ledger) -> N
 
 
 def test_definitions_are_kept_for_good(ledger: Ledger) -> None:
-    """
-    One that was kept is found by its digest, also once another one is applied. One that goes on to
-    be applied keeps its time, and what is left out is applied no more.
-    """
+    """By digest, also once another is applied; what is left out is applied no more."""
     first, second, weekly = kept_of("daily"), kept_of("daily", "SELECT 2"), kept_of("weekly")
     every = {digest_of(one): one for one in (first, second, weekly)}
     one, two, third = every
@@ -454,9 +429,7 @@ def test_a_trace_keeps_which_definition_is_in_force_where(ledger: Ledger) -> Non
 
 
 def test_a_forward_only_change_is_kept_until_it_is_carried_out(ledger: Ledger) -> None:
-    """It is there until a trace names its definition, another one is applied, or the model is
-    forgotten.
-    """
+    """Or another one is applied, or the model is forgotten."""
     one, two = kept_of("events"), kept_of("events", "SELECT 2")
     both = {"d1": one, "d2": two}
     asked = {"events": ForwardOnly("d1", 5)}
@@ -529,9 +502,7 @@ def test_a_table_that_leaves_its_environment_is_erased(ledger: Ledger) -> None:
 
 
 def test_steps_are_known_for_good_and_others_are_not(ledger: Ledger) -> None:
-    """A known step stays known with its model, whatever its outcome; other steps are unknown until
-    they are found in tables, and are done then.
-    """
+    """Whatever its outcome; those found in tables are done from then on."""
     done = do(ledger, outcome(1, change(ONE, 2)))
     ledger.begin_step("r1", "r1-2", 2, "sessions", "fold", {})
     ledger.close_step("r1-2", "forgotten")
@@ -545,9 +516,7 @@ def test_steps_are_known_for_good_and_others_are_not(ledger: Ledger) -> None:
 
 
 def test_which_project_owns_the_ledger(ledger: Ledger) -> None:
-    """None until a run writes one into it. Locations are remembered by name; those that are not
-    given stay.
-    """
+    """None until a run writes one into it; locations that are not given stay."""
     assert ledger.owner() is None
     ledger.set_owner("shop", "warehouse")
     assert ledger.owner() == ("shop", "warehouse")
@@ -572,3 +541,104 @@ def test_writing_without_the_lease_is_refused(ledger: Ledger) -> None:
         with pytest.raises(errors.InfoldError, match="lease-lost"):
             write()
     assert [run.state for run in ledger.runs()] == ["running"]
+
+
+# -- what a ledger notices of rows that are gone from it, in both databases
+
+
+FIRST_DAY, SECOND_DAY = day(1), day(2)
+
+
+@pytest.fixture
+def built(place: Place) -> SqlLedger:
+    """Events of two versions, and a daily table that has read the first of them."""
+    ledger = place.open()
+    ledger.acquire("r1")
+    ledger.begin_run("r1", "run", 0, {})
+    do(ledger, outcome(1, change(FIRST_DAY, 3)))
+    trace = Trace("daily", "f", {"events": 1})
+    do(ledger, Outcome("daily", 1, trace, (change(FIRST_DAY, 1),), snapshot=7, whole=True))
+    do(ledger, outcome(2, change(SECOND_DAY, 2)))
+    return ledger
+
+
+def test_a_sound_ledger(built: SqlLedger) -> None:
+    """Nothing contradicts anything, also once a model was forgotten."""
+    assert built.contradictions() == {}
+
+    built.forget("daily")
+
+    assert built.contradictions() == {}
+
+
+@pytest.mark.parametrize(
+    ("statement", "table", "noticed"),
+    [
+        ("drop_cells", "events", {"events": "its cells have 0 rows, and its newest version 5"}),
+        ("erase_changes", "events", {"events": "the changes of version 2 do not add up"}),
+        (
+            "erase_versions",
+            "events",
+            {
+                "events": "its versions are missing",
+                "daily": "it was built from version 1 of events, which is missing",
+            },
+        ),
+        ("drop_trace", "daily", {"daily": "its trace is missing"}),
+    ],
+)
+def test_rows_that_are_gone(
+    built: SqlLedger, statement: str, table: str, noticed: dict[str, str]
+) -> None:
+    """What is written twice is noticed in one of both places; erased tables leave steps alone."""
+    key = "model" if statement == "drop_trace" else "table_name"
+    with built.database.write(None) as query:
+        assert query.run(statement, **{key: table})
+
+    assert dict(built.contradictions()) == noticed
+
+    built.erase_tables(["events", "daily"])
+
+    assert (built.contradictions(), built.traces(), built.newest_versions()) == ({}, {}, {})
+    assert built.step_models(["r1-1"]) == {"r1-1": "events"}
+
+
+# -- outcomes, receipts, traces and texts come back from a ledger exactly as they went in
+
+
+@given(any_outcomes)
+def test_an_outcome_is_decoded_as_encoded(outcome: Outcome) -> None:
+    """With hashes at both ends of 64 bits and names in any script."""
+    assert codec.load_outcome(codec.dump_outcome(outcome)) == outcome
+
+
+@given(receipts)
+def test_a_receipt_is_decoded_as_encoded(receipt: Receipt) -> None:
+    """Counts, seconds and reasons; zeros are left out, so a field added later reads as zero."""
+    assert codec.load_receipt(codec.dump_receipt(receipt)) == receipt
+    assert codec.dump_receipt(Receipt()) == "{}"
+
+
+def test_a_done_outcome_keeps_what_has_no_table_of_its_own() -> None:
+    """Trace and receipt are kept; changes and files have tables of their own."""
+    kept = Outcome("m", 1, Trace("m", "f", {"raw": 1}), snapshot=9, receipt=Receipt(written=1))
+    change, cells = CellChange(EVER, 1, 0, 0, 1, 0, 7), (CellState(EVER, 1, 7),)
+    whole = replace(kept, changes=(change,), files=FilesOutcome("raw"), cells=cells)
+
+    assert codec.without_rows_of_tables(whole) == kept
+
+
+texts = st.text(st.sampled_from(f"\0{MARK}01a")) | st.text()
+
+
+@given(texts)
+def test_every_text_comes_back(text: str) -> None:
+    """What is read is what was written, and NUL is not stored."""
+    assert unescaped(escaped(text)) == text
+    assert "\0" not in escaped(text)
+
+
+@given(texts, texts)
+def test_two_texts_are_stored_as_two(one: str, other: str) -> None:
+    """Keys that differ still do."""
+    assert (escaped(one) == escaped(other)) == (one == other)

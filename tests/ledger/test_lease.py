@@ -17,7 +17,7 @@ from tests.ledger.conftest import FORK, Place
 from infold.core import write_points
 from infold.core.interval import SECOND
 from infold.core.record import Receipt
-from infold.ledger import SqlLedger, lease
+from infold.ledger import SqlLedger, lease, store
 from infold.ledger.lease import SILENT, Holder, process_started, this_process
 from infold.messages import errors, run_errors
 
@@ -58,19 +58,42 @@ def holder(place: Place) -> Iterator[Other]:
     found.kill()
 
 
+class Waiting:
+    """The time of who waits for a lease: it passes at once, and something happens meanwhile."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.at, self.meanwhile = 0.0, lambda: None
+        for module in (store, lease):
+            monkeypatch.setattr(module, "time", self)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(time, name)
+
+    def monotonic(self) -> float:
+        """What has passed."""
+        return self.at
+
+    def sleep(self, seconds: float) -> None:
+        """Nobody really waits."""
+        self.at += seconds
+        self.meanwhile()
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> Waiting:
+    """One of these, for whoever waits in this process."""
+    return Waiting(monkeypatch)
+
+
 class TestProcesses:
     """On one machine, the owner of a lease is alive as long as its process is."""
 
-    def test_a_living_owner_is_named(self, place: Place, holder: Other) -> None:
-        """
-        Also when the time of `--wait` is over. Status and history read the ledger meanwhile, and a
-        run that waits starts as soon as the lease is released.
-        """
-        started = time.monotonic()
+    def test_a_living_owner_is_named(self, place: Place, holder: Other, waiting: Waiting) -> None:
+        """Also after `--wait`; who looks may, and who waits starts once it is released."""
         with pytest.raises(errors.InfoldError) as raised:
-            place.open().acquire("mine", wait=0.1)
+            place.open().acquire("mine", wait=7)
 
-        assert time.monotonic() - started >= 0.1
+        assert waiting.at >= 7
         facts = dict(raised.value.facts)
         assert (raised.value.slug, raised.value.exit_code) == ("locked", 3)
         assert (facts["run"], facts["process"]) == ("held", str(holder.process.pid))
@@ -78,15 +101,18 @@ class TestProcesses:
         assert facts["since"].startswith("20")
         ledger = place.open()
         assert [(run.id, run.state) for run in ledger.runs()] == [("held", "running")]
-        holder.over.set()
+
+        def give_back() -> None:
+            holder.over.set()
+            holder.process.join()
+
+        waiting.meanwhile = give_back
         ledger.acquire("mine", wait=20)
         ledger.begin_run("mine", "run", 0, {})
         ledger.close()
 
     def test_a_killed_owner_is_replaced_at_once(self, place: Place, holder: Other) -> None:
-        """A killed owner is replaced at once, without waiting
-        for its heartbeat, and its run is marked died.
-        """
+        """Without waiting for its heartbeat, and its run is marked died."""
         holder.kill()
         ledger = place.open()
 
@@ -148,10 +174,7 @@ class TestElsewhere:
     """On another machine, the owner of a lease is alive as long as its heartbeat is recent."""
 
     def test_a_heartbeat_of_a_minute_ago_is_alive(self, place: Place) -> None:
-        """
-        Whatever runs under its pid here. The refusal says when the remote owner was last heard,
-        and what to do if that machine is gone.
-        """
+        """Whatever its pid is here; the refusal says when it was heard, and what to do."""
         clock = Hands()
         place.open(clock=clock, holder=AWAY).acquire("theirs")
         for passed, heard in ((12 * SECOND, "12 seconds ago"), (SILENT - 12 * SECOND, "")):
@@ -164,9 +187,7 @@ class TestElsewhere:
             assert "If that machine is gone, run with --wait 90" in raised.value.todo
 
     def test_a_silent_owner_is_replaced(self, place: Place) -> None:
-        """A remote owner silent for longer is replaced; if it still runs, its writes are
-        refused.
-        """
+        """If it still runs, its writes are refused."""
         theirs, mine = taken_over(place)
 
         with pytest.raises(errors.InfoldError, match="lease-lost: run theirs"):
@@ -179,10 +200,7 @@ class TestElsewhere:
         mine.close()
 
     def test_a_ledger_that_was_begun_anew_is_another(self, place: Place) -> None:
-        """
-        Only who has the lease removes a ledger. The first run of another one has the same token as
-        that of the ledger before it, and is another run.
-        """
+        """Only who has the lease removes one; another may have the same token."""
         theirs, mine = taken_over(place)
         with pytest.raises(errors.InfoldError, match="lease-lost"):
             theirs.destroy()
@@ -215,11 +233,9 @@ class TestElsewhere:
 
     @pytest.mark.parametrize("beats", [False, True])
     def test_a_heartbeat_in_the_future_is_watched(
-        self, place: Place, monkeypatch: pytest.MonkeyPatch, beats: bool
+        self, place: Place, monkeypatch: pytest.MonkeyPatch, waiting: Waiting, beats: bool
     ) -> None:
-        """An owner with a heartbeat in the future is alive while it moves, and dead once it
-        stops.
-        """
+        """It is alive while it moves, and dead once it stops."""
 
         class Ahead(Hands):
             """Three hours ahead, and running."""
@@ -229,8 +245,9 @@ class TestElsewhere:
                 self.at += SECOND
                 return self.at + 3 * 3600 * SECOND
 
-        monkeypatch.setattr(lease, "BEAT_SECONDS", 0.05 if beats else 3600.0)
-        theirs = place.open(clock=Ahead(), holder=AWAY)
+        monkeypatch.setattr(lease, "BEAT_SECONDS", 3600.0)
+        ahead = Ahead()
+        theirs = place.open(clock=ahead, holder=AWAY)
         theirs.acquire("theirs")
         mine = place.open(clock=Hands())
         with pytest.raises(errors.InfoldError) as raised:
@@ -238,12 +255,17 @@ class TestElsewhere:
         assert dict(raised.value.facts)["last heard"].endswith("ahead of this machine's clock")
         assert "run with --wait 90: that watches it" in raised.value.todo
 
-        monkeypatch.setattr(lease, "SILENT", SECOND // 4)
+        def beat() -> None:
+            with theirs.database.write(None) as query:
+                lease.beat(query, lease.held_by(theirs._token, "theirs"), ahead)
+
         if beats:
+            waiting.meanwhile = beat
             with pytest.raises(errors.InfoldError, match="locked"):
-                mine.acquire("mine", wait=0.6)
+                mine.acquire("mine", wait=2 * SILENT / SECOND)
         else:
-            mine.acquire("mine", wait=10)
+            mine.acquire("mine", wait=2 * SILENT / SECOND)
+            assert waiting.at > SILENT / SECOND
             mine.close()
             with pytest.raises(errors.InfoldError, match="lease-lost"):
                 theirs.begin_run("theirs", "run", 0, {})
@@ -271,7 +293,7 @@ class TestGivingUp:
         ledger.begin_run("r1", "run", 0, {})
         ledger.begin_step("r1", "s", 1, "events", "fold", {})
         slept.at += SILENT // 2 - SECOND
-        assert not ended.wait(0.2)
+        assert not ended.wait(0.05)
 
         slept.at += 2 * SECOND
         assert ended.wait(10)
@@ -306,7 +328,7 @@ class TestGivingUp:
         self, place: Place, slept: Hands, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Whoever wakes up and finds that another has taken over ends its work at once."""
-        monkeypatch.setattr(lease, "BEAT_SECONDS", 0.5)
+        monkeypatch.setattr(lease, "BEAT_SECONDS", 0.3)
         ended = threading.Event()
         taken_over(place, end_work=ended.set)
 
@@ -356,9 +378,7 @@ class TestLeftBehind:
 
 
 def test_a_token_is_never_used_twice(place: Place) -> None:
-    """So a write with an old token is refused however often the lease changed, and also before
-    another run takes it.
-    """
+    """A write with an old token is refused, also before another run takes the lease."""
     ledger = place.open()
     for token, run in enumerate(("r1", "r2", "r3"), 1):
         ledger.acquire(run)

@@ -114,9 +114,7 @@ def test_a_step_without_a_commit_is_finished(
 
 
 def test_uncounted_rows_are_counted_and_built_again(ledger: Ledger) -> None:
-    """When a commit's rows were not counted before the death, they are counted by cell and
-    pending.
-    """
+    """By cell, and they are pending."""
     cells = tuple(change(cell, 0) for cell in (ONE, TWO, THREE))
     begun(ledger, replace(outcome(1, *cells), cell_column="ts"))
     times = [ONE.start, ONE.end - 1, THREE.start]
@@ -142,9 +140,7 @@ def test_an_uncounted_commit_without_rows_is_no_version(ledger: Ledger) -> None:
 
 
 def test_an_unknown_table_is_not_trusted(ledger: Ledger) -> None:
-    """A table replaced by a step without an outcome is not
-    trusted, but readers still see its cells to compare.
-    """
+    """One replaced by a step without an outcome; readers still see its cells to compare."""
     do(ledger, outcome(1, change(ONE, 3)))
     ledger.begin_step("r1", "s", 2, "events", "build", {})
 
@@ -156,9 +152,7 @@ def test_an_unknown_table_is_not_trusted(ledger: Ledger) -> None:
 
 @pytest.mark.parametrize("action", ["build", FORGET, LOSE])
 def test_what_did_not_happen_to_a_table_leaves_it(ledger: Ledger, action: str) -> None:
-    """One that a step did not replace before it died has its trace; forgetting begins in the
-    ledger, so a table that this knows stays.
-    """
+    """Its trace stays; forgetting begins in the ledger, so a table that this knows stays."""
     do(ledger, outcome(1, change(ONE, 3)))
     tables, before = Tables({}), ledger.traces()
     ledger.begin_step("r1", "s", 2, "events", action, {})

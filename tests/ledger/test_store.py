@@ -1,23 +1,34 @@
-"""What the ledger in a file has: opening, refusing, SQL for two databases, pruning."""
+"""What the ledger in a file has: opening, refusing, upgrading, SQL for two databases, damage."""
 
 from __future__ import annotations
 
+import random
 import re
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
 import sqlglot
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.crash.scenario import living
+from tests.declare import shop
+from tests.hostile.landed import LANDED
+from tests.hostile.test_disks import obeying
+from tests.ledger import released_ledgers
 from tests.ledger.conftest import FORK, Place, Stopped
 from tests.ledger.drawn import DAYS, distinct_changes, file_cells, known_files, some_ranges, traces
-from tests.ledger.steps import kept_of
+from tests.ledger.steps import change, do, kept_of, next_run, outcome
 
+from infold.cli.main import cli
+from infold.core.definition_text import digest_of
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import DAY, Interval, Ranges
 from infold.core.ports import Ledger
@@ -26,12 +37,20 @@ from infold.core.record import Outcome, QuarantinedSession, Receipt
 from infold.core.session_rules import ManualEntry
 from infold.core.target import Target
 from infold.core.trace import UNKNOWN, CellChange, CellState, Trace, Unchanged
-from infold.ledger import ledger_schema, open_ledger, postgresql
+from infold.ledger import (
+    SqlLedger,
+    database,
+    ledger_schema,
+    open_ledger,
+    postgresql,
+    upgrades,
+)
 from infold.ledger.apply_outcome import vanished
-from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW
+from infold.ledger.damage import damage_of, entries_in
+from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW, USED_FILES
 from infold.ledger.sql import SCHEMA, SQL
-from infold.ledger.store import SqlLedger
 from infold.messages import errors
+from infold.messages.errors import InfoldError
 
 URL = "sqlite:///.infold/ledger.db"
 KEEP = 5
@@ -162,9 +181,7 @@ class TestOpening:
         assert len(meta[ID_ROW]) == len(str(uuid4()))
 
     def test_what_may_be_in_its_place(self, tmp_path: Path) -> None:
-        """A folder that cannot be written gives a message instead of a traceback. An empty file
-        becomes a ledger, because a crash can come between the file and its tables.
-        """
+        """A folder gives a message; an empty file becomes a ledger, as a crash may leave one."""
         path = tmp_path / "ledger.db"
         path.mkdir()
         with pytest.raises(errors.InfoldError, match="ledger-unusable"):
@@ -299,12 +316,12 @@ drawn_outcomes = st.builds(
 def _numbered(drawn: Sequence[Outcome]) -> Iterator[Outcome]:
     """A history that could be: versions count up, taken files hold rows in a cell."""
     version = 0
-    for outcome in drawn:
-        version += outcome.committed
-        files = outcome.files and replace(
-            outcome.files, cells=tuple(FileCell(f.id, DAYS[0], 5) for f in outcome.files.ingested)
+    for done in drawn:
+        version += done.committed
+        files = done.files and replace(
+            done.files, cells=tuple(FileCell(f.id, DAYS[0], 5) for f in done.files.ingested)
         )
-        yield replace(outcome, version=version, files=files)
+        yield replace(done, version=version, files=files)
 
 
 class Kept:
@@ -316,15 +333,15 @@ class Kept:
         self.rows: list[int] = []
         self.files: dict[int, IngestedFile] = {}
         self.file_cells: dict[tuple[int, Interval], FileCell] = {}
-        for outcome in history:
-            if outcome.committed:
-                self._commit(outcome)
-            if outcome.files is not None:
-                self._move(outcome.files)
+        for done in history:
+            if done.committed:
+                self._commit(done)
+            if done.files is not None:
+                self._move(done.files)
 
-    def _commit(self, outcome: Outcome) -> None:
-        changes = outcome.changes
-        if outcome.whole:
+    def _commit(self, done: Outcome) -> None:
+        changes = done.changes
+        if done.whole:
             before = [(state.cell, state.rows, state.content) for state in self.cells.values()]
             changes += vanished(before, changes)
             self.cells = {}
@@ -333,7 +350,7 @@ class Kept:
             if one.rows_after:
                 state = CellState(one.cell, one.rows_after, one.content_after, one.last)
                 self.cells[one.cell] = state
-            self.changes.append((outcome.version, replace(one, last=None)))
+            self.changes.append((done.version, replace(one, last=None)))
         self.rows.append(sum(state.rows for state in self.cells.values()))
 
     def _move(self, files: FilesOutcome) -> None:
@@ -361,9 +378,9 @@ def test_what_is_kept_of_any_history(
     ledger.acquire("r1")
     ledger.begin_run("r1", "run", 0, {})
     ledger.register_files("raw", [ListedFile(name, 10, 0, "1") for name in PATHS])
-    for i, outcome in enumerate(history):
+    for i, done in enumerate(history):
         ledger.begin_step("r1", str(i), i, "m", "fold", {})
-        ledger.finish_step(str(i), outcome)
+        ledger.finish_step(str(i), done)
     ledger.release()
     ledger.close()
 
@@ -381,3 +398,276 @@ def test_what_is_kept_of_any_history(
     assert set(ledger.file_cells("m", [1, 3])) == some
     if history:
         assert ledger.traces()["m"] == history[-1].trace
+
+
+# -- ledgers of formats that were released become ledgers of the present, in both databases
+
+
+NEXT = upgrades.Upgrade(
+    FORMAT + 1,
+    "a table has another column, and there is another table",
+    (
+        "ALTER TABLE left_out ADD COLUMN why TEXT",
+        "CREATE TABLE notes ( name TEXT NOT NULL, PRIMARY KEY (name) )",
+        "INSERT INTO notes (name) SELECT model FROM left_out",
+    ),
+)
+"""What the format after the present one might be."""
+
+
+@pytest.fixture
+def next_format(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """The program is that of the next format."""
+    with monkeypatch.context() as patch:
+        patch.setattr(upgrades, "UPGRADES", (*upgrades.UPGRADES, NEXT))
+        for module in (database, postgresql):
+            patch.setattr(module, "FORMAT", upgrades.newest_format())
+        yield patch
+
+
+def test_the_present_format_is_kept_for_those_to_come() -> None:
+    """Each format since the first release is stored, with the tables that a file of it has."""
+    assert [*range(upgrades.RELEASED, FORMAT + 1)] == released_ledgers.FORMATS
+    for format_ in released_ledgers.FORMATS:
+        made = (released_ledgers.FOLDER / f"{format_}.sql").read_text(encoding="utf-8")
+        tables = [text for text in made.splitlines() if text.startswith("CREATE TABLE")]
+        assert [*upgrades.tables_of(format_, SCHEMA)] == tables
+
+
+@pytest.mark.parametrize("format_", released_ledgers.FORMATS)
+def test_a_released_ledger_becomes_one_of_today(format_: int, place: Place, there: Place) -> None:
+    """All its rows stay, but for columns that are dropped; its tables are as in a new ledger."""
+    before = released_ledgers.kept(released_ledgers.make(place, format_))
+    there.open().acquire("r")
+
+    ledger = place.open()
+    ledger.acquire("r")
+    ledger.release()
+
+    assert released_ledgers.structure(place) == released_ledgers.structure(there)
+    found = released_ledgers.stored_rows(place, before)
+    assert found.keys() == before.keys()
+    for table, rows in before.items():
+        assert ordered(found[table]) == ordered(rows)
+
+
+def test_any_sqlite_can_upgrade(tmp_path: Path) -> None:
+    """One before 3.35 drops no column; tables are the same to the letter as in a new ledger."""
+    for format_ in released_ledgers.FORMATS:
+        old = Place(f"sqlite:///{tmp_path / str(format_) / 'ledger.db'}", "")
+        released_ledgers.make(old, format_)
+        old.open().left_out()
+        with closing(sqlite3.connect(tmp_path / str(format_) / "ledger.db")) as file:
+            made = {text for (text,) in file.execute("SELECT sql FROM sqlite_master") if text}
+        assert made == set(SCHEMA)
+        old.close()
+    texts = " ".join(upgrades.texts_since(upgrades.RELEASED))
+    assert "DROP COLUMN" not in texts
+    assert "RENAME COLUMN" not in texts
+
+
+def ordered(rows: list[dict[str, Any]]) -> list[str]:
+    """Rows in some order, without that of the format; a file has numbers in place of booleans."""
+    return sorted(
+        repr(sorted((name, int(v) if isinstance(v, bool) else v) for name, v in row.items()))
+        for row in rows
+        if row.get("name") != FORMAT_ROW
+    )
+
+
+def test_the_next_format(place: Place, next_format: pytest.MonkeyPatch) -> None:
+    """A reader upgrades in one transaction, once; programs of this format are then told to."""
+    released_ledgers.make(place, FORMAT)
+
+    ledger = place.open()
+    known = ledger.left_out()
+    assert known
+    with ledger.database.read() as query:
+        assert [*query.stream("SELECT why FROM left_out")] == [(None,)] * len(known)
+        assert len([*query.stream("SELECT name FROM notes")]) == len(known)
+        assert query.one("meta", name=FORMAT_ROW)[0] == str(FORMAT + 1)
+    assert place.open().left_out() == known
+
+    next_format.undo()
+    for use in (lambda: place.open().left_out(), lambda: place.open().acquire("r")):
+        with pytest.raises(InfoldError, match="ledger-newer"):
+            use()
+
+
+@pytest.mark.usefixtures("next_format")
+def test_an_upgrade_that_dies(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of it is there then, and the next one does all of it."""
+    released_ledgers.make(place, FORMAT)
+    broken = upgrades.Upgrade(FORMAT + 1, "", (*NEXT.texts[:2], "INSERT INTO nowhere VALUES (1)"))
+    with monkeypatch.context() as patch:
+        patch.setattr(upgrades, "UPGRADES", (*upgrades.UPGRADES[:-1], broken))
+        with pytest.raises(InfoldError):
+            place.open().left_out()
+    with living(1):
+        place.open().left_out()
+
+    ledger = place.open()
+    known = ledger.left_out()
+    assert known
+    with ledger.database.read() as query:
+        assert len([*query.stream("SELECT name FROM notes")]) == len(known)
+
+
+# -- any byte of a ledger's file may be anything
+
+
+SEEDS = 200
+FLIPS = 20
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The bytes of a ledger with some runs, definitions and changed cells."""
+    path = tmp_path_factory.mktemp("whole") / "ledger.db"
+    ledger = SqlLedger(path)
+    ledger.acquire("r1")
+    ledger.begin_run("r1", "run", 5, {})
+    ledger.set_owner("shop", "warehouse")
+    for number in range(1, 8):
+        cells = [Interval(day * DAY, (day + 1) * DAY) for day in range(number)]
+        do(ledger, outcome(number, *(change(cell, number) for cell in cells)), run=f"r{number}")
+        kept = kept_of(f"m{number}", f"SELECT {number} AS a")
+        ledger.keep_definitions({digest_of(kept): kept}, {kept.name: digest_of(kept)}, {})
+        ledger.finish_run(f"r{number}", "done", Receipt())
+        next_run(ledger, f"r{number + 1}")
+    ledger.finish_run("r8", "done", Receipt())
+    ledger.release()
+    ledger.database.close()
+    return path.read_bytes()
+
+
+def test_flipped_bytes(whole: bytes, tmp_path: Path) -> None:
+    """
+    Whatever twenty bytes are, a command reads all that it asks for, or says that the file is none;
+    and a repair finds it damaged and gives it another name.
+    """
+    found = {True: 0, False: 0}
+    for seed in range(SEEDS):
+        drawn = random.Random(seed)
+        flipped = bytearray(whole)
+        for _ in range(FLIPS):
+            flipped[drawn.randrange(len(flipped))] = drawn.randrange(256)
+        path = tmp_path / f"{seed}.db"
+        path.write_bytes(flipped)
+        ledger = SqlLedger(path)
+        damage = damage_of(ledger)
+        found[bool(damage)] += 1
+        entries_in(path)
+        if damage:
+            assert Path(ledger.database.put_aside()).read_bytes() == flipped
+            assert not path.exists()
+        else:
+            read(ledger)
+        ledger.database.close()
+    USED_FILES.clear()
+    assert min(found.values()) > SEEDS / 20
+
+
+def read(ledger: SqlLedger) -> None:
+    """What most commands read."""
+    ledger.owner()
+    ledger.traces()
+    ledger.newest_versions()
+    ledger.changes("events", 0)
+    ledger.cells("events")
+    ledger.runs(100)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "UPDATE meta SET value = 'abc' WHERE name = 'infold.ledger'",
+        "UPDATE meta SET value = x'ff' WHERE name = 'infold.project'",
+        "UPDATE steps SET detail = cast(x'7bff7d' AS TEXT)",
+        "UPDATE steps SET detail = '{'",
+        "UPDATE steps SET outcome = '{}'",
+        "UPDATE runs SET receipt = '[1]'",
+        "UPDATE runs SET started_at = 9223372036854775807",
+        "UPDATE runs SET as_of = 'now'",
+        "UPDATE versions SET number = 'one' WHERE number = 1",
+        "UPDATE cells SET cell_end = cell_start - 1",
+        "UPDATE leases SET token = 'abc'",
+        "DROP TABLE traces",
+    ],
+)
+def test_a_value_that_is_none(broken: str, whole: bytes, tmp_path: Path) -> None:
+    """SQLite takes any value for any column, and says of such a file that it is whole."""
+    path = shop.write(tmp_path / "shop") / ".infold" / "ledger.db"
+    path.parent.mkdir()
+    path.write_bytes(whole)
+    with closing(sqlite3.connect(path)) as file:
+        assert file.execute(broken).rowcount
+        file.commit()
+
+    assert damage_of(SqlLedger(path)) != ""
+    for command in (["history"], ["status"], ["repair", "--dry-run"]):
+        done = CliRunner().invoke(cli, ["-C", str(tmp_path / "shop"), *command])
+        assert "internal:" not in done.output
+    assert "damaged" in done.output
+
+
+def test_a_ledger_is_no_worse_than_it_is(whole: bytes, tmp_path: Path) -> None:
+    """A whole one, none, and a database of somebody else's are not damaged."""
+    path = tmp_path / "ledger.db"
+    assert damage_of(SqlLedger(path)) == ""
+    path.write_bytes(whole)
+    assert damage_of(SqlLedger(path)) == ""
+    other = tmp_path / "other.db"
+    with closing(sqlite3.connect(other)) as file:
+        file.execute("CREATE TABLE theirs (a)")
+    with pytest.raises(InfoldError) as caught:
+        damage_of(SqlLedger(other))
+    assert caught.value.slug == "not-a-ledger"
+
+
+# -- a ledger on a disk that is only read
+
+
+def test_commands_that_look(tmp_path: Path) -> None:
+    """They find what was written there, and leave nothing; others say that it cannot be used."""
+    root = shop.write(tmp_path / "shop", LANDED)
+    file = root / ".infold" / "ledger.db"
+    book = SqlLedger(file)
+    book.acquire("r1")
+    book.begin_run("r1", "run", 5, {})
+    book.finish_run("r1", "done", Receipt())
+    book.release()
+    book.close()
+    file.chmod(0o444)
+    file.parent.chmod(0o555)
+    try:
+        with obeying():
+            for word in ("status", "plan", "history"):
+                done = CliRunner().invoke(cli, ["-C", str(root), word])
+                assert done.exit_code == 0, done.output
+            assert "r1" in done.output
+            with pytest.raises(InfoldError, match="ledger-unusable"):
+                SqlLedger(file).acquire("r2")
+    finally:
+        file.parent.chmod(0o755)
+    assert [path.name for path in file.parent.iterdir()] == ["ledger.db"]
+
+
+def test_what_another_machine_writes_is_seen(tmp_path: Path) -> None:
+    """Who only looks opens the file anew each time."""
+    file = tmp_path / "book" / "ledger.db"
+    reader = SqlLedger(file)
+    for run in ("r1", "r2"):
+        writer = SqlLedger(file)
+        writer.acquire(run)
+        writer.begin_run(run, "run", 5, {})
+        writer.release()
+        writer.close()
+        file.parent.chmod(0o555)
+        file.chmod(0o444)
+        try:
+            with obeying():
+                assert run in {one.id for one in reader.runs()}
+        finally:
+            file.parent.chmod(0o755)
+            file.chmod(0o644)

@@ -106,11 +106,7 @@ class TestPromoted:
     """The own tables become production's, and production's are kept."""
 
     def test_the_own_table_is_that_of_the_model(self, ledger: SqlLedger) -> None:
-        """
-        Cells, trace, snapshot and step are its own; the inputs have their new names. Rows of a
-        table with more versions than the model had are not those of versions to come. The
-        environment stays and owns nothing, also if the swap is finished again.
-        """
+        """Its cells, trace, snapshot; inputs by new names; the environment owns nothing."""
         cells, trace = ledger.cells("daily__b"), ledger.traces()["daily__b"]
         before = ledger.newest_versions()
         assert before[OWN_EVENTS].number == 5
@@ -130,11 +126,7 @@ class TestPromoted:
         assert ledger.environments()["dev"].tables == ()
 
     def test_what_is_known_of_a_table_goes_with_it(self, ledger: SqlLedger) -> None:
-        """
-        What is left to build of a kept table, is in quarantine or was left out. No listing was
-        compared with its files. What readers of some columns will not notice is recorded for both
-        new versions.
-        """
+        """Pending cells, quarantine, rows left out; no listing, and what is unchanged."""
         session = QuarantinedSession("ann", ONE.start, ONE.start + 1, 7)
         pending = (Pending(Cause.LATE, Ranges((ONE,))),)
         trace = replace(ledger.traces()["daily"], pending=pending)
@@ -196,10 +188,7 @@ class TestRolledBack:
     """The kept tables get their names back."""
 
     def test_all_is_as_it_was_for_readers(self, ledger: SqlLedger) -> None:
-        """
-        A reader of a replaced table has the cells to look at that differ, and learns that no
-        earlier snapshot is left. Without a run in between, nothing differs after the rollback.
-        """
+        """Differing cells, no earlier snapshot; without a run in between nothing differs."""
         cells = {name: ledger.cells(name) for name in (EVENTS, "daily")}
         traces = ledger.traces()
 
@@ -215,10 +204,7 @@ class TestRolledBack:
         assert net(ledger, "daily", ledger.traces()["weekly"].inputs["daily"]) == []
 
     def test_a_table_is_behind_by_what_came_in_between(self, ledger: SqlLedger) -> None:
-        """
-        What runs did after a promote is missing in the old tables, and they are stale by that:
-        ``other`` is not swapped, and ``weekly`` was brought up to date with the new ``daily``.
-        """
+        """Old tables lack what runs did after a promote; others are behind by it."""
         made(ledger, "other", 1, change(ONE, 1))
         made(ledger, "daily", 2, change(THREE, 1), events=2, other=1)
         swap(ledger, PROMOTE, "p1")
@@ -268,10 +254,7 @@ class TestRolledBack:
         assert ledger.newest_versions()["new"].snapshot is None
 
     def test_the_promote_is_forgotten_and_the_rollback_remembered(self, ledger: SqlLedger) -> None:
-        """
-        What a rollback replaced is kept as well; the promote cannot be taken back twice. Once kept
-        tables are dropped, nothing is known of them any more.
-        """
+        """It is taken back once; kept tables that are dropped are unknown."""
         swap(ledger, PROMOTE, "p1")
         swap(ledger, ROLLBACK, "p2")
 

@@ -1,20 +1,44 @@
-"""Command lines, lines of a log, and the graph: what schedulers write and read."""
+"""What schedulers write and read: words, lines, graphs, partitions, and what an end means."""
 
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click import Context
 from click.testing import CliRunner
-from tests.orchestration.recorded import GRAPH, step
+from cronsim import CronSim
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tests.messages.every import MESSAGES, rendered
+from tests.orchestration.recorded import GRAPH, error, step
 
 from infold.cli import cli
 from infold.cli.main import COMMANDS
+from infold.core.interval import DAY, Granularity, datetime_of
 from infold.messages.errors import InfoldError
 from infold.orchestration.command import WITH_LOG, InfoldProject, RunOptions, log_line, summary
-from infold.orchestration.graph import ProjectGraph
+from infold.orchestration.graph import (
+    GraphModel,
+    ProjectGraph,
+    Stretch,
+    instant,
+    overlap,
+    partitions_of,
+    window_words,
+)
+from infold.orchestration.outcome import (
+    LASTING_FAILURES,
+    PASSING_REFUSALS,
+    Outcome,
+    Verdict,
+    models_with_work,
+    parsed,
+)
+from infold.render.formatting import iso
 
 
 def test_every_option_is_one_of_the_command() -> None:
@@ -124,3 +148,176 @@ def test_a_summary_has_no_states_of_models() -> None:
     result = {"run": "r", "steps": [step("a")], "states": [{}], "failed": []}
 
     assert summary(result) == {"run": "r", "steps": [step("a")], "failed": []}
+
+
+# -- what the end of a command means to a scheduler
+
+
+DONE, NOTHING = Verdict.DONE, Verdict.NOTHING_TO_DO
+AGAIN, NEVER = Verdict.TRY_AGAIN, Verdict.GIVE_UP
+
+
+def failed(*errors: dict[str, Any]) -> dict[str, Any]:
+    """The result of a run in which models failed."""
+    return {"steps": [step("clicks")], "failed": [{"model": "daily", "error": e} for e in errors]}
+
+
+@pytest.mark.parametrize(
+    ("code", "result", "verdict"),
+    [
+        (0, {"steps": [step("daily")]}, DONE),
+        (0, {"steps": []}, NOTHING),
+        (0, {"equal": True}, DONE),  # verify has no steps
+        (1, failed(error("step-failed", 1)), AGAIN),
+        (1, failed(error("audit-failed", 1)), NEVER),
+        (1, failed(error("protected", 3)), NEVER),
+        (1, failed(error("refused-by-spark", 2)), NEVER),
+        (1, failed(error("audit-failed", 1), error("engine-died", 1)), AGAIN),
+        (1, {"error": error("ledger-unreachable", 1)}, AGAIN),
+        (1, {"error": error("ledger-login-refused", 1)}, NEVER),
+        (1, {"passed": False, "audits": []}, NEVER),
+        (1, {}, AGAIN),  # it died without a word
+        (2, {"error": error("unknown-key", 2)}, NEVER),
+        (2, {"error": {"errors": [error("a", 2), error("b", 2)], "exit_code": 2}}, NEVER),
+        (1, {"error": {"errors": [error("drift", 1), error("disk-full", 1)]}}, AGAIN),
+        (2, {}, NEVER),  # a mistake in the command line
+        (3, {"error": error("locked", 3)}, AGAIN),
+        (3, {"error": error("over-budget", 3)}, NEVER),
+        (3, {"equal": False, "models": [{"moved": False}, {"moved": True}]}, AGAIN),  # verify
+        (4, {"equal": False, "models": []}, NEVER),
+        (4, {"equal": False, "models": [{"moved": True}, {"moved": False}]}, NEVER),
+        (5, {"equal": False}, NEVER),
+        (143, {}, AGAIN),
+        (-9, {}, AGAIN),
+    ],
+)
+def test_verdicts(code: int, result: dict[str, Any], verdict: Verdict) -> None:
+    """By exit code, and where that is not enough by the slug of each error."""
+    assert Outcome(code, result).verdict is verdict
+
+
+def test_the_slugs_are_those_of_messages_with_that_exit_code() -> None:
+    """A slug that is renamed, or gets another exit code, does not stay in a list by itself."""
+    codes: dict[str, set[int]] = {}
+    for name in MESSAGES:
+        codes.setdefault(rendered(name).slug, set()).add(int(rendered(name).exit_code))
+
+    assert {slug for slug in PASSING_REFUSALS if 3 not in codes.get(slug, ())} == set()
+    assert {slug for slug in LASTING_FAILURES if 1 not in codes.get(slug, ())} == set()
+
+
+DRIFT = error("drift", 1, facts={"file": "a.json"}, todo="Declare it.")
+
+
+@pytest.mark.parametrize(
+    ("code", "result", "why"),
+    [
+        (1, failed(DRIFT, DRIFT), "exit code 1\ndrift: this\n  file: a.json\n  Declare it."),
+        (2, {}, "exit code 2\nUsage: infold"),
+        (-9, {}, "signal 9"),
+        (143, {}, "signal 15"),
+    ],
+)
+def test_why(code: int, result: dict[str, Any], why: str) -> None:
+    """Each error once with what to do; else what was printed last, and which signal it was."""
+    said = Outcome(code, result, "Usage: infold\n").why
+
+    assert said.startswith(
+        ("infold ended with " if code in (1, 2) else "infold was ended by ") + why
+    )
+
+
+def test_warnings() -> None:
+    """A run that succeeded has left rows out: that is no failure, and is told."""
+    receipt = {"set_aside": 2, "audits_failed": 0, "sessions_quarantined": 1}
+
+    assert Outcome(0, {"steps": [], "receipt": receipt}).warnings == (
+        "2 rows were set aside: they cannot be used as they are",
+        "1 sessions went into quarantine",
+    )
+    assert Outcome(0, {"equal": True}).warnings == ()
+
+
+def test_models_with_work_are_in_the_order_of_their_steps() -> None:
+    """A model with several steps is there once. Nothing of other output is taken for a result."""
+    assert models_with_work({"steps": [step("a"), step("b"), step("a")]}) == ["a", "b"]
+    for text in ("", "no json", "[1]", '"text"'):
+        assert parsed(text) == {}
+
+
+# -- cells of tables as the partitions of a scheduler
+
+
+def table(granularity: str | None, start: str | None, *, incremental: bool = True) -> GraphModel:
+    """A table of a project."""
+    return GraphModel(
+        "daily", "table", incremental=incremental, granularity=granularity, start=start
+    )
+
+
+@given(granularity=st.sampled_from(list(Granularity)), at=st.integers(7 * DAY, 50_000 * DAY))
+@example(granularity=Granularity.SUNDAY_WEEK, at=10 * DAY)  # a Sunday
+@example(granularity=Granularity.QUARTER, at=100 * DAY)  # it begins in April
+def test_partitions_are_the_cells(granularity: Granularity, at: int) -> None:
+    """The first begins where the cell of the start does, and each ends where its cell does."""
+    cell = granularity.floor(at)
+
+    found = partitions_of(table(granularity.value, iso(at)))
+
+    assert found is not None
+    assert found.start == datetime_of(cell)
+    assert next(CronSim(found.cron, found.start)) == datetime_of(granularity.next(cell))
+
+
+def test_tables_without_partitions() -> None:
+    """What no window limits, and what has no first cell."""
+    start = "2024-01-01T00:00:00Z"
+    for model in (table("day", start, incremental=False), table("day", None), table(None, start)):
+        assert partitions_of(model) is None
+
+
+def test_keys_of_hours_have_hours() -> None:
+    """Those of longer cells are days."""
+    hours, days = (partitions_of(table(name, "2024-01-01T00:00:00Z")) for name in ("hour", "month"))
+
+    assert hours is not None
+    assert days is not None
+    assert hours.start.strftime(hours.key_format) == "2024-01-01-00:00"
+    assert days.start.strftime(days.key_format) == "2024-01-01"
+
+
+@pytest.mark.parametrize(
+    ("built", "covered", "found"),
+    [
+        ([(None, None)], [("2024-03-08", "2024-03-10")], [("2024-03-08", "2024-03-10")]),
+        ([("2024-03-09", None)], [("2024-03-08", "2024-03-10")], [("2024-03-09", "2024-03-10")]),
+        ([("2024-03-08", "2024-03-09")], [("2024-03-09", "2024-03-10")], []),
+        (
+            [("2024-03-01", "2024-03-09")],
+            [("2024-03-02", "2024-03-03"), ("2024-03-08", "2024-03-20")],
+            [("2024-03-02", "2024-03-03"), ("2024-03-08", "2024-03-09")],
+        ),
+        ([], [("2024-03-08", "2024-03-10")], []),
+    ],
+)
+def test_what_was_built_and_has_rows(
+    built: list[Stretch], covered: list[Stretch], found: list[tuple[str, str]]
+) -> None:
+    """An open end is any time; cells without rows are not told of."""
+
+    def of(days: list[Stretch]) -> list[Stretch]:
+        return [[day and f"{day}T00:00:00Z" for day in stretch] for stretch in days]
+
+    assert overlap(of(built), of(covered)) == [
+        (instant(f"{start}T00:00:00Z"), instant(f"{end}T00:00:00Z")) for start, end in found
+    ]
+
+
+def test_a_window_is_in_utc() -> None:
+    """Whatever the zone of the scheduler's times."""
+    start = datetime.fromisoformat("2024-03-09T02:00:00+02:00")
+
+    assert window_words(start, start + timedelta(days=1)) == (
+        "2024-03-09T00:00:00+00:00",
+        "2024-03-10T00:00:00+00:00",
+    )

@@ -26,9 +26,7 @@ def notes(root: Path, length: str, start: str) -> tuple[str, ...]:
 
 
 def test_a_start_inside_a_cell_leaves_out_a_part_of_it(tmp_path: Path) -> None:
-    """A start inside a cell is noted with the cell, the rows left out, and the next start of a
-    cell; one between cells leaves out nothing.
-    """
+    """With the cell, the rows left out, and the next start; between cells there is no note."""
     for length, start in (("week", "2024-02-12"), ("month", "2024-02-01"), ("day", "2024-02-15")):
         assert notes(tmp_path / length, length, start) == ()
     [note] = notes(tmp_path / "inside", "week", "2024-02-15")

@@ -28,9 +28,7 @@ def test_ticks_around_an_instant(cron: str, place: str, at: str, before: str, af
 
 
 def test_a_time_that_summer_time_skips_occurs_once() -> None:
-    """Half past two, missing in Berlin on 2024-03-31 and
-    double on 2024-10-27, ticks once on each day.
-    """
+    """Half past two, missing or double in Berlin on these two days."""
     for day in ("2024-03-31", "2024-10-27"):
         ticks = set()
         at = parse_instant_text(f"{day}T00:00")

@@ -1,4 +1,4 @@
-"""Changed definitions that follow from stored rows, or only divide them into other cells."""
+"""Changed definitions that follow from stored rows, of tables, events and sessions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tests.planning.strips import (
     EVENTS,
     MONTHLY,
     SESSIONS,
+    USERS,
     built,
     changed,
     changes,
@@ -23,24 +24,28 @@ from tests.planning.strips import (
 )
 
 from infold.core.definition import Category, Derivation, How, Redefinition
-from infold.core.files import IngestedFile
-from infold.core.interval import DAY, MAX, Granularity, Interval, Ranges, parse_instant_text
-from infold.core.model import DefinitionChange, Timeseries
+from infold.core.files import FileCell, IngestedFile, ListedFile
+from infold.core.interval import DAY, MAX, MIN, Granularity, Interval, Ranges, parse_instant_text
+from infold.core.model import Deduplicate, DefinitionChange, Timeseries
 from infold.core.plan import (
     HELD_BACK,
     Action,
     FileDiff,
     InputDiff,
     ModelObservation,
+    Observations,
     Plan,
     PlanOptions,
 )
-from infold.core.project import Node
-from infold.core.trace import Cause, CellState, Pending, Trace
+from infold.core.project import Input, Node
+from infold.core.queries import SessionsQuery
+from infold.core.trace import Cause, CellState, EarlierCells, Pending, Trace
 from infold.messages.errors import ExitCode, InfoldError
-from infold.planning.derivations import ADDED_UP, COUNTED, FOLLOWS
+from infold.planning.derivations import ADDED_UP, COUNTED, FOLLOWS, REFOLDS, STATES
 from infold.planning.model_states import reads_nothing
+from infold.planning.planner import plan
 from infold.planning.removals import refuse_removals
+from infold.planning.stretches import by_definitions_in_force
 
 OLD = replace(DAILY, fingerprint="old")
 DERIVATION = Derivation((("day", "`day`"),), stored=("day", "n"))
@@ -86,9 +91,7 @@ def test_the_step() -> None:
 
 
 def test_what_comes_after_it() -> None:
-    """A note says that stale cells are built next, if there may be any; readers are built where
-    the table may differ.
-    """
+    """A note says that stale cells are next, if any; readers are built if it may differ."""
     upto_date = tuple(replace(diff, newest_version=1) for diff in observed().inputs)
     missing = Pending(Cause.MISSING, Ranges((day(3),)))
     found = planned(DAILY, MONTHLY, daily=observed(), monthly=built(MONTHLY))
@@ -128,9 +131,7 @@ def test_a_reader_is_derived_before_its_input(
 
 
 def test_a_moved_start() -> None:
-    """Later: pending cells before it are forgotten. Earlier: the cells before the old one are
-    missing, and so is the cell that the old start cut.
-    """
+    """A later one forgets what is pending before it; an earlier one adds missing cells."""
     start = day(2).start + DAY // 2
     later, earlier = replace(DAILY, start=start), replace(DAILY, start=day(1).start)
     left = Pending(Cause.LATE, Ranges((day(1), day(4))))
@@ -419,3 +420,369 @@ def test_a_cell_that_is_not_over(as_of: str, partial: bool, action: Action) -> N
     found = planned(node, now=parse_instant_text(as_of), daily=seen)
 
     assert [step.action for step in found.steps] == [action]
+
+
+# -- changed events follow from stored rows where the ledger shows that no copy decided anything
+
+
+OLD_EVENTS = replace(EVENTS, fingerprint="old")
+SAME = (("id", "`id`"), ("ts", "`ts`"))
+DROPPED = Derivation(SAME, stored=("id", "ts", "v"))
+NARROWED = Derivation(SAME, where=("v > 1",), stored=("id", "ts", "v"))
+ADDED = Derivation((*SAME, ("url", "")), stored=("id", "ts"), from_files=("url",))
+OTHER = replace(DROPPED, other_source_columns=True)
+
+
+def file(number: int, rows: int = 10, **counts: int) -> IngestedFile:
+    """An ingested file."""
+    return IngestedFile(number, f"{number}.csv", 100, f"v{number}", 0, rows=rows, **counts)
+
+
+def seen(
+    derivation: Derivation,
+    *files: IngestedFile,
+    cells: tuple[FileCell, ...] = (),
+    gone: tuple[int, ...] = (),
+) -> ModelObservation:
+    """An events table of another definition, and its files; some of them are gone."""
+    trace = built(OLD_EVENTS).trace
+    change = Redefinition(
+        "events", Category.BREAKING, (), How.DERIVE, OLD_EVENTS, EVENTS, derivation=derivation
+    )
+    there = tuple(
+        ListedFile(one.path, one.size, 0, one.fingerprint) for one in files if one.id not in gone
+    )
+    lost = tuple(one for one in files if one.id in gone)
+    cells = cells or tuple(FileCell(one.id, day(one.id), one.rows, one.dropped) for one in files)
+    diff = FileDiff("raw.clicks", there, lost, ingested=files, cells=cells, lost=lost)
+    return replace(built(OLD_EVENTS), trace=trace, files=diff, redefined=change)
+
+
+def made_of_events(model: ModelObservation, node: Node = EVENTS, **asked: frozenset[str]) -> Plan:
+    """The plan for the events."""
+    return planned(node, asked=PlanOptions(**asked), events=model)  # type: ignore[arg-type]
+
+
+def detail(model: ModelObservation, node: Node = EVENTS) -> str:
+    """What the plan says of the step; empty where all files are ingested again."""
+    [step] = made_of_events(model, node).steps
+    return step.reasons[0].detail if step.action is Action.DERIVE else ""
+
+
+def test_the_step_of_events() -> None:
+    """It reads nothing, has the new fingerprint, and leaves what the ledger knows of files."""
+    step, trace = step_of(made_of_events(seen(DROPPED, file(1), file(2))))
+
+    assert (step.action, step.derivation) == (Action.DERIVE, DROPPED)
+    assert [(one.cause, one.detail, one.rows) for one in step.reasons] == [
+        (Cause.DEFINITION, FOLLOWS, 0)
+    ]
+    assert (trace.fingerprint, trace.pending) == (EVENTS.fingerprint, ())
+    assert step.files is not None
+    assert (step.files.new, step.files.reingest, step.files.new_columns_of) == ((), (), ())
+    assert (step.contested, step.expected) == (Ranges(), False)
+    model = seen(DROPPED, file(1))
+    assert model.files is not None
+    assert not made_of_events(model).notes
+    new = (*model.files.new, ListedFile("late.csv", 1, 0, "v"))
+    [note] = made_of_events(replace(model, files=replace(model.files, new=new))).notes
+    assert "files that came, changed or went since are ingested" in note
+
+
+@pytest.mark.parametrize(
+    ("derivation", "counts", "derived"),
+    [
+        (DROPPED, {"set_aside": 1, "waiting": 1}, True),
+        (ADDED, {"set_aside": 1, "waiting": 1}, True),
+        (NARROWED, {}, True),
+        (NARROWED, {"set_aside": 1}, False),
+        (NARROWED, {"waiting": 1}, False),
+        (OTHER, {}, True),
+        (OTHER, {"waiting": 1}, True),
+        (OTHER, {"set_aside": 1}, False),
+    ],
+)
+def test_rows_beside_the_table(
+    derivation: Derivation, counts: dict[str, int], derived: bool
+) -> None:
+    """A condition may leave out rows that are set aside or wait, and other columns other rows."""
+    assert bool(detail(seen(derivation, file(1, **counts), file(2)))) is derived
+
+
+def test_copies() -> None:
+    """Cells with copies are read from the files that have rows there, unless most files do."""
+    files = file(1, dropped=1), file(2), file(3), file(4), file(5)
+    cells = (
+        FileCell(1, day(1), 10, 1),
+        FileCell(2, day(1), 5),
+        FileCell(2, day(2), 5),
+        *(FileCell(number, day(number), 10) for number in (3, 4, 5)),
+    )
+    [step] = made_of_events(seen(DROPPED, *files, cells=cells)).steps
+
+    assert step.contested == Ranges((day(1),))
+    assert step.files is not None
+    assert [one.id for one in step.files.reingest] == [1, 2]
+    assert step.rows_to_read == 20
+    assert step.reasons[0].detail == "2 files read again where copies of events were left out"
+    assert not detail(seen(DROPPED, *files[:3], cells=cells[:4]))
+    everywhere = replace(EVENTS, model=replace(EVENTS.model, deduplicate=Deduplicate.EVERYWHERE))
+    assert not detail(seen(DROPPED, *files, cells=cells), everywhere)
+    assert detail(seen(DROPPED, file(1), file(2)), everywhere) == FOLLOWS
+
+
+def test_a_column_of_the_files() -> None:
+    """Files with stored rows are read for it; all of them if the source did not have it."""
+    files = file(1), file(2), file(3, rows=0), file(4, rows=2, dropped=2)
+    cells = FileCell(1, day(1), 10), FileCell(2, day(2), 10), FileCell(4, day(4), 2, 2)
+
+    assert detail(seen(ADDED, *files[:3])) == "column url: 2 files read again for it"
+    two = replace(ADDED, columns=(*ADDED.columns, ("n", "")), from_files=("url", "n"))
+    assert detail(seen(two, *files[:3])) == "columns url, n: 2 files read again for them"
+    other = replace(ADDED, other_source_columns=True)
+    assert detail(seen(other, *files[:3])) == "column url: 3 files read again for it"
+    assert detail(seen(ADDED, *files, cells=cells)) == (
+        "column url: 2 files read again for it; "
+        "1 file read again where copies of events were left out"
+    )
+
+
+def test_files_that_are_not_what_they_were() -> None:
+    """What has to be read and is gone or changed is built again; what is not read may be gone."""
+    files = file(1), file(2)
+    other = replace(file(2), fingerprint="other")
+
+    assert detail(seen(DROPPED, *files, gone=(2,))) == FOLLOWS
+    assert not detail(seen(ADDED, *files, gone=(2,)))
+    changed = seen(ADDED, *files)
+    assert changed.files is not None
+    listed = (changed.files.new[0], ListedFile("2.csv", 9, 0, other.fingerprint))
+    assert not detail(replace(changed, files=replace(changed.files, new=listed)))
+
+
+@pytest.mark.parametrize(
+    ("derivation", "action"), [(DROPPED, Action.DERIVE), (ADDED, Action.BUILD)]
+)
+def test_lookups(derivation: Derivation, action: Action) -> None:
+    """Rows follow from those of a join; files are not read again, as the lookup may be another."""
+    joined = replace(EVENTS, inputs=(*EVENTS.inputs, Input("users")))
+    model = seen(derivation, file(1))
+    model = replace(with_trace(model, inputs={"users": 1}), inputs=(InputDiff("users", 1, 2),))
+    observed = Observations(0, {"events": model, "users": built(USERS)})
+    step, trace = step_of(plan(project(USERS, joined), observed))
+
+    assert step.action is action
+    if action is Action.DERIVE:
+        assert step.inputs == {"users": (1, 1)}
+        assert trace.inputs == {"users": 1}
+
+
+def test_what_is_asked_for() -> None:
+    """Restated events, and those with other types, are ingested again."""
+    for asked in (
+        PlanOptions(not_derived=frozenset({"events"})),
+        PlanOptions(restated={"events": Ranges.ever()}),
+    ):
+        [step] = planned(EVENTS, asked=asked, events=seen(DROPPED, file(1))).steps
+        assert step.action is Action.BUILD
+
+
+@pytest.mark.parametrize(
+    ("files", "models"),
+    [
+        ((file(1), file(2)), ["events"]),
+        ((file(1, dropped=1), file(2), file(3)), ["events", "sessions"]),
+        ((file(1, rows=90, dropped=1), file(2)), ["events", "sessions"]),
+    ],
+    ids=["derived", "copies", "built"],
+)
+def test_readers_of_columns_that_stay(files: tuple[IngestedFile, ...], models: list[str]) -> None:
+    """They are left alone, unless another copy of an event may have other values there."""
+    sessions = replace(built(SESSIONS), inputs_kept=frozenset({"events"}))
+    observed = Observations(0, {"events": seen(DROPPED, *files), "sessions": sessions})
+
+    found = plan(project(EVENTS, SESSIONS), observed)
+    assert [step.model for step in found.steps] == models
+
+
+# -- stored sessions of a changed definition
+
+
+OLD_SESSIONS = replace(SESSIONS, fingerprint="old")
+REFOLD = Redefinition("sessions", Category.BREAKING, (), How.REFOLD, OLD_SESSIONS, SESSIONS)
+BORDER = day(5).start
+FORWARD = replace(REFOLD, category=Category.FORWARD_ONLY, effective_from=BORDER)
+BEFORE = EarlierCells(Ranges((Interval(MIN, BORDER),)), "first")
+DERIVED = replace(
+    REFOLD,
+    how=How.DERIVE,
+    derivation=Derivation((("session_id", "`session_id`"),), sessions=OLD_SESSIONS.query),
+)
+MIXED = (Pending(Cause.DEFINITION, Ranges.ever()),)
+
+
+def observed_sessions(
+    change: Redefinition | None = REFOLD,
+    *earlier: EarlierCells,
+    pending: tuple[Pending, ...] = (),
+    fingerprint: str = "old",
+) -> ModelObservation:
+    """Sessions that an earlier definition made from version 1; a version 2 of the events came."""
+    seen = changed(SESSIONS, "events", "# # + # # # #")
+    trace = Trace("sessions", fingerprint, {"events": 1}, pending, 3, "first", earlier)
+    return replace(seen, trace=trace, rows=70, redefined=change, newest_entry=4)
+
+
+def of_input(seen: ModelObservation, *, added: int = 1, dropped: bool = False) -> ModelObservation:
+    """The same, with more events that came, or events that were dropped."""
+    [diff] = seen.inputs
+    many = tuple(replace(one, added=added) for one in diff.changes)
+    return replace(seen, inputs=(replace(diff, changes=many, dropped_since=dropped),))
+
+
+def made_of_sessions(seen: ModelObservation, asked: PlanOptions | None = None) -> Plan:
+    """The plan for sessions."""
+    both = {"events": built(EVENTS), "sessions": seen}
+    return planned(EVENTS, SESSIONS, asked=asked, **both)
+
+
+def test_the_step_of_sessions() -> None:
+    """With the old versions and entries; one by states is alike, and reads no event."""
+    step, trace = step_of(made_of_sessions(observed_sessions()))
+
+    assert (step.action, step.stored_by) == (Action.REFOLD, OLD_SESSIONS.query)
+    assert [(one.cause, one.detail) for one in step.reasons] == [(Cause.DEFINITION, REFOLDS)]
+    assert step.inputs == {"events": (1, 1)}
+    assert (trace.fingerprint, trace.inputs) == (SESSIONS.fingerprint, {"events": 1})
+    assert trace.applied_entry == 3
+    assert not step.expected
+    assert not reads_nothing(step)
+    [note] = made_of_sessions(observed_sessions()).notes
+    assert "in a step after that" in note
+    [by_states] = made_of_sessions(observed_sessions(DERIVED)).steps
+    assert [one.detail for one in by_states.reasons] == [STATES]
+    assert by_states == replace(
+        step,
+        action=Action.DERIVE,
+        reasons=by_states.reasons,
+        derivation=DERIVED.derivation,
+        stored_by=None,
+    )
+
+
+INEXACT = PlanOptions(not_derived=frozenset({"sessions"}))
+RESTATED = PlanOptions(restated={"sessions": Ranges.ever()})
+
+
+@pytest.mark.parametrize(
+    ("seen", "asked"),
+    [
+        (observed_sessions(replace(REFOLD, how=How.REBUILD)), None),
+        (observed_sessions(None), None),
+        (observed_sessions(DERIVED), INEXACT),
+        (observed_sessions(replace(DERIVED, derivation=None)), None),
+        (observed_sessions(pending=MIXED), None),
+        (of_input(observed_sessions(), added=500), None),
+        (observed_sessions(), INEXACT),
+        (observed_sessions(), RESTATED),
+        (of_input(observed_sessions(), dropped=True), None),
+    ],
+    ids=[
+        *("no proof", "unknown", "types", "not told", "mixed", "new", "inexact", "restated"),
+        "dropped",
+    ],
+)
+def test_what_is_built(seen: ModelObservation, asked: PlanOptions | None) -> None:
+    """Without a proof, or where most events are new anyway, all sessions are built."""
+    [step] = made_of_sessions(seen, asked).steps
+
+    assert step.action is Action.BUILD
+
+
+@pytest.mark.parametrize("how", [How.REBUILD, How.DERIVE])
+@pytest.mark.parametrize(
+    "visits", [observed_sessions(), observed_sessions(DERIVED)], ids=["ends", "states"]
+)
+def test_events_of_another_definition(how: How, visits: ModelObservation) -> None:
+    """If the events are redefined too, the sessions are built."""
+    change = Redefinition("events", Category.BREAKING, (), how, EVENTS, EVENTS)
+    seen = {"sessions": visits, "events": replace(built(EVENTS), redefined=change)}
+    steps = {step.model: step for step in planned(EVENTS, SESSIONS, **seen).steps}
+
+    assert steps["sessions"].action is Action.BUILD
+
+
+def test_the_step_folds_what_arrived_and_changes_the_definition() -> None:
+    """With the newest versions and entries, and a reason for each; cells before stay."""
+    step, trace = step_of(made_of_sessions(observed_sessions(FORWARD)))
+
+    assert step.action is Action.FOLD
+    assert step.inputs == {"events": (1, 2)}
+    assert [reason.cause for reason in step.reasons] == [
+        Cause.DEFINITION,
+        Cause.LATE,
+        Cause.QUARANTINE,
+    ]
+    assert step.reasons[0].detail == "forward-only: cells before 2019-10-26 keep their rows"
+    assert step.reasons[0].cells == Ranges((Interval(BORDER, MAX),))
+    assert (trace.earlier, trace.applied_entry) == ((BEFORE,), 4)
+
+
+@pytest.mark.parametrize(
+    ("seen", "asked"),
+    [
+        (of_input(observed_sessions(FORWARD), added=500), None),
+        (observed_sessions(FORWARD), RESTATED),
+    ],
+    ids=["new", "restated"],
+)
+def test_all_parts_are_built_by_their_own_definitions(
+    seen: ModelObservation, asked: PlanOptions | None
+) -> None:
+    """Where most events are new, or sessions are restated, they are built; the border stays."""
+    step, trace = step_of(made_of_sessions(seen, asked))
+
+    assert (step.action, trace.earlier) == (Action.BUILD, (BEFORE,))
+
+
+def test_later_steps_leave_earlier_cells_to_their_definitions() -> None:
+    """A fold after the change keeps the border; another change, not forward-only, ends it."""
+    step, trace = step_of(
+        made_of_sessions(observed_sessions(None, BEFORE, fingerprint=SESSIONS.fingerprint))
+    )
+    assert (step.action, trace.earlier) == (Action.FOLD, (BEFORE,))
+
+    step, trace = step_of(
+        made_of_sessions(observed_sessions(replace(FORWARD, effective_from=None), BEFORE))
+    )
+    assert (step.action, trace.earlier) == (Action.BUILD, ())
+
+
+def test_the_definitions_that_a_step_goes_by() -> None:
+    """Those in force after the change; without one those of the trace, if it is of the newest."""
+    trace = observed_sessions(FORWARD).trace
+    assert trace is not None
+    found = by_definitions_in_force(SESSIONS, trace, FORWARD)
+    assert found is not None
+    assert found.earlier == (BEFORE,)
+    assert by_definitions_in_force(SESSIONS, trace, None) is None
+
+    kept = replace(trace, fingerprint=SESSIONS.fingerprint, earlier=(BEFORE,))
+    assert by_definitions_in_force(SESSIONS, kept, None) == kept
+
+
+def test_a_query_during_a_stretch() -> None:
+    """A stretch is a condition on the time; open ends are none, and it counts before the start."""
+    query = SessionsQuery("events", "ts", "who", 1, (), "n = 1", (), ())
+    late = query.during(Interval(BORDER, MAX))
+    assert late.where == "(n = 1\n) AND `ts` >= TIMESTAMP '2019-10-26 00:00:00+00:00'"
+    assert query.during(Interval(MIN, MAX)).where == "(n = 1\n)"
+    early = replace(query, where=None).from_start(day(1).start).during(Interval(MIN, BORDER))
+    assert early.where == (
+        "(`ts` >= TIMESTAMP '2019-10-22 00:00:00+00:00'\n)"
+        " AND `ts` < TIMESTAMP '2019-10-26 00:00:00+00:00'"
+    )
+    assert early.before_start == (
+        "(`ts` < TIMESTAMP '2019-10-22 00:00:00+00:00'\n)"
+        " AND `ts` < TIMESTAMP '2019-10-26 00:00:00+00:00'"
+    )

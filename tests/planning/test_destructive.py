@@ -81,9 +81,7 @@ def test_real_columns_count() -> None:
 
 
 def test_what_was_applied_is_permitted() -> None:
-    """A run that goes on with an applied definition asks only about columns that none ever had; a
-    table that is not replaced, or was never built, loses nothing.
-    """
+    """Only columns that none ever had are asked about; what is kept or new loses nothing."""
     first = planned(NEW, daily=replace(built(NEW), trace=None))
     for made in (Plan(()), first):
         assert destroyed(shop(), made, [DROPS], lambda _: ("day", "n", "amount"), NOTHING) == ()
@@ -96,9 +94,7 @@ def test_what_was_applied_is_permitted() -> None:
 
 @pytest.mark.parametrize("own", [None, OnLoss.ALLOW])
 def test_a_removed_model(own: OnLoss | None) -> None:
-    """It has no declaration any more: what it said last holds. Where a protected target takes
-    definitions from the files, nothing happens to its table.
-    """
+    """What it said last holds; where definitions come from the files it keeps its table."""
     gone = Redefinition("old", Category.REMOVED, (), How.NOTHING, None, None, on_loss=own)
     gone = replace(gone, destroys=(Loss(Lost.TABLE, "old"),))
     [one] = destroyed(shop(), Plan(()), [gone], lambda _: (), NOTHING)

@@ -1,8 +1,9 @@
-"""A forward-only change leaves earlier cells alone, and each cell follows its own definition."""
+"""Changes that leave cells alone, or build them in parts: which definition holds where."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from tests.planning.strips import (
     changed,
     changes,
     day,
+    node,
     planned,
     project,
     states,
@@ -26,20 +28,26 @@ from tests.planning.strips import (
 from infold.core.definition import Category, How, Redefinition, SameEvents
 from infold.core.files import IngestedFile, ListedFile
 from infold.core.interval import DAY, MAX, MIN, Granularity, Interval, Ranges
-from infold.core.model import Late, Materialization, Timeseries
+from infold.core.model import DefinitionChange, Late, Materialization, Model, Timeseries
 from infold.core.plan import (
+    NOT_EMPTIED,
     Action,
     ChangedKeyRows,
     FileDiff,
     InputDiff,
     ModelObservation,
+    Observations,
     Plan,
     PlanOptions,
+    Skipped,
+    Step,
 )
 from infold.core.project import Bound, Input, Node, Stretch
-from infold.core.trace import UNKNOWN, Cause, EarlierCells, Pending, Trace, merge_earlier
+from infold.core.trace import UNKNOWN, Cause, CellState, EarlierCells, Pending, Trace, merge_earlier
 from infold.planning.buildable_cells import cells_with_rows
 from infold.planning.forward_only import forward_only
+from infold.planning.planner import plan
+from infold.render.plan import plan_screen
 
 OLD = replace(DAILY, fingerprint="old", columns=("day", "n"))
 NEW = replace(DAILY, columns=("Users", "N", "day"))
@@ -74,9 +82,7 @@ class TestTheChange:
     """What a forward-only change does, and what it cannot do."""
 
     def test_it_holds_after_the_last_cell_with_rows(self) -> None:
-        """Without an instant it holds from the first cell that is not built; new columns are NULL
-        before, and the others are the stored ones in the new order.
-        """
+        """From the first cell without rows; new columns are NULL before, the others stored."""
         found = asked()
 
         assert (found.category, found.how, found.refused) == (
@@ -93,9 +99,7 @@ class TestTheChange:
         assert asked(day(6).end).effective_from == day(6).end
 
     def test_without_rows_there_is_nothing_to_keep(self) -> None:
-        """An empty table, and one that a dead run left unknown, are built as ever; another comment
-        or cron ends no definition.
-        """
+        """Empty or unknown tables are built as ever; another comment or cron ends no definition."""
         for how in (How.NOTHING, How.RESTAMP):
             assert asked(how=how) == change(how=how)
         assert asked(held=". . .") == change()
@@ -157,10 +161,7 @@ class TestTheStep:
     """The change is one step that reads nothing and leaves the cells from then on pending."""
 
     def test_what_holds_after_it(self) -> None:
-        """The trace has the new fingerprint, the old versions, and both definitions; what was
-        pending for another reason stays pending for that. What the earlier definition does not
-        read is in the trace at its newest version.
-        """
+        """The new fingerprint, old versions, both definitions; what was pending stays so."""
         options = PlanOptions(window=day(1))  # no cell of another definition is written
         assert [one.action for one in made(observed(asked()), options=options).steps] == [
             Action.DERIVE
@@ -272,9 +273,7 @@ class TestStaleCells:
         assert cells_with_rows(newest, replace(seen, inputs=none)) == [day(n) for n in range(4)]
 
     def test_late_rows_by_the_newest_definition(self) -> None:
-        """With `late: new` it holds in stale cells from then on, and in no others; else late cells
-        of an earlier definition are built by it, so the trace says the same after.
-        """
+        """With `late: new` in stale cells alone; else those are built by the earlier one."""
         for late, held in ((Late.NEW, before(4) - Ranges((day(1),))), (Late.EARLIER, before(4))):
             step, trace = step_of(made(*stretched(OLD, "# + # # # + #", late)))
             assert step.action is Action.RECOMPUTE
@@ -283,9 +282,7 @@ class TestStaleCells:
     @pytest.mark.parametrize("size", [None, 2])
     @pytest.mark.parametrize("late", Late)
     def test_all_cells_again_replace_no_table(self, size: int | None, late: Late) -> None:
-        """A restated table is never built as one that is not there yet: if that died, nobody would
-        know which cells are whose.
-        """
+        """Were it built as new, and died, nobody would know which cells are whose."""
         seen, newest = stretched(OLD, "# # # # # # #", late)
         options = PlanOptions(restated={"daily": Ranges.ever()}, batch_size=size)
         step, trace = step_of(made(seen, newest, options))
@@ -372,9 +369,7 @@ class TestEvents:
         return ModelObservation(trace, 1, files=diff, earlier=(stretch,))
 
     def test_files_are_read_again_once(self) -> None:
-        """The next step reads them with what arrived, and nothing is pending after it; restated
-        events are ingested too, never built by the newest definition alone.
-        """
+        """With what arrived, and nothing is pending after it; restated events are ingested too."""
         left = (Pending(Cause.DEFINITION, Ranges((Interval(day(5).start, MAX),))),)
         held = (EarlierCells(before(5), "first"),)
         old = clicks("old", "id", "ts")
@@ -422,9 +417,7 @@ class TestTraces:
     """Which definition holds where, as values."""
 
     def test_several_changes(self) -> None:
-        """Each change ends the newest definition; one from earlier on takes cells of those before;
-        the definition that comes back has its cells again.
-        """
+        """Each ends the newest, or takes cells of those before; one that returns joins its own."""
         second = replace(
             TRACE, definition="second", earlier=TRACE.redefined_from(day(2).start, "second")
         )
@@ -440,3 +433,171 @@ class TestTraces:
         parts = (EarlierCells(Ranges((day(n),)), "ab"[n % 2]) for n in range(DAYS))
         [one] = merge_earlier(parts, "b")
         assert (one.definition, len(one.cells.parts)) == ("a", 4), "without those of the newest"
+
+
+# -- `on_definition_change
+
+
+CELLS = DefinitionChange.REBUILT_CELLS
+FULL = "# # # # # # #"
+
+
+def of_old(target: Node, input_rows: str = FULL, held: str = FULL) -> ModelObservation:
+    """The model, with the rows of another definition in its table."""
+    seen = changed(target, "sessions", input_rows)
+    trace = Trace(target.name, "other", {entry.name: 1 for entry in target.inputs})
+    return replace(seen, trace=trace, cells=states(held))
+
+
+def carried_out(
+    target: Node, seen: ModelObservation, asked: PlanOptions | None = None
+) -> tuple[Step, Trace]:
+    """The one step of a plan, and what holds after it."""
+    return step_of(planned(target, asked=asked, **{target.name: seen}))
+
+
+def left(trace: Trace) -> dict[Cause, Ranges]:
+    """What a trace says is not built, by cause."""
+    return {entry.cause: entry.ranges for entry in trace.pending}
+
+
+def test_a_limit_cuts_it_like_a_first_build() -> None:
+    """With a limit the first commit replaces the table, and the other days with rows wait."""
+    target = replace(with_incremental(DAILY, on_definition_change=CELLS), backfill_limit=2 * DAY)
+    step, after = carried_out(target, of_old(target))
+
+    assert (step.action, step.backfill_end) == (Action.BUILD, day(1).end)
+    assert step.cells == Ranges((Interval(MIN, day(1).end),))
+    assert left(after) == {
+        Cause.REDEFINED: Ranges((Interval(day(2).start, day(6).end),)),
+        Cause.MISSING: Ranges((Interval(day(6).end, MAX),)),
+    }
+    seen = replace(of_old(target), trace=after, version=2)
+    seen = replace(seen, inputs=tuple(replace(n, changes=()) for n in seen.inputs))
+    step, after = carried_out(target, seen)
+    assert step.action is Action.RECOMPUTE
+    assert step.cells == Ranges((Interval(day(2).start, day(3).end),))
+    assert left(after)[Cause.REDEFINED] == Ranges((Interval(day(4).start, day(6).end),))
+
+
+def test_a_plan_says_that_readers_lose_rows() -> None:
+    """Where it is replaced in parts: without a limit, a window or batches it is one commit."""
+    whole = with_incremental(DAILY, on_definition_change=CELLS)
+    parts = with_incremental(DAILY, on_definition_change=CELLS, batch_size=3)
+    step, after = carried_out(whole, of_old(whole))
+    assert (step.action, step.cells, after.pending) == (Action.BUILD, Ranges.ever(), ())
+
+    seen = Observations(0, {"daily": of_old(parts)})
+    made = plan(project(parts), seen)
+    assert any("nothing of its old definition stays" in note for note in made.notes)
+    assert "7 cells in 3 batches" in plan_screen(project(parts), seen, made, {})
+    assert not plan(project(whole), seen).notes
+
+
+def test_a_window_without_rows_replaces_nothing() -> None:
+    """A window without rows replaces nothing, and changed readers wait."""
+    target = with_incremental(DAILY, on_definition_change=CELLS)
+    reader = node(Model("reader", Materialization.TABLE, ""), Input("daily", "day"))
+    made = planned(
+        target,
+        reader,
+        asked=PlanOptions(window=Interval(day(5).start, MAX)),
+        daily=of_old(target, "# # # # # - -"),
+        reader=ModelObservation(inputs=(InputDiff("daily", 1, 1),)),
+    )
+
+    assert not made.steps
+    assert made.skipped == (
+        Skipped("daily", NOT_EMPTIED, Ranges((Interval(day(0).start, day(4).end),))),
+        Skipped("reader", "its input daily is of an old definition"),
+    )
+
+
+class Played:
+    """A table in memory: which definition each of its cells is of, as steps are carried out."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.rows = {0}
+        self.held: dict[int, str] = {}
+        self.trace: Trace | None = None
+        self.version, self.fingerprint = 0, "1"
+
+    def target(self, limit: int | None, batch: int | None) -> Node:
+        """The model as declared now."""
+        made = with_incremental(DAILY, on_definition_change=CELLS, batch_size=batch)
+        made = replace(made, inputs=made.inputs[:1], fingerprint=self.fingerprint)
+        return replace(made, backfill_limit=limit and limit * DAY)
+
+    def seen(self, target: Node) -> Observations:
+        """What a run observes of it."""
+        known = tuple(CellState(day(at), 10, at) for at in sorted(self.rows))
+        diff = InputDiff("sessions", 1, 1, (), known)
+        held = tuple(CellState(day(at), 10, at) for at in sorted(self.held))
+        return Observations(
+            0, {target.name: ModelObservation(self.trace, self.version, inputs=(diff,), cells=held)}
+        )
+
+    def carry_out(self, step: Step) -> None:
+        """As Spark does: a build replaces the table, anything else its cells."""
+        cells = {at for at in range(DAYS) if step.cells.overlaps(day(at))}
+        kept = {} if step.action is Action.BUILD else self.held
+        kept = {at: of for at, of in kept.items() if at not in cells}
+        self.held = kept | dict.fromkeys(cells & self.rows, self.fingerprint)
+        self.trace, self.version = step.trace, step.version
+
+    def check(self, made: Plan) -> None:
+        """One definition, and every cell is there or known to wait."""
+        trace = self.trace
+        if trace is None or trace.fingerprint != self.fingerprint:
+            return
+        assert set(self.held.values()) <= {self.fingerprint}, made
+        waiting = {at for at in self.rows if trace.pending_ranges.overlaps(day(at))}
+        assert self.held.keys() == self.rows - waiting
+        assert not Ranges.of(day(at) for at in self.held) & trace.pending_ranges
+        ends = [part for e in trace.pending if e.cause is Cause.REDEFINED for part in e.ranges]
+        assert all(part.start > MIN and part.end < MAX for part in ends), "they can be counted"
+
+    def run(self, asked: PlanOptions, limit: int | None, batch: int | None) -> None:
+        """Rounds until nothing is left to do."""
+        for _ in range(3 * DAYS):
+            target = self.target(limit, batch)
+            made = plan(project(target), self.seen(target), asked)
+            if not made.steps:
+                break
+            [step] = made.steps
+            self.carry_out(step)
+            self.check(made)
+            if step.backfill_end is not None:
+                asked = replace(asked, backfill_ends={target.name: step.backfill_end})
+        else:
+            pytest.fail("a run that never ends")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_table_always_has_one_definition(seed: int) -> None:
+    """Changes, windows, limits and batches in any order; runs without them complete it."""
+    random = Random(seed)
+    played = Played(random)
+    for _ in range(8):
+        first, last = sorted(random.sample(range(DAYS + 1), 2))
+        if random.random() < 0.5:
+            played.fingerprint = str(int(played.fingerprint) + 1)
+            played.rows = set(random.sample(range(DAYS), random.randint(1, DAYS)))
+            if played.trace is not None and random.random() < 0.2:
+                played.trace = replace(played.trace, fingerprint="unknown")
+        window = Interval(day(first).start, day(last - 1).end)
+        asked = random.choice([PlanOptions(), PlanOptions(), PlanOptions(window=window)])
+        played.run(asked, random.choice([None, 1, 2]), random.choice([None, 1, 3]))
+    played.run(PlanOptions(), None, None)
+
+    assert played.held == dict.fromkeys(played.rows, played.fingerprint)
+
+
+def test_an_older_backlog_keeps_its_cause() -> None:
+    """The backlog of an older limit keeps its own cause, as the table was never complete."""
+    target = replace(with_incremental(DAILY), backfill_limit=2 * DAY)
+    seen = replace(of_old(target), trace=None, cells=())
+    _, after = carried_out(target, seen)
+
+    assert after.pending == (Pending(Cause.MISSING, Ranges((Interval(day(2).start, MAX),))),)

@@ -233,9 +233,7 @@ class TestLimits:
         assert not step.trace.pending_ranges.overlaps(window)
 
     def test_what_is_known_before_a_run(self) -> None:
-        """Before its files are read, a run has no limits and is not called empty. A few cells far
-        apart are listed by name; of many the message has their number and limits.
-        """
+        """No limits before files are read; a few cells by name, many by number and limits."""
         events = stand(EVENTS, events=built(EVENTS, files=files("x.csv")))["events"]
         few = stand(EVENTS, A, events=built(EVENTS), a=changed(A, "events", "+ # # + + # #"))["a"]
         many = stand(EVENTS, A, events=built(EVENTS), a=new("# . # . # . #"))["a"]
@@ -248,9 +246,7 @@ class TestLimits:
         )
 
     def test_after_a_run_the_changed_cells_are_shown(self) -> None:
-        """For tables that process changes, the limits after a run are those of the changed
-        cells.
-        """
+        """For tables that process changes, they are the limits."""
         found = stand(EVENTS, SESSIONS, events=built(EVENTS), sessions=new())["sessions"]
         changed_cells = Ranges((day(0), day(6)))
         entry = state_after_run(SESSIONS, found, [(fold(), Receipt(read=9))], changed_cells)
@@ -353,11 +349,7 @@ class TestBackfillLimit:
         drawn: str,
         left: Interval | None,
     ) -> None:
-        """
-        The limit counts from the first row and is at least a cell, so that runs progress. It bounds
-        what was never built, and neither late rows nor a changed definition, which is built where
-        the old table was. Batches bound a commit, and are cut inside the limit.
-        """
+        """From the first row on, at least a cell; not of late rows or changed definitions."""
         made, cells, rest = part(seen, replace(LIMITED, **changes), **asked)
 
         assert made == drawn
@@ -368,9 +360,7 @@ class TestBackfillLimit:
         assert drawn != "B B B B B B B" or rest == Ranges()
 
     def test_a_first_run_builds_the_limit_and_the_next_continues(self) -> None:
-        """Runs build from the first row on, oldest first; one run begins no second part. A long gap
-        does not block the backlog: it is covered on the way.
-        """
+        """From the first row on, one part a run; a long gap is covered on the way."""
         made, _, left = part(new())
         same_run, _, _ = part(left_of(left), backfill_ends={"a": day(1).end})
         then, _, rest = part(left_of(left))
@@ -383,9 +373,7 @@ class TestBackfillLimit:
         assert (made, then, rest) == ("B B - - - - -", "- - B B B B B", Ranges())
 
     def test_what_is_left_is_reported(self) -> None:
-        """Cells beyond the limit are skipped; a model with a backlog is out of sync; its message
-        gives the limits of the next part, or says that it has rows of two definitions.
-        """
+        """Its cells are skipped, it is out of sync, and the message has the next part."""
         todo = planned(EVENTS, LIMITED, now=NOW, events=built(EVENTS), a=new())
         (skipped,) = (entry for entry in todo.skipped if entry.model == "a")
         assert skipped.why == "beyond its backfill_limit of 2 days"

@@ -130,12 +130,7 @@ EARLY = PlanOptions(window=Interval(day(0).start, day(3).start))
 def test_what_late_rows_make_stale(
     target: Node, of: str, drawn: str, asked: PlanOptions | None, expected: str
 ) -> None:
-    """
-    Late rows make stale the cells that they can affect, and no others.
-
-    Sessions reach one gap beyond the touched days, and a fold takes all that arrived; cells that
-    look back are stale too, none is before the start, and what is outside of a window is pending.
-    """
+    """Those that they can affect: a gap around, looking back, after the start; or pending."""
     made = planned(target, asked=asked, **{target.name: changed(target, of, drawn)})
     step, trace = step_of(made)
 
@@ -162,9 +157,7 @@ class TestWholeReasons:
         ]
 
     def test_readers_of_columns_that_stay_are_left_alone(self) -> None:
-        """Where only a definition changed, and what a model reads is proven to stay, nothing is
-        built; also two tables away.
-        """
+        """Where only a definition changed, and what they read is proven to stay."""
         made = plan(project(SESSIONS, DAILY, MONTHLY), redefined())
 
         assert [step.model for step in made.steps] == ["sessions"]
@@ -234,9 +227,7 @@ class TestWholeReasons:
         assert ("sessions" not in {step.model for step in made.steps}) is left
 
     def test_changed_keys_of_a_lookup_make_cells_with_them_stale(self) -> None:
-        """Changed lookup keys make stale the cells with rows of those keys; all, of a table without
-        times, until they are searched. So do rows of one that has no keys.
-        """
+        """Those of rows with the keys; all until they are searched, or without times or keys."""
         whole = planned(DAILY, daily=changed(DAILY, "users", "# + # # # # #"))
         assert strip(whole, "daily") == "B B B B B B B"
         daily = replace(DAILY, matches=(Match("users", "sessions", (("user", "user"),)),))
@@ -265,9 +256,7 @@ class TestWholeReasons:
         )
 
     def test_files_with_changed_keys_of_a_lookup_are_ingested_again(self) -> None:
-        """Changed lookup keys make files with those keys
-        ingested again, or all until they are searched.
-        """
+        """Those with the keys, or all until they are searched."""
         match = Match("users", "raw.clicks", (("user", "user"),))
         events = replace(EVENTS, inputs=(*EVENTS.inputs, Input("users")), matches=(match,))
         known = tuple(IngestedFile(at, f"{at}.csv", 9, "9:1", 0, rows=4) for at in (1, 2, 3))
@@ -296,9 +285,7 @@ class TestWholeReasons:
         assert again(ChangedKeyRows((("raw.clicks", Ranges(), 0),))) == (Action.INGEST, ())
 
     def test_mostly_new_input_is_built_rather_than_folded(self) -> None:
-        """When more than half of the events are new, sessions
-        are built, because that costs less than folding.
-        """
+        """More than half of the events are new: that costs less than folding."""
         many = CellChange(day(0), 100, 0, 0, 100, 0, 1)
         diff = InputDiff("events", 1, 2, (many,), (CellState(day(0), 100, 1),))
         made = planned(SESSIONS, sessions=built(SESSIONS, inputs=(diff,)))
@@ -317,9 +304,7 @@ class TestWholeReasons:
     def test_the_plan_shows_what_the_run_does_after_reading_files(
         self, rows: int, new: int, definition: str, action: Action
     ) -> None:
-        """Readers of files are planned by the known numbers
-        of rows, and a rebuilt table changes as a whole.
-        """
+        """By the known numbers of rows; a rebuilt table changes as a whole."""
         events = built(EVENTS, files=arrived(CellState(day(2), new, 0)), rows=rows)
         if definition:
             events = replace(events, trace=Trace("events", definition))
@@ -397,9 +382,7 @@ class TestBatches:
     def test_the_first_batch_and_how_many_there_are(
         self, size: int, first: str, batches: int
     ) -> None:
-        """The size of batches comes from the command or the model, and the first batch is the
-        step.
-        """
+        """By the command or the model; the first one is the step."""
         for target, asked in (
             (with_incremental(DAILY, batch_size=size), PlanOptions()),
             (with_incremental(DAILY, batch_size=1), PlanOptions(batch_size=size)),
@@ -418,9 +401,7 @@ class TestBatches:
     def test_how_many_batches_are_built_at_once(
         self, own: int | None, jobs: int | None, beside: int
     ) -> None:
-        """The model and the run limit how many batches are
-        built at once, each with its own cells in order.
-        """
+        """By the model and the run, each with its own cells in order."""
         target = with_incremental(DAILY, batch_size=1, batch_concurrency=own)
         [step] = self.made(target, PlanOptions(jobs=jobs)).steps
 
@@ -478,9 +459,7 @@ class TestExchange:
         assert self.made(DAILY).steps[0].pieces == ()
 
     def test_a_partial_window_builds_nothing(self) -> None:
-        """With a new definition, a window of a part builds
-        nothing and the plan says why; one around all builds all.
-        """
+        """And the plan says why; one around all builds all."""
         every = PlanOptions(window=Interval(day(0).start, day(7).start))
 
         made = self.made(DAILY, EARLY)
@@ -491,9 +470,7 @@ class TestExchange:
         assert (step.cells, step.trace.pending if step.trace else None) == (Ranges.ever(), ())
 
     def test_a_changed_reader_of_a_table_that_waits_also_waits(self) -> None:
-        """A changed model waits for its changed input,
-        which may lack a new column; other readers go on.
-        """
+        """Its input may lack a new column; other readers go on."""
         reader = node(Model("reader", Materialization.TABLE, ""), Input("daily", "day"))
 
         made = self.made(DAILY, EARLY, reader)
@@ -506,9 +483,7 @@ class TestExchange:
         assert [step.model for step in live.steps] == ["reader"]
 
     def test_incomplete_cells_wait_for_their_tick(self) -> None:
-        """Cells that are not complete are missing until
-        their tick, not stale for another definition.
-        """
+        """They are missing until then, not stale for another definition."""
         target = with_incremental(DAILY, cron="0 5 * * *")
         step, trace = step_of(planned(target, now=day(3).start + 5 * HOUR, daily=self.OTHER))
 
@@ -566,9 +541,7 @@ class TestFiles:
         ids=["files", "days"],
     )
     def test_causes(self, files: FileDiff, causes: list[tuple[Cause, int]]) -> None:
-        """New, removed and due files are separate causes, each with its rows; estimated rows of a
-        day that has rows are late.
-        """
+        """Each with its rows; estimated rows of a day that has some are late."""
         seen = built(EVENTS, files=files, cells=states("# # # . . . ."))
         [step] = planned(EVENTS, events=seen).steps
 
@@ -652,9 +625,7 @@ class TestBatchesOfOneTick:
 
 
 def test_a_step_is_between_the_version_that_was_read_and_the_newest() -> None:
-    """A step reads each input from the version that was
-    read to the newest, which its trace then names.
-    """
+    """Of each input; its trace then names the newest."""
     [step] = planned(DAILY, daily=changed(DAILY, "sessions", LATE)).steps
 
     assert step.inputs == {"sessions": (1, 2), "users": (1, 1)}
@@ -694,9 +665,7 @@ def test_partial_cells_are_built_where_allowed() -> None:
 
 
 def test_the_rows_that_a_step_reads_are_those_within_its_bounds() -> None:
-    """The rows a step reads are those within its bounds: a
-    day with two days before it reads three days.
-    """
+    """A day with two days before it reads three days."""
     back = replace(DAILY, inputs=(Input("sessions", "session_start", (Bound(before=2 * DAY),)),))
     seen = changed(back, "sessions", "# # # # # # +")
 
@@ -706,9 +675,7 @@ def test_the_rows_that_a_step_reads_are_those_within_its_bounds() -> None:
 
 
 def test_only_a_version_without_a_snapshot_says_that_a_table_was_dropped() -> None:
-    """A version without a snapshot means a dropped table, and one that replaced all rows does
-    not.
-    """
+    """One that replaced all rows does not."""
     rebuilt = Version("daily", 2, 77, "step", "run", 0, 10, whole=True)
     recovered = replace(rebuilt, snapshot=None, whole=False)
 

@@ -49,9 +49,7 @@ def window(start: str, end: str) -> Interval:
 
 
 def test_restate_builds_the_named_models_and_runs_their_readers(project: Project) -> None:
-    """Restate builds the named models, and their readers only where something changed; with a
-    window it skips tables without cells and says so.
-    """
+    """Readers only where something changed; a window skips tables without cells."""
     days = window("2024-03-01", "2024-03-03")
 
     again = restate(project, ["daily"], days)
@@ -65,9 +63,7 @@ def test_restate_builds_the_named_models_and_runs_their_readers(project: Project
 
 
 def test_backbuilding_reads_upstream_as_far_as_the_target_does(project: Project) -> None:
-    """Backbuild builds upstream the days that the target's
-    bound reads, and only brings files up to date.
-    """
+    """The days that the target's bound reads; files are only brought up to date."""
     again = backbuild(project, ["+week"], window("2024-03-10", "2024-03-11"))
 
     assert again.options.restated == {
@@ -81,9 +77,7 @@ def test_backbuilding_reads_upstream_as_far_as_the_target_does(project: Project)
 def test_a_table_that_was_never_built_is_built_in_its_window(
     project: Project, changed: bool
 ) -> None:
-    """A table that was never built is backbuilt in the
-    window, and the rest stays pending throughout the run.
-    """
+    """The rest stays pending throughout the run."""
     days = [
         CellState(cell, 5, 1) for cell in Granularity.DAY.cells(window("2024-03-01", "2024-03-31"))
     ]

@@ -101,9 +101,7 @@ def share(tmp_path: Path, files: int, limit: str | None = None) -> Share:
 
 
 def test_an_emptied_folder_is_refused_until_it_is_allowed(tmp_path: Path) -> None:
-    """A run refuses an emptied folder before anything is
-    written, exit code 3, and the option allows it.
-    """
+    """Before anything is written, exit code 3."""
     clicks = share(tmp_path, 3)
     clicks.lose(0, 1, 2)
     todo = api.make_plan(clicks.project, api.observe(clicks.project), select=["clicks"])
@@ -138,9 +136,7 @@ def test_an_emptied_folder_is_refused_until_it_is_allowed(tmp_path: Path) -> Non
 def test_how_much_may_be_removed(
     tmp_path: Path, files: int, gone: int, limit: str | None, refused: bool
 ) -> None:
-    """By default not all files, and of more than 20 at most half, may be removed, or as
-    declared.
-    """
+    """Not all files, and of more than 20 at most half; or as declared."""
     clicks = share(tmp_path, files, limit)
     clicks.lose(*range(gone))
 
@@ -180,9 +176,7 @@ def test_files_in_their_place_compensate(tmp_path: Path) -> None:
 
 
 def test_emptied_files_count_as_removed(tmp_path: Path) -> None:
-    """Files cut to no bytes count as removed, and corrected ones do not. When a folder is mounted
-    again, no file is new and none is removed.
-    """
+    """Corrected ones do not; when a folder is mounted again, no file is new and none is removed."""
     clicks = share(tmp_path, 2)
     away = shutil.move(clicks.folder, tmp_path / "away")
     clicks.folder.mkdir()
@@ -218,9 +212,7 @@ def replaced(
 
 
 def test_rows_of_replaced_files_count() -> None:
-    """Rows that replaced files lost count as removed; as many rows or more are a correction. Rows
-    that an Iceberg update moves to other files are not removed, and missing ones are.
-    """
+    """As many rows or more are a correction; rows that an Iceberg update moves are not removed."""
     assert replaced(30, 10, after=0) == (
         "30 of 30 files replaced by ones with fewer rows: 300 of 300 rows gone"
     )
@@ -353,9 +345,7 @@ def test_a_marked_row_has_its_file_read(orders: Orders) -> None:
 
 
 def test_a_table_that_is_gone(orders: Orders) -> None:
-    """All files gone, a run asks for --allow-removals; the table gone, it is an error by name, and
-    no plan that removes everything.
-    """
+    """A run asks for --allow-removals; without the table it is an error by name."""
     orders.table.delete()
     (note,) = orders.plan().notes
     assert note.startswith("raw.orders: 2 of 2 files gone")

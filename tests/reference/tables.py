@@ -40,11 +40,7 @@ class Deduplicated:
     copies: int = 0
 
     def rows(self, chosen: Iterable[Row] = ()) -> list[Row]:
-        """
-        One row for each event; where preference leaves several, the one that was ``chosen``.
-
-        A choice that is not one of the best copies is ignored, so it shows as a difference.
-        """
+        """One row for each event; the ``chosen`` one, if it is one of several best copies."""
         wanted = {frozen(row) for row in chosen}
         found = []
         for copies in self.groups.values():

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
 from functools import cache
 from pathlib import Path
 
+import pytest
 from tests.declare.shop import SHOP, write
 from tests.running.commands import infold
-from tests.running.standing_tables import DECLARED, copied, new_folder, stand_up
+from tests.running.standing_tables import DECLARED, copied, in_ledger, new_folder, stand_up
 
 from infold import api
 from infold.core.project import Project
@@ -32,17 +31,20 @@ def production(root: Path) -> Project:
     listed, _ = FORMAT_FILES[source.format].list_files(shop, source, api.now())
     [file] = listed
     size, _, written = file.fingerprint.split(":")  # copies have other numbers on the disk
-    with closing(sqlite3.connect(root / "prod.db")) as book, book:
-        book.execute(
-            "UPDATE files SET path = ?, size = ?, fingerprint = ?",
-            (file.path, file.size, f"{size}:{written}"),
-        )
+    known = "UPDATE files SET path = ?, size = ?, fingerprint = ?"
+    in_ledger(shop, known, file.path, file.size, f"{size}:{written}")
     return shop
 
 
 def shop_in_production(root: Path) -> Project:
     """The same; the first run has recorded what is applied."""
     return placed(_after_a_run(), root)
+
+
+@pytest.fixture
+def with_applied(tmp_path: Path) -> Project:
+    """The shop in production; the first run has recorded what is applied."""
+    return shop_in_production(tmp_path / "shop")
 
 
 @cache
@@ -58,11 +60,9 @@ def placed(made: Project, root: Path) -> Project:
     close_all()  # what is copied is the file alone
     shutil.rmtree(root, ignore_errors=True)
     shop = copied(made, root)
-    with closing(sqlite3.connect(root / "prod.db")) as book, book:
-        for column in ("locations.location", "steps.detail"):
-            table, _, name = column.partition(".")
-            paths = (str(made.root), str(root))
-            book.execute(f"UPDATE {table} SET {name} = replace({name}, ?, ?)", paths)
+    for table, name in (("locations", "location"), ("steps", "detail")):
+        moved = f"UPDATE {table} SET {name} = replace({name}, ?, ?)"
+        in_ledger(shop, moved, str(made.root), str(root))
     return shop
 
 

@@ -6,11 +6,12 @@ import itertools
 import json
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from tests.declare.shop import INFOLD, SHOP, write
 
@@ -37,6 +38,22 @@ CREATE TABLE iceberg_tables (
 """
 
 
+def in_catalog(project: Project, statement: str, *values: object) -> list[Any]:
+    """What a statement of SQL does to the catalog, or finds there."""
+    return _executed(project.catalog_db, statement, values)
+
+
+def in_ledger(project: Project, statement: str, *values: object) -> list[Any]:
+    """The same for the ledger."""
+    file = project.root / project.target.ledger.removeprefix("sqlite:///")
+    return _executed(file, statement, values)
+
+
+def _executed(file: Path, statement: str, values: Sequence[Any]) -> list[Any]:
+    with closing(sqlite3.connect(file)) as database, database:
+        return database.execute(statement, values).fetchall()
+
+
 def day(number: int) -> Interval:
     """A day of March 2024, from 0."""
     return Interval(START + number * DAY, START + (number + 1) * DAY)
@@ -51,22 +68,17 @@ def copied(made: Project, root: Path) -> Project:
     """The same project in another folder."""
     shutil.copytree(made.root, root)
     project = api.open_project(root, made.target.name)
-    with closing(sqlite3.connect(project.catalog_db)) as catalog, catalog:
-        catalog.execute(
-            "UPDATE iceberg_tables SET metadata_location = replace(metadata_location, ?, ?)",
-            (str(made.root), str(root)),
-        )
+    moved = "UPDATE iceberg_tables SET metadata_location = replace(metadata_location, ?, ?)"
+    in_catalog(project, moved, str(made.root), str(root))
     return project
 
 
 def also_built(project: Project, name: str, reads: str) -> None:
     """One more table of the project, built by a second run from version 1 of what it reads."""
-    book = api.ledger(project)
-    book.acquire("r2")
-    book.begin_run("r2", "run", 0, {})
-    _build(project, book, name, 9, run="r2", inputs={reads: 1})
-    book.finish_run("r2", "done", Receipt())
-    book.close()
+    with leased(project) as book:
+        book.begin_run("r2", "run", 0, {})
+        _build(project, book, name, 9, run="r2", inputs={reads: 1})
+        book.finish_run("r2", "done", Receipt())
 
 
 @contextmanager
@@ -105,15 +117,12 @@ def _made(targets: str, target: str | None) -> Project:
     (root / "countries.csv").write_text("code,country\n", encoding="utf-8")
     project = api.open_project(root, target, declared=True)
     project.warehouse.mkdir(parents=True)
-    with closing(sqlite3.connect(project.catalog_db)) as catalog, catalog:
-        catalog.execute(CATALOG)
-    book = api.ledger(project)
-    book.acquire("r1")
-    book.begin_run("r1", "run", 0, {})
-    for seq, name in enumerate(NAMES, 1):
-        _build(project, book, name, seq, run="r1", inputs=INPUTS[name])
-    book.finish_run("r1", "done", Receipt())
-    book.close()
+    in_catalog(project, CATALOG)
+    with leased(project, "r1") as book:
+        book.begin_run("r1", "run", 0, {})
+        for seq, name in enumerate(NAMES, 1):
+            _build(project, book, name, seq, run="r1", inputs=INPUTS[name])
+        book.finish_run("r1", "done", Receipt())
     return project
 
 
@@ -162,11 +171,8 @@ def put(project: Project, name: str, step: str, snapshot: int, *before: tuple[st
     metadata.write_text(
         json.dumps({"snapshots": found, "current-snapshot-id": snapshot}), encoding="utf-8"
     )
-    with closing(sqlite3.connect(project.catalog_db)) as catalog, catalog:
-        catalog.execute(
-            "INSERT OR REPLACE INTO iceberg_tables VALUES ('infold', ?, ?, ?, NULL, 'TABLE')",
-            (project.name, name, f"file:{metadata}"),
-        )
+    row = "INSERT OR REPLACE INTO iceberg_tables VALUES ('infold', ?, ?, ?, NULL, 'TABLE')"
+    in_catalog(project, row, project.name, name, f"file:{metadata}")
 
 
 def tables(project: Project) -> set[str]:
@@ -182,5 +188,4 @@ def folders(project: Project) -> set[str]:
 
 def drop(project: Project, name: str) -> None:
     """As another engine drops a table: its row in the catalog goes."""
-    with closing(sqlite3.connect(project.catalog_db)) as catalog, catalog:
-        catalog.execute("DELETE FROM iceberg_tables WHERE table_name = ?", (name,))
+    in_catalog(project, "DELETE FROM iceberg_tables WHERE table_name = ?", name)

@@ -1,31 +1,44 @@
-"""Targets where `infold apply` applies definitions: no command takes them from the files."""
+"""Targets where `infold apply` applies definitions: saved plans, and what takes something away."""
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
+import hashlib
+import json
+import os
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
 from tests.declare.shop import SHOP, write
 from tests.running.commands import infold, said
 from tests.running.production import (
+    EVENT,
     TARGET,
     applied,
     as_json,
     change,
     production,
     shop_in_production,
+    with_applied,
 )
 from tests.running.promoted import MORE, QUERY, at, with_environment
-from tests.running.standing_tables import DECLARED
+from tests.running.standing_tables import DECLARED, commit, in_ledger, leased, new_folder
 
 from infold import api
 from infold.cli import cli, output
+from infold.core.interval import Interval
+from infold.core.plan import PlanOptions
 from infold.core.project import Project
+from infold.core.record import Outcome
+from infold.core.saved_plan import KEYS, SavedFiles, SavedPlan, plan_of_text, text_of
+from infold.core.session_rules import ManualEntry
+from infold.core.target import Target
 from infold.messages.errors import InfoldError
+from infold.running.execute import DestructiveChanges
 
 COMMENT = ("models/daily.sql", "FROM sessions", "FROM sessions /* all */")
 OTHER_COMMENT = ("models/sessions.sql", "count(*) AS", "count(*) /* all */ AS")
@@ -37,16 +50,11 @@ LEFT = (
 )
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Project:
-    """The shop in production; the first run has recorded what is applied."""
-    return shop_in_production(tmp_path / "shop")
+shop = with_applied
 
 
 def test_tables_of_an_earlier_infold_count_as_applied(tmp_path: Path) -> None:
-    """Nothing is recorded as applied, but the declared definitions built the tables: a run goes
-    on by them and records them, and a changed one is not applied.
-    """
+    """A run goes on by them and records them; a changed one is not applied."""
     shop = production(tmp_path / "shop")
     assert applied(shop) == {}
     change(shop, QUERY)
@@ -82,9 +90,7 @@ def test_what_works_without_a_ledger(shop: Project, words: str) -> None:
 
 
 def test_before_the_first_apply_nothing_runs(tmp_path: Path) -> None:
-    """A target without tables and without an applied definition refuses what builds tables, and
-    names the models; the plan is what `apply` would do.
-    """
+    """What builds tables is refused, with the models' names; the plan is what `apply` would do."""
     root = write(tmp_path / "shop", {**SHOP, "infold.yml": DECLARED + TARGET})
     (root / "landing" / "clicks").mkdir(parents=True)
     (root / "countries.csv").write_text("code,country\n", encoding="utf-8")
@@ -108,10 +114,7 @@ def test_before_the_first_apply_nothing_runs(tmp_path: Path) -> None:
 
 
 def test_runs_go_on_by_the_applied_definitions(shop: Project) -> None:
-    """A changed query is not built by `run`, which says so, as `status` does; the plan shows what
-    `apply` would do, and that it needs no other permission. Nor is it built by a program that runs
-    the declared project.
-    """
+    """`run` and `status` say what is changed, and the plan what `apply` would do."""
     before = applied(shop)
     change(shop, QUERY)
 
@@ -149,11 +152,7 @@ def test_apply_asks_on_a_terminal(
 
 
 def test_some_models_are_applied(shop: Project) -> None:
-    """
-    Where nobody can be asked nothing is applied without --yes. With a term only the chosen
-    definition is applied; the other change stays in the files. A change that builds nothing is
-    recorded, and nothing differs after it.
-    """
+    """Not without --yes; with a term only the chosen ones; and what builds nothing is recorded."""
     before = applied(shop)
     change(shop, COMMENT, OTHER_COMMENT)
 
@@ -173,9 +172,7 @@ def test_some_models_are_applied(shop: Project) -> None:
 
 
 def test_definitions_that_do_not_fit_are_not_applied(shop: Project) -> None:
-    """A reader of a column that is in a change upstream alone cannot be applied alone; the error
-    names the reader's place and the column.
-    """
+    """A reader of a column that is in a change upstream alone; with its place and the column."""
     before = applied(shop)
     change(shop, MORE, READS_MORE)
 
@@ -190,10 +187,7 @@ def test_definitions_that_do_not_fit_are_not_applied(shop: Project) -> None:
 
 
 def test_a_removed_model_is_built_until_that_is_applied(shop: Project) -> None:
-    """
-    Without its file a model is built, shown and explained by what is applied, and an environment
-    does without it. It leaves with an `apply` of all models that is allowed to; its table stays.
-    """
+    """Shown and explained too; an `apply` of all that may takes it, and leaves its table."""
     (shop.root / "models" / "daily.sql").unlink()
 
     done = as_json(shop, "run")
@@ -229,9 +223,7 @@ def test_a_new_model_waits(shop: Project) -> None:
 
 
 def test_mistakes_in_the_files_stop_no_run(shop: Project) -> None:
-    """A model that does not compile is for `check`, `plan` and `apply` to refuse; a run goes on
-    by what is applied, and says so.
-    """
+    """`check`, `plan` and `apply` refuse them; a run goes on by what is applied, and says so."""
     change(shop, BROKEN)
 
     assert "the files have a mistake, which `infold check` shows" in said(shop, "run")
@@ -263,12 +255,9 @@ def test_definitions_that_are_not_understood(
 
 
 def test_a_lost_text_stops_what_goes_by_it(shop: Project) -> None:
-    """Where the ledger lacks an applied definition, runs, promotes and the way back are refused
-    with its name, and write nothing; a plan shows what an `apply` of the files would do.
-    """
+    """With its name, and nothing is written; a plan shows what `apply` would do."""
     with_environment(shop, QUERY)
-    with closing(sqlite3.connect(shop.root / "prod.db")) as book, book:
-        book.execute("DELETE FROM definitions WHERE digest = ?", (applied(shop)["daily"],))
+    in_ledger(shop, "DELETE FROM definitions WHERE digest = ?", applied(shop)["daily"])
     before = (applied(shop), at(shop, ("daily",)))
 
     for words in ("run", "promote dev --yes", "rollback --yes"):
@@ -334,12 +323,412 @@ def test_a_model_cannot_be_built_whole_for_once(shop: Project) -> None:
 
 
 def test_an_automatic_target_takes_the_files(shop: Project) -> None:
-    """With `apply: auto` nothing is left unapplied: a comment is applied by the next run, and
-    `apply` asks first.
-    """
+    """With `apply: auto` a comment is applied by the next run, and `apply` asks first."""
     change(shop, ("infold.yml", "protected: true", "protected: true, apply: auto"), COMMENT)
     before = applied(shop)
 
     assert "Nothing to do" in infold(shop, "apply")[1]
     assert as_json(shop, "run")["unapplied"] == []
     assert applied(shop) != before
+
+
+# -- plans that are saved
+
+
+OTHER = ("models/daily.sql", "FROM sessions", "FROM sessions /* every one */")
+
+PLAN = SavedPlan(
+    project="shop",
+    target="prod",
+    warehouse="tables",
+    as_of=17,
+    asked=PlanOptions(
+        window=Interval(1, 2),
+        selected=frozenset({"daily"}),
+        batch_size=3,
+        ignore_cron=True,
+        forward_only={"daily": 5, "weekly": None},
+    ),
+    applied={"daily": "a"},
+    definitions={"daily": "b"},
+    versions={"daily": 4},
+    entries={"sessions": 5},
+    files={"clicks": SavedFiles((("a", "1"),), (("b", "2"),), (("c", "3"),))},
+)
+
+
+@pytest.fixture
+def commented(tmp_path: Path) -> Project:
+    """The shop in production, with a comment in a model that is not applied."""
+    found = shop_in_production(tmp_path / "shop")
+    change(found, COMMENT)
+    return found
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """The plan of that, saved."""
+    path = tmp_path / "plan.json"
+    path.write_text(_text(), encoding="utf-8")
+    return path
+
+
+@cache
+def _text() -> str:
+    commented = shop_in_production(new_folder())
+    change(commented, COMMENT)
+    return saved(commented, commented.root / "plan.json").read_text(encoding="utf-8")
+
+
+def saved(commented: Project, path: Path) -> Path:
+    """The plan of what there is now."""
+    said(commented, "plan", "--save", str(path))
+    return path
+
+
+def refused(commented: Project, file: Path, *words: str, code: int = 3) -> str:
+    """A saved plan is refused, and nothing is applied; what is printed."""
+    before = applied(commented)
+    printed = said(commented, "apply", str(file), *words, code=code)
+    assert applied(commented) == before
+    return printed
+
+
+def test_a_plan_as_text_loses_nothing() -> None:
+    """What is written is read again as it was."""
+    for plan in (PLAN, replace(PLAN, asked=PlanOptions())):
+        assert plan_of_text(text_of(plan)) == plan
+
+
+def test_a_saved_plan_is_carried_out_once_without_a_question(
+    commented: Project, file: Path
+) -> None:
+    """By the clock of the plan; a second time there is something else to apply it to."""
+    before = applied(commented)
+
+    assert "applied: daily" in said(commented, "apply", str(file))
+    assert applied(commented) != before
+    newest = api.history(commented)[0]
+    assert (newest.command, newest.as_of) == ("apply", plan_of_text(file.read_text()).as_of)
+
+    printed = refused(commented, file)
+    assert printed.startswith("plan-outdated:")
+    assert "daily:  another definition was applied" in printed
+
+
+def test_a_plan_without_its_ending_is_known_by_its_mark(commented: Project, file: Path) -> None:
+    """A file is a plan by what is in it, whatever it is called."""
+    said(commented, "apply", str(file.rename(file.with_name("plan"))), "--yes")
+    assert as_json(commented, "run")["unapplied"] == []
+
+
+def test_the_screen_names_the_file(commented: Project, tmp_path: Path) -> None:
+    """The last line of a saved plan with steps says how to carry it out."""
+    change(commented, QUERY)
+    path = tmp_path / "plan.json"
+
+    printed = said(commented, "plan", "--save", str(path))
+
+    assert f"Saved: `infold apply {path}` carries this out" in printed
+    [step] = json.loads(path.read_text())["steps"]
+    assert (step["model"], step["action"]) == ("daily", "build")
+
+
+def landing(commented: Project) -> Path:
+    """The folder of the source."""
+    return commented.root / "landing" / "clicks"
+
+
+def happens(commented: Project, what: str) -> None:
+    """Something changes after the plan was saved."""
+    match what:
+        case "definition":
+            change(commented, OTHER)
+        case "applied":  # another definition, and the file is put back
+            change(commented, OTHER)
+            said(commented, "apply", "--yes")
+            change(commented, COMMENT)
+        case "table":
+            commit(
+                commented,
+                Outcome("daily", 2, api.ledger(commented).traces()["daily"], whole=True),
+                "r9",
+            )
+        case "no file":
+            (commented.root / "models" / "daily.sql").unlink()
+        case "forgotten":  # the ledger is one of before the table was built, put back from a copy
+            with leased(commented, "r9") as book:
+                book.begin_run("r9", "forget", 0, {})
+                book.begin_step("r9", "r9-1", 1, "daily", "forget", {})
+                book.forget("daily", step="r9-1")
+                book.close_step("r9-1", "done")
+        case "entries":
+            api.ledger(commented).add_entries("sessions", [ManualEntry(0, "u", in_quarantine=True)])
+        case "replaced":
+            (landing(commented) / "a.json").write_text(json.dumps(EVENT) * 2, encoding="utf-8")
+        case "gone":
+            (landing(commented) / "a.json").unlink()
+
+
+FACTS = {
+    "definition": "daily:  its definition changed",
+    "applied": "daily:  another definition was applied",
+    "table": "daily:  its table changed",
+    "no file": "daily:  its definition changed",
+    "forgotten": "daily:  its table changed",
+    "entries": "sessions:  entries were made by hand",
+    "replaced": "landing/clicks/a.json:  it was replaced",
+    "gone": "landing/clicks/a.json:  it is gone",
+}
+
+
+@pytest.mark.parametrize("what", FACTS)
+def test_what_changed_since_refuses(commented: Project, file: Path, what: str) -> None:
+    """With what changed by name; nothing is applied, and the run is in the history as refused."""
+    happens(commented, what)
+
+    printed = refused(commented, file)
+
+    assert printed.startswith("plan-outdated:")
+    assert FACTS[what] in printed
+    assert api.history(commented)[0].state == "refused"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "slug"),
+    [
+        ("definitions", {}, "plan-outdated"),
+        ("applied", {}, "plan-outdated"),
+        ("versions", {"daily": 7}, "plan-outdated"),
+        ("files", {"clicks": {"new": [["x", "1"]], "removed": [], "due": []}}, "plan-outdated"),
+        ("project", "another", "plan-of-another"),
+        ("target", "another", "plan-of-another"),
+        ("warehouse", "another", "plan-of-another"),
+        ("steps", 7, "bad-plan-file"),
+        ("asked", {}, "bad-plan-file"),
+        ("definitions", ["daily"], "bad-plan-file"),
+    ],
+)
+def test_a_plan_that_was_edited(
+    commented: Project, file: Path, key: str, value: object, slug: str
+) -> None:
+    """What follows from something else, and one of another project, target or warehouse."""
+    found = json.loads(file.read_text())
+    file.write_text(json.dumps({**found, key: value}), encoding="utf-8")
+
+    assert refused(commented, file, code=2 if slug == "bad-plan-file" else 3).startswith(f"{slug}:")
+
+
+def land(commented: Project, name: str) -> Path:
+    """A new file."""
+    path = landing(commented) / name
+    path.write_text(json.dumps(EVENT), encoding="utf-8")
+    return path
+
+
+def test_files_that_arrived_since_are_left(commented: Project, file: Path) -> None:
+    """A file that came after the plan is neither taken in nor a reason to refuse."""
+    land(commented, "b.json")
+
+    assert "Nothing to do" in said(commented, "apply", str(file))
+    steps = as_json(commented, "plan")["steps"]
+    assert isinstance(steps, list)
+    [step] = [step for step in steps if step["model"] == "clicks"]
+    assert step["files"]["new"] == ["landing/clicks/b.json"]
+
+
+@pytest.mark.parametrize("replaced", [True, False], ids=["replaced", "gone"])
+def test_a_planned_file_has_to_stay(commented: Project, tmp_path: Path, *, replaced: bool) -> None:
+    """A new file that the plan covers has to be there as it was."""
+    path = land(commented, "b.json")
+    file = saved(commented, tmp_path / "plan.json")
+    if replaced:
+        os.utime(path, (1, 1))
+    else:
+        path.unlink()
+
+    why = "it was replaced" if replaced else "it is gone"
+    assert f"landing/clicks/b.json:  {why}" in refused(commented, file)
+
+
+def test_a_removed_file_that_is_back(commented: Project, tmp_path: Path) -> None:
+    """A plan that takes a file out is refused once the file is there again."""
+    path = landing(commented) / "a.json"
+    away = path.rename(tmp_path / "a.json")
+    land(commented, "b.json")  # otherwise the source shrank too much
+    file = saved(commented, tmp_path / "plan.json")
+    away.rename(path)
+
+    assert "landing/clicks/a.json:  it is back" in refused(commented, file)
+
+
+def test_a_limit_refuses_before_anything_is_applied(commented: Project, tmp_path: Path) -> None:
+    """--max-rows and the limit of removals count for an apply, and for that of a saved plan."""
+    change(commented, QUERY)
+    file = saved(commented, tmp_path / "plan.json")
+    before = applied(commented)
+
+    assert "over-budget" in refused(commented, file, "--max-rows", "1")
+    assert "over-budget" in said(commented, "apply", "--yes", "--max-rows", "1", code=3)
+    (landing(commented) / "a.json").unlink()
+    assert "source-shrank" in refused(commented, saved(commented, file))
+    assert applied(commented) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (None, ""),
+        ("{", "it is no JSON"),
+        ("[]", "it has no key infold_plan"),
+        ('{"infold_plan": 2}', "its form is 2, and this infold knows 1"),
+        ('{"infold_plan": 1}', f"it lacks {', '.join(KEYS[1:])}"),
+        (text_of(PLAN).replace('"as_of": 17', '"as_of": "17"'), "a value is of another kind"),
+        (text_of(PLAN).replace('"window": [', '"window": [0, '), "a value is of another kind"),
+    ],
+)
+def test_a_file_that_is_no_plan(
+    commented: Project, tmp_path: Path, text: str | None, why: str
+) -> None:
+    """A file that is no plan, or is not there, is refused with what is wrong with it."""
+    path = tmp_path / "other.json"
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+
+    printed = refused(commented, path, code=2)
+
+    assert printed.startswith("bad-plan-file:")
+    assert why in printed
+
+
+def test_a_saved_plan_has_its_own_options(commented: Project, file: Path) -> None:
+    """Models, windows and clocks beside one are a mistake; and so is a folder that is not there."""
+    for words in (("daily",), ("--select", "daily"), ("--as-of", "2024-03-01")):
+        refused(commented, file, *words, code=2)
+    said(commented, "plan", "--save", str(file / "none" / "plan.json"), code=2)
+
+
+def test_an_automatic_target_carries_out_saved_plans_too(
+    commented: Project, tmp_path: Path
+) -> None:
+    """With `apply: auto` a saved plan is carried out or refused in the same way."""
+    auto = ("infold.yml", "protected: true", "protected: true, apply: auto")
+    change(commented, auto, COMMENT)
+    file = saved(commented, tmp_path / "plan.json")
+    change(commented, auto, OTHER)
+    refused(commented, file)
+    change(commented, auto, COMMENT)
+
+    said(commented, "apply", str(file))
+
+
+# -- changes that take something from production's tables
+
+
+DROP = ("models/daily.sql", ", sum(revenue) AS revenue", "")
+WINDOW = ("--start", "2024-03-04", "--end", "2024-03-06")
+FOR_GOOD = ("models/daily.sql", "incremental: {}", "incremental: {on_destructive_change: allow}")
+
+
+def bytes_of(shop: Project) -> dict[str, str]:
+    """The digests of all files of the tables and the catalog."""
+    return {
+        str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(shop.warehouse.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_the_plan_says_what_will_be_refused(shop: Project) -> None:
+    """With its place and the option that allows it; with that option it is shown as lost alone."""
+    change(shop, DROP)
+
+    printed = said(shop, "plan")
+    assert "  daily  revenue  refused" in printed
+    assert (
+        "daily: column revenue is dropped (models/daily.sql:6): refused; "
+        "--allow-destructive daily allows it"
+    ) in printed
+    assert (
+        "`infold apply` refuses this, `infold apply --allow-destructive daily` carries it out."
+    ) in printed
+    printed = said(shop, "plan", "--save", str(shop.root / "plan.json"))
+    assert "Saved, and it will be refused: save it again with --allow-destructive daily." in printed
+    place = {"before": "", "after": "", "file": "models/daily.sql", "line": 6}
+    lost = {"part": "column", "name": "revenue", **place}
+    assert as_json(shop, "plan")["destructive"] == [
+        {"model": "daily", "on": "error", "losses": [lost]}
+    ]
+
+    printed = said(shop, "plan", "--allow-destructive", "daily")
+    assert ("refuse" in printed, "  daily  revenue" in printed) == (False, True)
+    assert "infold apply --allow-destructive daily" in printed
+    saved = shop.root / "p.json"
+    said(shop, "plan", "--save", str(saved), "--allow-destructive", "daily")
+    assert json.loads(saved.read_text())["asked"]["allow_destructive"] == ["daily"]
+
+
+def test_apply_refuses_it_and_nothing_is_done(shop: Project) -> None:
+    """No definition is applied, no file touched, and runs go on; also by a saved plan."""
+    before, tables = applied(shop), bytes_of(shop)
+    change(shop, DROP)
+    saved = str(shop.root / "p.json")
+    said(shop, "plan", "--save", saved)
+
+    for words in (("apply", "--yes"), ("apply", "--json", "--yes"), ("apply", saved, "--yes")):
+        printed = said(shop, *words, code=3)
+        assert "destructive-change" in printed
+        assert "models/daily.sql:6" in printed
+        assert "--allow-destructive daily" in printed
+
+    assert (applied(shop), bytes_of(shop)) == (before, tables)
+    assert as_json(shop, "run")["unapplied"] == ["daily"]
+
+
+@pytest.mark.parametrize("column", [True, False], ids=["key", "defaults"])
+def test_the_key_allows_it_for_good(shop: Project, column: bool) -> None:
+    """In the model, or in the project's defaults."""
+    change(shop, DROP, *([FOR_GOOD] if column else []))
+    if not column:
+        with (shop.root / "infold.yml").open("a") as file:
+            file.write("defaults: {on_destructive_change: allow}\n")
+    printed = said(shop, "plan")
+    assert ("  daily  revenue" in printed, "refuse" in printed) == (True, False), printed
+
+
+def test_the_last_word_of_a_removed_model_counts(shop: Project) -> None:
+    """A model that was applied with the key may be removed without the option."""
+    change(shop, FOR_GOOD)
+    said(shop, "apply", "--yes")
+    (shop.root / "models" / "daily.sql").unlink()
+
+    said(shop, "apply", "--yes")
+    assert applied(shop).keys() == {"clicks", "sessions"}
+
+
+def test_an_unknown_model_is_an_error(shop: Project) -> None:
+    """A misspelled name would allow nothing, and nobody would know why."""
+    change(shop, DROP)
+    names = ("plan", "apply", "run", "restate daily", "backbuild daily")
+    for words in map(str.split, names):
+        window = WINDOW if words[0] == "backbuild" else ()
+        assert "unknown-model" in said(shop, *words, *window, "--allow-destructive=dayly", code=2)
+
+
+def test_types_are_asked_for_where_columns_are_stored(shop: Project) -> None:
+    """Of models without a table the engine analyses nothing."""
+    asked: list[list[str]] = []
+    stored: dict[str, dict[str, str]] = {"daily": {"revenue": "decimal(18,2)"}}
+
+    def column_types(models: list[str]) -> dict[str, Any]:
+        asked.append(models)
+        return {name: {"revenue": "decimal(28,2)"} for name in models}
+
+    lake = cast("Any", SimpleNamespace(columns=lambda table: stored.get(table, {})))
+    engine = cast("Any", SimpleNamespace(column_types=column_types))
+    changes = DestructiveChanges(replace(shop, target=Target("dev")), lake)
+
+    assert changes.refuse_types(engine, {"clicks", "sessions"}, PlanOptions()) == ()
+    assert asked == []
+    assert changes.refuse_types(engine, {"clicks", "daily"}, PlanOptions()) == ()
+    assert asked == [["daily"]]

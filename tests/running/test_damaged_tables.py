@@ -50,9 +50,7 @@ def rows_of(shop: Project, name: str) -> Path:
 
 
 def test_a_run_does_not_say_that_nothing_is_to_do(shop: Project) -> None:
-    """Run, plan and status name the damaged table, the file and
-    the cure instead of saying "nothing to do"; exit code 3.
-    """
+    """Run, plan and status name the damaged table, the file and the cure; exit code 3."""
     rows_of(shop, "daily").unlink()
 
     with pytest.raises(RunFailed) as failed:
@@ -99,9 +97,7 @@ def test_other_files_beside_them_are_no_damage(
 
 
 def test_a_changed_definition_gives_it_up(shop: Project) -> None:
-    """A damaged table whose definition changed is built anew, as the plan says; a protected one
-    stays refused.
-    """
+    """It is built anew, as the plan says; a protected one stays refused."""
     rows_of(shop, "daily").unlink()
     text = (shop.root / "models" / "daily.sql").read_text()
     (shop.root / "models" / "daily.sql").write_text(text.replace("count(*)", "count(*) + 1"))

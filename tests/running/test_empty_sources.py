@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.declare.shop import INFOLD, SHOP, write
 from tests.running.commands import said
-from tests.running.standing_tables import DECLARED
+from tests.running.standing_tables import DECLARED, in_ledger
 
 from infold import api
 from infold.core.project import Project
@@ -61,9 +59,7 @@ def test_it_may_be_said_that_there_is_none_yet(tmp_path: Path) -> None:
 def test_one_that_never_had_a_file_is_noted_again(shop: Project) -> None:
     """Where its table was built from nothing, in each plan and run: exit code 0."""
     write(shop.root, {"infold.yml": INFOLD})
-    ledger = shop.root / shop.target.ledger.removeprefix("sqlite:///")
-    with closing(sqlite3.connect(ledger)) as book, book:
-        book.execute("DELETE FROM ingests")
+    in_ledger(shop, "DELETE FROM ingests")
 
     for words in ("plan", "run"):
         said_so = "raw.clicks: no file matches landing/clicks/*.json; landing/clicks is empty"

@@ -169,9 +169,7 @@ def test_what_is_over_is_dropped(shop: Project) -> None:
 
 
 def test_a_run_of_production_drops_what_is_over(tmp_path: Path) -> None:
-    """A run of production drops an environment that is over and says so; it leaves any other, and
-    the tables of removed models that environments have are none of removed models.
-    """
+    """It says so, and leaves any other; tables of environments are none of removed models."""
     shop = production(tmp_path / "shop")
     said(shop, "apply", "--yes")
     key = built(shop)
@@ -288,10 +286,7 @@ def test_tables_of_equal_content(
 
 
 def test_levels_are_one_run() -> None:
-    """
-    The runs of an environment's levels are shown as one: the state of each model is that before
-    the first run of it, and a refusal after another level wrote is a failure.
-    """
+    """A model's state is that before its first run; a late refusal is a failure."""
     step = Step("daily", Action.BUILD, Ranges(), ())
     daily, weekly = (ModelState(name, State.NEW_MODEL) for name in ("daily", "weekly"))
     again = replace(daily, state=State.STANDARD_RUN)

@@ -69,10 +69,7 @@ def shop(tmp_path: Path, request: pytest.FixtureRequest) -> Project:
 
 
 def test_it_is_left_alone(shop: Project) -> None:
-    """
-    The name is taken: the error says where the table is, and nothing of it is touched. To a ledger
-    that has versions which this table lacks it is a foreign write.
-    """
+    """The error says where the table is; to a ledger with its versions it is a foreign write."""
     before = sorted((shop.warehouse / "shop" / "daily").rglob("*"))
 
     code, printed = infold(shop, "plan")

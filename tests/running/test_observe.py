@@ -1,6 +1,4 @@
-"""Observation: files that are new, replaced, deleted or due, of which only those that differ are
-read; and versions that were not read yet.
-"""
+"""Observation: files that differ, versions that were not read, and what these mean to readers."""
 
 from __future__ import annotations
 
@@ -26,15 +24,19 @@ from tests.planning.strips import (
     with_incremental,
 )
 
+from infold.core.definition import Category, How, Redefinition
 from infold.core.files import FileListing, FilesOutcome, IngestedFile, ListedFile, with_file_policy
 from infold.core.formats import Format
-from infold.core.interval import DAY
+from infold.core.interval import DAY, Ranges
 from infold.core.model import Drift, Source
-from infold.core.plan import Action, FileDiff
+from infold.core.plan import Action, FileDiff, InputDiff, ModelObservation, Observations
 from infold.core.ports import Lake
+from infold.core.project import Node, Stretch
 from infold.core.record import LISTED, Outcome, Receipt
-from infold.core.trace import CellChange, Trace
+from infold.core.trace import CellChange, Trace, Unchanged
+from infold.running.execute import advance_traces
 from infold.running.observe import Observer
+from infold.running.read_columns import InputChanges
 from infold.running.source_listings import (
     file_policy_fingerprint,
     is_gone,
@@ -91,10 +93,7 @@ def file_diff(*present: ListedFile, settling: tuple[str, ...] = (), as_of: int =
 
 
 def test_a_known_file_that_is_being_written_again_stays_as_it_was() -> None:
-    """
-    A known file that is being rewritten keeps its rows until the new version has settled; then it
-    is added and its old rows are removed in one step, so that no reader sees both or none.
-    """
+    """Until it has settled; then rows are exchanged in one step."""
     young, same = file_diff(settling=("a.csv",)), file_diff(SEEN)
     settled = file_diff(replace(SEEN, fingerprint="two"))
 
@@ -111,9 +110,7 @@ def test_a_waiting_row_is_due_at_its_instant() -> None:
 
 
 def test_a_reader_sees_what_changed_since_the_version_it_read() -> None:
-    """A reader sees changes since the version it read: all for a new one, none for one up to
-    date.
-    """
+    """All for a new one, none for one up to date."""
     read = Trace("sessions", SESSIONS.fingerprint, {"events": 0})
     behind = ledger_of(taken(), Outcome("sessions", 1, read))
     level = ledger_of(taken(), Outcome("sessions", 1, replace(read, inputs={"events": 1})))
@@ -140,10 +137,7 @@ def test_a_reader_sees_what_changed_since_the_version_it_read() -> None:
 def test_the_run_behind_a_table_with_a_cron(
     state: str, action: Action, expected: tuple[int | None, bool]
 ) -> None:
-    """
-    Its clock, and whether it is done. A run that is not, and has only made the stored rows over,
-    has yet to read the inputs: the model counts as not built.
-    """
+    """Its clock, and whether it is done; one that has read no inputs counts as not built."""
     ledger = ledger_of(Outcome("sessions", 1, Trace("sessions", "f")))
     ledger.begin_step("run", "run-9", 9, "daily", action.value, {})
     ledger.finish_step("run-9", Outcome("daily", 1, Trace("daily", "f")))
@@ -176,10 +170,7 @@ def test_a_listing_that_differs_later_in_a_run_is_not_remembered() -> None:
 
 
 def test_a_ledger_is_let_go_of_with_its_observer() -> None:
-    """
-    Without the garbage collector: a ledger's file has all that was written once it is closed, and
-    that is when nothing refers to it. A backup that is put back beside its open log is not read.
-    """
+    """A file has all once it is closed, and a backup beside an open log is not read."""
     gc.collect()
     gc.disable()
     try:
@@ -320,9 +311,7 @@ class TestCompared:
     """A listing that was compared with the files of a model is not compared with them again."""
 
     def test_it_is_for_the_ledger_once_nothing_differs(self) -> None:
-        """A run records a listing that has exactly the ingested files, none of which has yet to
-        settle, and no other.
-        """
+        """It has exactly the ingested files, none of which has yet to settle."""
         ledger = ledger_of(taken())
         same, other = observer(ledger, SEEN), observer(ledger)
         young = observer(ledger, SEEN, settling=("b.csv",))
@@ -358,3 +347,133 @@ def test_a_listing_of_a_folder_is_that_of_its_files() -> None:
 
     assert ([*listing], listing[1], listing[:1], len(listing)) == ([a, b], b, (a,), 2)
     assert listing_digest(PLAIN, listing) == listing_digest(PLAIN, (a, b))
+
+
+# -- what new versions of an input mean to readers of some of its columns
+
+
+ID = frozenset({"id"})
+
+
+def change(number: int, before: int, after: int) -> CellChange:
+    """A day with three rows before and after, and with other content."""
+    return CellChange(day(number), 3, 3, 3, 3, before, after)
+
+
+def version(number: int, *changes: CellChange, unchanged: Ranges | None = None) -> Outcome:
+    """A version of ``sessions`` that left the identifiers of some cells as they were."""
+    left = () if unchanged is None else (Unchanged(ID, unchanged),)
+    made = Outcome("sessions", number, Trace("sessions", "f"), changes, snapshot=number)
+    return replace(made, unchanged=left)
+
+
+BOTH = Ranges((day(1), day(2)))
+VERSIONS = (
+    version(1, change(1, 0, 1), change(2, 0, 1)),
+    version(2, change(1, 1, 2), change(2, 1, 2), unchanged=BOTH),
+    version(3, change(2, 2, 3)),
+    version(4, change(1, 2, 4), change(2, 3, 4), unchanged=Ranges((day(1),))),
+)
+
+
+def seen(
+    node: Node, read: int, upto: int, columns: frozenset[str] | None = ID
+) -> tuple[int, list[CellChange]]:
+    """The version to begin with and the changes, for a reader of some columns."""
+    found = InputChanges(project(node), ledger_of(*VERSIONS[:upto]))
+    found.__dict__["columns"] = lambda *_: columns
+    since, changes = found.since(node, "sessions", read, upto)
+    return since, list(changes)
+
+
+def test_a_version_that_changes_nothing_for_a_reader_is_skipped() -> None:
+    """Up to the first that matters; a reader of other columns, or of all, sees each."""
+    assert seen(DAILY, 1, 2) == (2, [])
+    assert seen(DAILY, 1, 3) == (2, [change(2, 2, 3)])
+    assert seen(DAILY, 2, 2) == (2, [])
+    for columns in (frozenset({"id", "x"}), None):
+        assert seen(DAILY, 1, 2, columns) == ALL
+    assert seen(DAILY, 1, 4) == (2, [replace(change(2, 2, 4), added=6, removed=6)])
+
+
+ALL = (1, [change(1, 1, 2), change(2, 1, 2)])
+
+
+@pytest.mark.parametrize(
+    ("reads", "expected"),
+    [(ID, (2, [])), (frozenset({"id", "x"}), ALL), (None, ALL)],
+    ids=["the same", "others", "all"],
+)
+def test_columns_of_earlier_definitions_count_too(
+    reads: frozenset[str] | None,
+    expected: tuple[int, list[CellChange]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A table with several definitions sees what changed for any of them."""
+    now = project(DAILY)
+    before = replace(now, name="before")
+    found = InputChanges(now, ledger_of(*VERSIONS[:2]))
+    by = {now.name: ID, before.name: reads}
+    monkeypatch.setattr(found, "_columns_read", lambda of: lambda *_: by[of.name])
+    stretch = Stretch(Ranges((day(1),)), "daily", before)
+
+    since, changes = found.since(DAILY, "sessions", 1, 2, (stretch,))
+
+    assert (since, list(changes)) == expected
+    other = replace(stretch, project=project(replace(DAILY, inputs=())))
+    assert found.since(DAILY, "sessions", 1, 2, (other,)) == (2, ())
+
+
+def test_a_fold_takes_all_changes_after_the_skipped_versions() -> None:
+    """A fold compares rows of two versions, so it needs all cells that changed between them."""
+    assert seen(SESSIONS, 1, 2) == (2, [])
+    both = [change(1, 2, 4), replace(change(2, 2, 4), added=6, removed=6)]
+    assert seen(SESSIONS, 1, 4) == (2, both)
+
+
+def test_traces_advance_over_skipped_versions() -> None:
+    """The ledger records the version that a reader may begin with, and nothing where it has it."""
+    ledger = ledger_of(Outcome("daily", 1, Trace("daily", "f", {"sessions": 1, "users": 1})))
+    trace = ledger.traces()["daily"]
+    inputs = (InputDiff("sessions", 2, 3, (change(2, 2, 3),)), InputDiff("users", 1, 1))
+    observed = Observations(0, {"daily": ModelObservation(trace, inputs=inputs)})
+
+    advance_traces(ledger, observed)
+
+    assert ledger.traces()["daily"].inputs == {"sessions": 2, "users": 1}
+
+
+def test_nothing_is_written_where_nothing_was_skipped() -> None:
+    """A model without a trace, or with that version in it, costs no write."""
+    ledger = FreshLedger()  # without a lease it cannot be written to
+    trace = Trace("daily", "f", {"sessions": 2})
+    inputs = (InputDiff("sessions", 2, 3),)
+    found = {
+        "daily": ModelObservation(trace, inputs=inputs),
+        "new": ModelObservation(inputs=inputs),
+    }
+
+    advance_traces(ledger, Observations(0, found))
+
+
+@pytest.mark.parametrize(
+    ("kept", "read", "expected"),
+    [
+        ({"id", "x"}, {"id"}, True),
+        ({"id"}, {"id", "x"}, False),
+        (set(), set(), False),
+        ({"id"}, None, False),
+    ],
+    ids=["some", "more", "nothing proven", "all"],
+)
+def test_a_changed_definition_keeps_what_a_reader_reads(
+    kept: set[str], read: set[str] | None, expected: bool
+) -> None:
+    """All columns that a reader reads have to be among those that are proven to stay."""
+    found = InputChanges(project(DAILY), FreshLedger())
+    found.__dict__["columns"] = lambda *_: None if read is None else frozenset(read)
+    other = Redefinition(
+        "sessions", Category.ADDITIVE, (), How.REBUILD, None, SESSIONS, frozenset(kept)
+    )
+
+    assert found.keeps(DAILY, "sessions", other) is expected

@@ -5,15 +5,13 @@ is repaired of tables that were replaced; and environments that are explained.
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.crash.scenario import living
 from tests.running.commands import said
-from tests.running.production import applied, as_json, shop_in_production
+from tests.running.production import applied, as_json, with_applied
 from tests.running.promoted import (
     MORE,
     OWN,
@@ -23,7 +21,7 @@ from tests.running.promoted import (
     put_promoted,
     with_environment,
 )
-from tests.running.standing_tables import commit, day, drop, leased, put
+from tests.running.standing_tables import commit, day, drop, in_ledger, leased, put
 
 from infold import api
 from infold.api import promoting
@@ -40,10 +38,7 @@ from infold.render.environments import exchange_screen
 BOTH = {"sessions": {"clicks": 1}, "daily": {OWN["sessions"]: 1}}
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Project:
-    """The shop in production."""
-    return shop_in_production(tmp_path / "shop")
+shop = with_applied
 
 
 def refused(shop: Project, *words: str) -> str:
@@ -58,9 +53,7 @@ class TestPromote:
     """``infold promote``."""
 
     def test_names_point_to_the_environments_tables(self, shop: Project) -> None:
-        """The name points to the own table, which production's next run has nothing to do on. As
-        JSON it has the facts of the screen, under stable names.
-        """
+        """Production's next run has nothing to do on it; as JSON it has the facts of the screen."""
         declared = with_environment(shop, QUERY)
         own = at(shop, [OWN["daily"]])[OWN["daily"]]
 
@@ -84,9 +77,7 @@ class TestPromote:
         assert api.open_project(shop.root, "prod")["daily"] == declared["daily"]
 
     def test_what_is_shown(self, shop: Project) -> None:
-        """It shows rows and differing cells before it asks, and writes nothing unasked; of a
-        catalog that renames one table at a time it says what readers may see meanwhile.
-        """
+        """Rows and cells before it asks; and what readers see where tables are renamed singly."""
         put_environment(shop)
 
         printed = refused(shop, "promote", "dev")
@@ -101,9 +92,7 @@ class TestPromote:
         assert "For a moment readers find no table under a name" in screen
 
     def test_a_reader_that_is_shared_by_proof_is_not_built(self, shop: Project) -> None:
-        """A reader of columns that the change keeps has nothing to do, where cells have as many
-        rows; of others it is stale.
-        """
+        """Of columns that stay, where cells have as many rows; of others it is stale."""
         with_environment(shop, MORE, own={"sessions": {"clicks": 1}})
 
         done = as_json(shop, "promote", "dev", "--yes")
@@ -113,9 +102,7 @@ class TestPromote:
         assert [(step.model, step.cells) for step in plan.steps] == [("daily", Ranges((day(2),)))]
 
     def test_definitions_without_other_rows_are_applied_too(self, shop: Project) -> None:
-        """A change that gives no other rows is applied with the promote, without any table. Where
-        nothing differs nothing is done.
-        """
+        """With the promote, without any table; where nothing differs nothing is done."""
         with_environment(shop, own={})
         assert "nothing differs" in said(shop, "promote", "dev")
         assert api.ledger(shop).swaps() == ()
@@ -127,9 +114,7 @@ class TestPromote:
         }
 
     def test_cells_of_earlier_definitions(self, shop: Project) -> None:
-        """What is proven of the newest definitions is not proven of these cells: readers of them
-        are stale, and the screen says that they get other rows.
-        """
+        """Readers of them are stale, and the screen says that they get other rows."""
         trace = api.ledger(shop).traces()["sessions"]
         old = EarlierCells(Ranges((Interval(MIN, day(1).start),)), "another")
         with_environment(shop, MORE, own={"sessions": {"clicks": 1}})
@@ -208,9 +193,7 @@ class TestRefused:
         ],
     )
     def test_what_happened_since(self, shop: Project, what: str, words: list[str]) -> None:
-        """Own tables have to be whole and as the ledger says, the environment's last run has to
-        have built all of it, and production has to be what that run has seen.
-        """
+        """Own tables are whole, all of them built, and production is what the last run has seen."""
         put_environment(shop)
         happens(shop, what)
 
@@ -219,9 +202,7 @@ class TestRefused:
         assert [word for word in words if word not in printed] == []
 
     def test_a_column_that_readers_would_lose(self, shop: Project) -> None:
-        """A dropped column is refused like that of any other change of production; for once it can
-        be allowed.
-        """
+        """It is refused like any other change of production; for once it can be allowed."""
         with_environment(shop, ("models/daily.sql", "sum(revenue) AS revenue", "1 AS one"))
         promote = ("promote", "dev", "--yes")
 
@@ -232,9 +213,7 @@ class TestRefused:
 
     @pytest.mark.parametrize("model", ["daily", "sessions"])
     def test_a_model_with_forward_only_changes(self, shop: Project, model: str) -> None:
-        """An environment has built all of a table: no promote does that to a model whose changes
-        leave the earlier cells alone, in whichever place its kind says so.
-        """
+        """An environment builds all of a table, and such changes leave earlier cells alone."""
         query, only, inputs = {
             "daily": (QUERY, ("incremental: {}", "incremental: {forward_only: true}"), "sessions"),
             "sessions": (
@@ -304,10 +283,7 @@ class TestRollback:
     """``infold rollback``."""
 
     def test_all_is_as_it_was(self, shop: Project) -> None:
-        """It says which tables go back, and asks; then names and definitions are as they were, and
-        there is nothing to do. So there is after the promote of tables that read one another. The
-        tables were built when they were before.
-        """
+        """Names, definitions and times, after a question; so are tables that read one another."""
 
         def built_at() -> list[int | None]:
             return [one.last_built_at for one in api.status(shop)]
@@ -354,8 +330,7 @@ def keep_no_longer(shop: Project) -> None:
     yml = shop.root / "infold.yml"
     over = "protected: true, keep_old: 1 second"
     yml.write_text(yml.read_text().replace("protected: true", over))
-    with closing(sqlite3.connect(shop.root / "prod.db")) as book, book:
-        book.execute("UPDATE swaps SET made_at = made_at - ?", (1_100_000,))
+    in_ledger(shop, "UPDATE swaps SET made_at = made_at - ?", 1_100_000)
 
 
 class TestKept:
@@ -378,9 +353,7 @@ class TestKept:
         assert "nothing-to-roll-back" in refused(shop, "rollback", "--yes")
 
     def test_nothing_shows_them_and_a_teardown_drops_them(self, shop: Project) -> None:
-        """The state of models and of their tables has each model once; after a teardown nothing is
-        left in the warehouse.
-        """
+        """Each model is there once; after a teardown nothing is left in the warehouse."""
         put_promoted(shop)
 
         assert "daily__" not in said(shop, "status")
@@ -391,9 +364,7 @@ class TestKept:
 
 def lose_rows(shop: Project) -> None:
     """Rows about the clicks are gone, which every table follows from."""
-    file = shop.root / shop.target.ledger.removeprefix("sqlite:///")
-    with closing(sqlite3.connect(file)) as book, book:
-        assert book.execute("DELETE FROM cells WHERE table_name = 'clicks'").rowcount
+    assert in_ledger(shop, "DELETE FROM cells WHERE table_name = 'clicks' RETURNING 1")
 
 
 class TestRepaired:
@@ -461,9 +432,7 @@ class TestExplained:
         return shop
 
     def test_a_model_with_a_table_of_its_own(self, shop: Project) -> None:
-        """It is explained by its own table, under the model's name, and by the declared query; a
-        cell is one of its own table.
-        """
+        """By its own table and cells, under the model's name, and by the declared query."""
         printed = said(shop, "explain", "daily", "--env", "dev")
 
         assert printed.startswith("daily\n")

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.running.commands import said
-from tests.running.production import TARGET, shop_in_production
+from tests.running.production import TARGET, with_applied
 from tests.running.promoted import MORE, OWN, with_environment
-from tests.running.standing_tables import NAMES, put
+from tests.running.standing_tables import NAMES, in_catalog, in_ledger, put
 
 from infold import api
 from infold.api.doctor import examine
 from infold.core.project import Project
 from infold.running.publish import refresh_views
 
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Project:
-    """The shop in production, with built tables and no views."""
-    return shop_in_production(tmp_path / "shop")
+shop = with_applied
 
 
 @pytest.fixture
@@ -45,12 +38,6 @@ def with_key(shop: Project) -> Project:
     file, new = shop.root / "infold.yml", TARGET.replace("{", "{hide_technical: views, ", 1)
     file.write_text(file.read_text(encoding="utf-8").replace(TARGET, new), encoding="utf-8")
     return api.open_project(shop.root, "prod")
-
-
-def in_catalog(shop: Project, statement: str, *values: str) -> list[Any]:
-    """What a statement of SQL does to the catalog, or finds there."""
-    with closing(sqlite3.connect(shop.catalog_db)) as catalog, catalog:
-        return catalog.execute(statement, values).fetchall()
 
 
 def views(shop: Project) -> set[str]:
@@ -75,9 +62,7 @@ def test_not_without_the_key(shop: Project) -> None:
 
 
 def test_a_forgotten_model_has_none(made: Project) -> None:
-    """Its view would name a table that is not there. Without the key the next command that changes
-    a table takes all away.
-    """
+    """It would name no table; without the key the next command that changes one takes all away."""
     said(made, "forget", "daily", "--yes", "--allow-refresh")
     assert views(made) == {"clicks", "sessions"}
 
@@ -126,8 +111,7 @@ def test_after_a_death_all_are_looked_at(made: Project) -> None:
     said(made, "run")
     assert _files(made) == before  # nothing told that run to look
 
-    with closing(sqlite3.connect(made.root / "prod.db")) as book, book:
-        book.execute("UPDATE runs SET state = 'died'")
+    in_ledger(made, "UPDATE runs SET state = 'died'")
     said(made, "run")
 
     assert {path.parent.parent.name for path in _files(made) - before} == {"daily"}
@@ -137,9 +121,7 @@ def test_after_a_death_all_are_looked_at(made: Project) -> None:
     "command", ["run", "forget sessions --yes --allow-refresh", "repair --yes"]
 )
 def test_among_the_tables_of_another_project_are_none(hiding: Project, command: str) -> None:
-    """A command that would make them there is refused, and changes nothing. Doctor says so before:
-    whether views can be made is tried, and found out by no run.
-    """
+    """A command that would make them is refused, and changes nothing; doctor says so before."""
     in_catalog(
         hiding,
         "INSERT INTO iceberg_tables SELECT catalog_name, ?, 'orders', metadata_location, NULL,"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.running.standing_tables import stand_up
+from tests.running.standing_tables import in_catalog, stand_up
 
 from infold import api
 from infold.cli import cli
@@ -21,12 +19,11 @@ from infold.messages.errors import InfoldError
 def shop(tmp_path: Path) -> Project:
     """The sessions were changed by others; a file has come, and a table that reads clicks."""
     made = stand_up(tmp_path / "shop")
-    with closing(sqlite3.connect(made.catalog_db)) as catalog, catalog:
-        catalog.execute(
-            "UPDATE iceberg_tables SET metadata_location = "
-            "(SELECT metadata_location FROM iceberg_tables WHERE table_name = 'clicks') "
-            "WHERE table_name = 'sessions'"
-        )
+    in_catalog(
+        made,
+        "UPDATE iceberg_tables SET metadata_location = (SELECT metadata_location "
+        "FROM iceberg_tables WHERE table_name = 'clicks') WHERE table_name = 'sessions'",
+    )
     (made.root / "landing" / "clicks" / "b.json").write_text("{}\n", encoding="utf-8")
     text = "---\nmaterialization: table\n---\nSELECT count(*) AS n FROM clicks"
     (made.root / "models" / "totals.sql").write_text(text, encoding="utf-8")
@@ -40,9 +37,7 @@ def run_command(shop: Project, *words: str) -> tuple[int, str, str]:
 
 
 def test_a_plan_has_steps_of_all_models_that_do_not_read_it(shop: Project) -> None:
-    """The plan has the steps that a run would carry out; the refused model and its readers are
-    skipped by name. When only unaffected models are selected, nothing is refused.
-    """
+    """Refused models and their readers are skipped by name; others can be planned alone."""
     todo = api.plan(shop)
 
     assert [step.model for step in todo.steps] == ["clicks", "totals"]
@@ -57,9 +52,7 @@ def test_a_plan_has_steps_of_all_models_that_do_not_read_it(shop: Project) -> No
 
 
 def test_the_plan_ends_with_the_error_and_its_cure(shop: Project) -> None:
-    """Exit code 1, or 3 where nothing else is to be done. As JSON it is one object with the error
-    in it.
-    """
+    """Exit code 1, or 3 where nothing else is to be done; as JSON it is one object."""
     code, out, errors = run_command(shop, "plan")
     assert code == 1
     assert "waits for sessions, which is refused" in out
@@ -79,9 +72,7 @@ def test_the_plan_ends_with_the_error_and_its_cure(shop: Project) -> None:
 
 
 def test_status_shows_the_others(shop: Project) -> None:
-    """Status names the refused model and the readers that wait for it: exit code 1. In its JSON
-    the error is at its model.
-    """
+    """With the refused model and the readers that wait: exit code 1; in its JSON at its model."""
     code, out, errors = run_command(shop, "status")
 
     assert code == 1

@@ -64,10 +64,7 @@ def register_daily(shop: Project) -> None:
 
 
 def test_a_run_with_nothing_to_do_registers(shop: Project, hive: MadeUpHive) -> None:
-    """What is missing is there then, and the run says nothing more than before. The namespace is
-    that of the metastore: a target with tables can get one, or lose it. Commands that only look
-    do not need the metastore.
-    """
+    """In the metastore's namespace, without a word; who only looks does not need it."""
     assert (shop.namespace, shop.catalog_namespace) == ("shop", "Sales")
     assert api.lake(shop).metadata("former") is not None
     printed = said(shop, "run")

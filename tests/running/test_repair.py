@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +23,8 @@ from tests.running.standing_tables import (
     commit,
     day,
     folders,
+    in_catalog,
+    in_ledger,
     leased,
     put,
     stand_up,
@@ -101,12 +101,6 @@ def lose_ledger(shop: Project) -> None:
             path.unlink()
 
 
-def edited(shop: Project, statement: str) -> None:
-    """Somebody does something to the ledger's file."""
-    with closing(sqlite3.connect(ledger_file(shop))) as book, book:
-        book.execute(statement)
-
-
 def written_by_others(shop: Project, name: str, parent: int) -> None:
     """Another engine commits on top of a snapshot."""
     metadata = shop.warehouse / shop.name / name / "metadata" / "1.metadata.json"
@@ -138,9 +132,7 @@ def test_nothing_to_repair(shop: Project, tmp_path: Path) -> None:
 
 
 def test_a_lost_ledger(shop: Project) -> None:
-    """Nothing is known of the tables: all are built again, and stay until then. Without --yes
-    nothing is done where nobody can answer.
-    """
+    """All tables are built again, and stay until then; without --yes nothing is done."""
     lose_ledger(shop)
     assert set(refused(shop, "ledger-behind")) == {"ledger", *NAMES}
     lose_ledger(shop)  # in which the refused run is
@@ -168,9 +160,7 @@ def test_a_lost_ledger(shop: Project) -> None:
 
 
 def test_an_older_ledger(shop: Project) -> None:
-    """It is refused, with the step that it does not know. A table that went on is set back to the
-    version that the ledger knows; others stay.
-    """
+    """It is refused with the step that it lacks; a table that went on is set back, others stay."""
     [known] = api.history(shop)
     older = ledger_file(shop).read_bytes()
     second_run(shop)
@@ -303,7 +293,7 @@ def test_a_damaged_ledger(shop: Project, damage: str) -> None:
     """The file is put aside and kept; a new ledger is begun."""
     file = ledger_file(shop)
     if damage == "a table":
-        edited(shop, "DROP TABLE cells")
+        in_ledger(shop, "DROP TABLE cells")
     else:
         content = bytearray(file.read_bytes())
         at = 0 if damage == "no database" else 4096 * 3
@@ -324,14 +314,14 @@ def test_a_damaged_ledger(shop: Project, damage: str) -> None:
 def test_a_database_of_somebody_else_is_left_alone(shop: Project) -> None:
     """A file that is no ledger, and no damaged one, is not touched."""
     lose_ledger(shop)
-    edited(shop, "CREATE TABLE songs (name TEXT)")
+    in_ledger(shop, "CREATE TABLE songs (name TEXT)")
 
     assert said(shop, "repair", "--yes", code=2).startswith("not-a-ledger")
 
 
 def test_rows_of_the_ledger_are_gone(shop: Project) -> None:
     """A table whose rows in the ledger contradict each other is built again, and what reads it."""
-    edited(shop, "DELETE FROM cells WHERE table_name = 'sessions'")
+    in_ledger(shop, "DELETE FROM cells WHERE table_name = 'sessions'")
     book = api.ledger(shop)
     book.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True)])
     book.close()
@@ -346,13 +336,11 @@ def test_rows_of_the_ledger_are_gone(shop: Project) -> None:
 
 @pytest.mark.parametrize("forgotten", [False, True])
 def test_all_versions_of_a_table_are_gone(shop: Project, *, forgotten: bool) -> None:
-    """What else is known of it is erased with that of its readers, also without its trace; and of
-    a forgotten table, which has no cells: its versions begin again.
-    """
+    """What is known of it and its readers is erased; also of a forgotten table."""
     if forgotten:
         said(shop, "forget", "sessions", "--yes")
-    edited(shop, "DELETE FROM versions WHERE table_name = 'sessions'")
-    edited(shop, "DELETE FROM traces WHERE model = 'sessions'")
+    in_ledger(shop, "DELETE FROM versions WHERE table_name = 'sessions'")
+    in_ledger(shop, "DELETE FROM traces WHERE model = 'sessions'")
 
     assert {name: what for name, (what, _) in repaired(shop).items()} == {
         "clicks": "keep",
@@ -360,8 +348,7 @@ def test_all_versions_of_a_table_are_gone(shop: Project, *, forgotten: bool) -> 
         "daily": "build",
     }
     assert api.ledger(shop).contradictions() == {}
-    with closing(sqlite3.connect(ledger_file(shop))) as book:
-        assert not book.execute("SELECT 1 FROM changes WHERE table_name = 'sessions'").fetchall()
+    assert in_ledger(shop, "SELECT 1 FROM changes WHERE table_name = 'sessions'") == []
 
 
 def test_orphans_are_named_and_dropped_on_request(shop: Project) -> None:
@@ -399,7 +386,7 @@ def damaged(shop: Project) -> Project:
     book = api.ledger(shop)
     book.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True, reason="a bot")])
     book.close()
-    edited(shop, "DROP TABLE cells")
+    in_ledger(shop, "DROP TABLE cells")
     return shop
 
 
@@ -475,7 +462,7 @@ def what(shop: Project, *words: str) -> dict[str, str]:
 def test_what_somebody_else_wrote_to_a_table_that_the_ledger_is_wrong_about(shop: Project) -> None:
     """The ledger loses what is wrong in it; the table is left alone, and refused."""
     written_by_others(shop, "sessions", 102)
-    edited(shop, "DELETE FROM cells WHERE table_name = 'sessions'")
+    in_ledger(shop, "DELETE FROM cells WHERE table_name = 'sessions'")
 
     assert what(shop) == {"clicks": "keep", "sessions": "leave", "daily": "build"}
 
@@ -487,12 +474,9 @@ def test_what_somebody_else_wrote_to_a_table_that_the_ledger_is_wrong_about(shop
 def move_tables(shop: Project, before: Path, after: Path, like: str, namespace: str) -> None:
     """Tables lie in another folder, and in a namespace."""
     shutil.move(before, after)
-    with closing(sqlite3.connect(shop.catalog_db)) as catalog, catalog:
-        catalog.execute(
-            "UPDATE iceberg_tables SET metadata_location = replace(metadata_location, ?, ?), "
-            "table_namespace = ? WHERE table_name LIKE ?",
-            (str(before), str(after), namespace, like),
-        )
+    moved = "UPDATE iceberg_tables SET metadata_location = replace(metadata_location, ?, ?), "
+    moved += "table_namespace = ? WHERE table_name LIKE ?"
+    in_catalog(shop, moved, str(before), str(after), namespace, like)
 
 
 def test_tables_of_another_warehouse_are_no_orphans(shop: Project, tmp_path: Path) -> None:
@@ -571,8 +555,7 @@ def test_a_repair_that_dies_anywhere(shop: Project, loss: str) -> None:
         ledger_file(shop).write_bytes(older)
         put(shop, "daily", "r2-2", 301)
     elif loss == "rows":
-        with closing(sqlite3.connect(ledger_file(shop))) as book, book:
-            book.execute("DELETE FROM cells WHERE table_name = 'sessions'")
+        in_ledger(shop, "DELETE FROM cells WHERE table_name = 'sessions'")
     else:
         lose_ledger(shop)
         if loss == "damaged":
@@ -601,16 +584,11 @@ def test_a_repair_that_dies_anywhere(shop: Project, loss: str) -> None:
 @pytest.mark.parametrize("lost", ["file", "tables", "rows"])
 @pytest.mark.parametrize("by", ["forget", "repair"])
 def test_a_lost_catalog(shop: Project, lost: str, by: str) -> None:
-    """
-    Where not one table is in the catalog it is refused by name, and nothing is built beside the
-    files of the former tables, until somebody says that they are gone for good.
-    """
+    """It is refused by name, and nothing is built beside former files until they are forgotten."""
     if lost == "file":
         shop.catalog_db.unlink()
     else:
-        with closing(sqlite3.connect(shop.catalog_db)) as catalog, catalog:
-            what = "DROP TABLE" if lost == "tables" else "DELETE FROM"
-            catalog.execute(f"{what} iceberg_tables")
+        in_catalog(shop, f"{'DROP TABLE' if lost == 'tables' else 'DELETE FROM'} iceberg_tables")
 
     assert refused(shop, "catalog-lost") == {
         "ledger": "sqlite:///.infold/ledger.db",
@@ -663,10 +641,7 @@ def test_a_late_commit_below_the_newest_version(shop: Project) -> None:
 
 @pytest.mark.parametrize("operation", [None, "replace"])
 def test_a_history_without_any_commit_of_infolds(shop: Project, operation: str | None) -> None:
-    """
-    A table that others made anew, or whose history does not reach back to what the ledger knows,
-    is refused. It can be forgotten, and is built again.
-    """
+    """It is refused; it can be forgotten, and is built again."""
     put(shop, "clicks", "r1-1", 101)
     place = made_by_others(shop, "clicks", operation)
 
@@ -689,9 +664,7 @@ def made_by_others(shop: Project, name: str, operation: str | None) -> Path:
 
 
 def test_a_table_replaced_by_a_running_run_is_no_older_state(shop: Project) -> None:
-    """A table that another run replaces after the ledger was read is not taken for an older
-    state.
-    """
+    """It is replaced after the ledger was read."""
     book = api.ledger(shop)
     heads = book.newest_versions()
     second_run(shop)
@@ -702,9 +675,7 @@ def test_a_table_replaced_by_a_running_run_is_no_older_state(shop: Project) -> N
 
 
 def test_one_ledger_for_two_warehouses(tmp_path: Path) -> None:
-    """A ledger used with a second warehouse is refused: the first one's tables would look
-    dropped.
-    """
+    """The first one's tables would look dropped."""
     dev = stand_up(tmp_path / "shop", "  other: {warehouse: elsewhere}\n")
     with leased(dev) as book:
         book.set_owner(dev.name, "warehouse")
@@ -715,10 +686,7 @@ def test_one_ledger_for_two_warehouses(tmp_path: Path) -> None:
 
 
 def test_a_ledger_of_another_project(shop: Project) -> None:
-    """
-    A ledger belongs to the project whose first run wrote into it. Another one is refused by name
-    before anything is written into it, and drops neither its tables nor its rows.
-    """
+    """It is refused by name before anything is written into it, and drops no table and no row."""
     with leased(shop) as book:
         book.set_owner(shop.name, "warehouse")
     root = shop.root.parent / "store"

@@ -58,10 +58,7 @@ def test_the_table_is_built_again() -> None:
 
 
 def test_what_changed_later_hides_no_type() -> None:
-    """
-    A reader that may begin with a version after the one that it has read is built again if the
-    types are others in between; for the versions after that, the step looks at them.
-    """
+    """Types between the versions that were read and begun with; a step sees later ones."""
     types = {101: {"revenue": "int"}, 102: {"revenue": "bigint"}, 103: {"revenue": "bigint"}}
 
     def found(since: int) -> Collection[str]:
@@ -73,9 +70,7 @@ def test_what_changed_later_hides_no_type() -> None:
 
 
 def test_cells_of_earlier_definitions_stay() -> None:
-    """A table that keeps such cells is not built by its newest definition alone: a step that gives
-    a column another type is refused once there is something to build.
-    """
+    """It is not built by its newest definition alone: a step that retypes is refused."""
     earlier = EarlierCells(Ranges((Interval(MIN, 0),)), "old")
 
     assert found(replace(BUILT, earlier=(earlier,)), "bigint") == {}

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 from collections.abc import Collection
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from tests.planning.strips import EVENTS
 from tests.running.commands import said
 from tests.running.production import EVENT as CLICK
 from tests.running.production import as_json, change, production
+from tests.running.standing_tables import in_ledger
 
 from infold import api
 from infold.core.files import FilesOutcome, FullListing, IngestedFile, Listed
@@ -254,9 +253,7 @@ def test_another_pattern_lists_everything(landing: Landing) -> None:
 
 
 def test_two_models_of_a_source(landing: Landing) -> None:
-    """One that knows nothing of it has everything listed; the other takes that. When all is asked
-    for, all is listed, and the next run leaves out again.
-    """
+    """One that knows nothing has all listed, for the other too; after a full listing it goes on."""
     looks = landing.looks(NOON)
     assert landing.look(looks)[0].left_out == OLD
 
@@ -348,8 +345,7 @@ def shop(tmp_path: Path) -> Project:
     found = production(tmp_path / "shop")
     landed(found, NAME).parent.mkdir()
     landed(found, "a.json").rename(landed(found, NAME))
-    with closing(sqlite3.connect(found.root / "prod.db")) as book, book:
-        book.execute("UPDATE files SET path = ?", (f"landing/clicks/{NAME}",))
+    in_ledger(found, "UPDATE files SET path = ?", f"landing/clicks/{NAME}")
     change(found, LISTED_DAILY)
     said(found, "run")
     return api.open_project(found.root, "prod")
@@ -368,9 +364,7 @@ def planned(shop: Project, *words: str) -> list[dict[str, Any]]:
 
 
 def test_a_plan_says_what_was_left_out(shop: Project) -> None:
-    """The run recorded its listing, and a plan leaves out the folder of years ago; a new one is
-    planned, and as JSON the folders are counted too.
-    """
+    """The folder of years ago; a new one is planned, and as JSON the folders are counted too."""
     left = "1 file as before; 0 dated folders listed, 1 left for a full listing"
     assert left in said(shop, "plan")
 
@@ -389,9 +383,7 @@ def put_new(shop: Project) -> None:
 
 
 def test_a_change_in_an_old_folder_is_planned_when_all_is_listed(shop: Project) -> None:
-    """By ``--full-listing``, for a table that is built again, and by default: a date in the path
-    alone leaves nothing out.
-    """
+    """By ``--full-listing``, for a table that is built again, and by default."""
     landed(shop, NAME).write_text(json.dumps(CLICK) * 2, encoding="utf-8")
 
     assert planned(shop) == []

@@ -102,9 +102,7 @@ def test_the_lease_of_a_ledger(root: Path) -> None:
 
 
 def test_what_is_not_as_it_should_be(root: Path) -> None:
-    """Another file in the place of the ledger, or of the folder of the warehouse, is named, and so
-    is a source whose folder is missing. One without files is no fault: they may yet come.
-    """
+    """Another file in the place of ledger or warehouse, a missing folder; no files may yet come."""
     (root / ".infold").mkdir(exist_ok=True)
     (root / ".infold" / "ledger.db").write_text("not a database, but long enough " * 50)
     (root / "warehouse").write_text("a file")

@@ -89,9 +89,7 @@ def test_a_signal_waits_until_a_child_is_registered(monkeypatch: pytest.MonkeyPa
 
 
 def test_pyspark_does_not_take_ctrl_c_over() -> None:
-    """While a session is made the handler of Ctrl-C stays, at every moment; PySpark's own way of
-    setting it is as before afterwards.
-    """
+    """It stays at every moment; PySpark's own way of setting it is as before afterwards."""
     from pyspark.core import context
 
     from infold.spark.jvm.gateway import own_signals
@@ -161,9 +159,7 @@ def test_no_process_is_left(shop: Path, number: int, stage: str) -> None:
 
 @pytest.mark.spark
 def test_a_killed_java_is_named_and_the_next_run_goes_on(shop: Path) -> None:
-    """A killed Java is a named failure without a stack, not an internal one. The next run goes on,
-    and prints what Spark refuses once on stderr without a stack; the other models are built.
-    """
+    """By name, without a stack; the next run builds the other models."""
     process = begun("-m", "infold", "-C", str(shop), "run")
     await_that(lambda: any((shop / "warehouse").rglob("*.json")))
 

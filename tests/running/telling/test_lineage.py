@@ -298,9 +298,7 @@ class TestSending:
     """To a file or a URL; the run is as it would have been."""
 
     def test_to_a_file(self, tmp_path: Path) -> None:
-        """A line for each event, also in a folder that is not there yet. None of an environment,
-        whose tables have other names.
-        """
+        """A line for each event, also in a new folder; none of an environment."""
         shop = project(tmp_path, "lineage: {file: out/lineage.jsonl, namespace: prod}")
         end(shop, good, environment="mine")
         assert not (tmp_path / "out").exists()
@@ -327,9 +325,7 @@ class TestSending:
         }
 
     def test_a_server_that_does_not_take_them(self, tmp_path: Path) -> None:
-        """One event is tried, and one note says how many were not sent. Steps do not wait for a
-        server that hangs, and the end of the run does so once.
-        """
+        """One event is tried, one note says how many were not sent; the run waits once."""
         hooks = "lineage: {url: '%s', timeout: 200 milliseconds}"
         with receiver() as server:
             server.answer = 503

@@ -1,13 +1,14 @@
-"""
-What a run tells besides: a log with a JSON object a line; metrics as Prometheus reads them, which
-go on as the same series from run to run; a trace with a span for the run and one for each step.
-"""
+"""Hooks, a log, metrics and traces tell of every end of a run, and never change what it does."""
 
 from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -17,15 +18,431 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.cli import sample
+from tests.declare.shop import INFOLD, SHOP, read, write
+from tests.docs.pages import DOCS
+from tests.running.commands import infold, said
+from tests.running.production import TARGET, change, shop_in_production
+from tests.running.standing_tables import DECLARED
 from tests.running.telling.receiver import Receiver, receiver
 from tests.running.telling.runs import bad, end, good, project, raising
 
+from infold import api
+from infold.api.listening import told
 from infold.core.hooks import Sinks
-from infold.core.ports import Progress
+from infold.core.ports import Progress, SilentProgress
+from infold.core.project import Project
 from infold.core.report import RunFailed, RunResult
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
 from infold.running.telling import traces
+from infold.system import signals
+
+SECRET = "s3cret/part"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
+    """A server whose address is a secret in the environment."""
+    with receiver() as found:
+        monkeypatch.setenv("HOOK_URL", f"{found.url}/{SECRET}")
+        monkeypatch.setenv("HOOK_TOKEN", SECRET)
+        yield found
+
+
+def failed_of(root: Path, hooks: str) -> RunResult:
+    """The result of a run that failed, as it is raised."""
+    with pytest.raises(RunFailed) as found:
+        end(project(root, hooks), bad(sample.failed()))
+    return found.value.result
+
+
+def reasons(result: RunResult) -> list[str]:
+    """Why models failed."""
+    return [failure.reason for failure in result.failures]
+
+
+class TestWebhooks:
+    """A request to a URL."""
+
+    def test_the_facts_are_the_body(self, server: Receiver, tmp_path: Path) -> None:
+        """Without a template the facts are sent as JSON; a body of one text is sent as it is."""
+        end(project(tmp_path, "on_success: {webhook: '${env:HOOK_URL}'}"))
+        failed_of(tmp_path, "on_failure: {webhook: '${env:HOOK_URL}', body: '{state}: {models}'}")
+
+        got, text = server.got
+        assert 0 <= got.json["seconds"] < 60
+        assert got.path == f"/{SECRET}"
+        assert got.headers["Content-Type"] == "application/json"
+        assert got.json | {"seconds": 0} == {
+            "project": "shop",
+            "target": "dev",
+            "command": "run",
+            "run": "20240311T063000-a1b2c3",
+            "state": "done",
+            "error": "",
+            "models": "",
+            "steps": 3,
+            "rows_read": sample.result().receipt.read,
+            "rows_written": sample.result().receipt.written,
+            "seconds": 0,
+        }
+        assert text.body == "failed: daily, users"
+        assert text.headers["Content-Type"] == "text/plain; charset=utf-8"
+
+    def test_a_template_is_json_whatever_a_fact_says(
+        self, server: Receiver, tmp_path: Path
+    ) -> None:
+        """Facts are filled into the texts of a body, so quotes and line ends break nothing."""
+        hooks = """\
+on_failure:
+  webhook: ${env:HOOK_URL}
+  headers: {Authorization: 'Bearer ${env:HOOK_TOKEN}', X-State: '{state}'}
+  body:
+    text: '{project} {state}: {error}'
+    key: ${env:HOOK_TOKEN}
+    fields: [{n: 3, on: true, no: null, models: '{models} {steps}'}]
+"""
+        error = run_errors.step_failed(model="daily", what='a "b"\n${env:HOOK_TOKEN}', condition="")
+        with pytest.raises(InfoldError):
+            end(project(tmp_path, hooks), raising(error))
+
+        [got] = server.got
+        assert got.headers["Authorization"] == f"Bearer {SECRET}"
+        assert got.headers["X-State"] == "failed"
+        assert got.json["key"] == SECRET
+        assert got.json["fields"] == [{"n": 3, "on": True, "no": None, "models": " 0"}]
+        # A reference in a fact is text: nobody may read secrets by what a row or an error says.
+        assert got.json["text"].endswith('a "b"\n${env:HOOK_TOKEN}')
+
+    def test_another_answer_is_said(self, server: Receiver, tmp_path: Path) -> None:
+        """The result is the run's, with a note; and no redirection is followed."""
+        own = sample.result()
+        server.location = f"{server.url}/elsewhere"
+        for server.answer in (300, 302, 404, 500):
+            result = end(project(tmp_path, "on_success: {webhook: '${env:HOOK_URL}'}"))
+
+            note = f"the hook on_success failed: the answer was {server.answer}"
+            assert result.notes == (*own.notes, note)
+            assert (result.steps, result.state) == (own.steps, own.state)
+        assert [got.path for got in server.got] == [f"/{SECRET}"] * 4
+
+    def test_who_does_not_answer_is_left(self, server: Receiver, tmp_path: Path) -> None:
+        """After `timeout`; the run ends as it would have."""
+        server.hang = threading.Event()
+        hooks = "on_failure: {webhook: '${env:HOOK_URL}', timeout: 200 milliseconds}"
+        before = time.monotonic()
+
+        result = failed_of(tmp_path, hooks)
+
+        assert time.monotonic() - before < 10
+        assert result.notes[-1].startswith("the hook on_failure failed: no answer")
+        assert reasons(result) == reasons(sample.failed())
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "http://127.0.0.1:1/" + SECRET,
+            "http://nowhere.invalid/" + SECRET,
+            "http://[" + SECRET,
+            "http://127.0.0.1:9/a b" + SECRET,
+            "file:///" + SECRET,
+            "http://127.0.0.1:port/" + SECRET,
+        ],
+    )
+    def test_no_note_has_the_address(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str
+    ) -> None:
+        """Whatever is wrong with it: it is a secret as a whole."""
+        monkeypatch.setenv("HOOK_URL", url)
+
+        result = end(
+            project(tmp_path, "on_success: {webhook: '${env:HOOK_URL}', timeout: 5 seconds}")
+        )
+
+        assert result.notes[-1].startswith("the hook on_success failed: ")
+        assert SECRET not in repr(result)
+
+    def test_a_secret_that_is_not_there(self, tmp_path: Path) -> None:
+        """Is said by its reference, and the next hook is told all the same."""
+        hooks = """\
+on_success:
+  - {webhook: '${file:none.txt}'}
+  - {command: 'echo told > told.txt'}
+"""
+        result = end(project(tmp_path, hooks))
+
+        assert result.notes[-1] == (
+            "the hook on_success[1] failed: ${file:none.txt}, "
+            "the file cannot be read: No such file or directory"
+        )
+        assert (tmp_path / "told.txt").read_text() == "told\n"
+
+
+class TestCommands:
+    """A command of the shell."""
+
+    def test_it_gets_the_facts(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+        """As variables and as JSON, in the project's folder; it prints where errors go."""
+        hooks = "on_failure: {command: 'echo \"$INFOLD_STATE $INFOLD_MODELS\"; cat > b'}"
+
+        result = failed_of(tmp_path, hooks)
+
+        assert result.notes == sample.failed().notes
+        assert reasons(result) == reasons(sample.failed())
+        out, err = capfd.readouterr()
+        assert (out, err) == ("", "failed daily, users\n")
+        assert json.loads((tmp_path / "b").read_text())["error"] == "; ".join(reasons(result))
+
+    def test_one_that_fails_is_said(self, tmp_path: Path) -> None:
+        """By its exit code, and not for reading nothing; nor does a run without a folder fail."""
+        for folder, note in (
+            (tmp_path, "[1] failed: it ended with exit code 7"),
+            (tmp_path / "gone", "[2] failed: No such file or directory"),
+        ):
+            result = end(project(folder, "on_success: [{command: 'exit 7'}, {command: 'true'}]"))
+
+            assert result.notes[-1] == f"the hook on_success{note}"
+
+    def test_one_that_hangs_is_ended_with_all_it_started(self, tmp_path: Path) -> None:
+        """Its children as well: none goes on behind the run."""
+        hooks = "on_success: {command: 'sleep 60 & echo $! > pid; wait', timeout: 400 milliseconds}"
+        before = time.monotonic()
+
+        result = end(project(tmp_path, hooks))
+
+        assert time.monotonic() - before < 20
+        assert result.notes[-1] == "the hook on_success failed: it was ended after 0.4 seconds"
+        child = int((tmp_path / "pid").read_text())
+        for _ in range(500):
+            if not alive(child):
+                break
+            time.sleep(0.01)
+        assert not alive(child)
+
+
+def alive(process: int) -> bool:
+    """Whether a process is there, and not only left to be waited for."""
+    try:
+        return " Z " not in Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False
+
+
+class TestWhich:
+    """Which hooks are told."""
+
+    HOOKS = """\
+on_success: {command: 'echo good >> told'}
+on_failure: {command: 'echo "$INFOLD_STATE $INFOLD_ERROR" >> told'}
+"""
+
+    def test_a_run_that_did_not_begin(self, tmp_path: Path) -> None:
+        """The same error, without a result; what could not be told is a fact of it."""
+        error = run_errors.over_budget(rows=10, max_rows=3)
+        raised = []
+        for hooks in (self.HOOKS, "on_failure: {command: 'exit 3'}"):
+            with pytest.raises(InfoldError) as found:
+                end(project(tmp_path, hooks), raising(error))
+            raised.append(found.value)
+
+        assert raised[0] is error
+        assert (tmp_path / "told").read_text() == f"refused over-budget: {error.what}\n"
+        why = "the hook on_failure failed: it ended with exit code 3"
+        assert (raised[1].exit_code, raised[1].facts[-1]) == (3, ("note", why))
+
+    def test_a_crash(self, tmp_path: Path) -> None:
+        """Is a failure like others, and goes on its way, as Ctrl-C does."""
+        told = tmp_path / "told"
+        with pytest.raises(KeyboardInterrupt):
+            end(project(tmp_path, self.HOOKS), raising(KeyboardInterrupt()))
+        assert told.read_text() == "stopped stopped by KeyboardInterrupt\n"
+
+        with pytest.raises(ZeroDivisionError):
+            end(project(tmp_path, self.HOOKS), raising(ZeroDivisionError()))
+        assert told.read_text().splitlines()[1].startswith("failed ")
+
+
+def test_the_run_is_shown_as_without_hooks(tmp_path: Path) -> None:
+    """What a run says of its steps reaches its progress, once each and in order."""
+    said = []
+
+    class Saying(SilentProgress):
+        def note(self, text: str) -> None:
+            said.append(text)
+
+    def run(shown: Progress) -> RunResult:
+        shown.note("one")
+        shown.note("two")
+        return sample.result()
+
+    told(project(tmp_path, "on_success: {command: 'true'}"), "run", Saying(), run)
+
+    assert said == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("number", "hooks", "lineage"),
+    [(0, ["on_failure[1]", "on_failure[2]", "on_success"], False), (1, [], True)],
+)
+def test_the_examples_of_the_page(number: int, hooks: list[str], lineage: bool) -> None:
+    """`docs/notifications.md` shows keys as they are declared."""
+    page = (DOCS / "notifications.md").read_text(encoding="utf-8")
+    example = re.findall(r"```yaml\n(targets:.*?)```", page, re.DOTALL)[number]
+
+    found, errors = read({**SHOP, "infold.yml": INFOLD[: INFOLD.index("targets:")] + example})
+
+    assert errors == []
+    assert found is not None
+    assert [hook.name for hook in found.targets["prod"].hooks] == hooks
+    assert (found.targets["prod"].lineage is not None) == lineage
+
+
+# -- every end of a command that runs is told of once, also where no run came of it
+
+
+GOOD = "'echo $INFOLD_COMMAND $INFOLD_STATE >> told'"
+BAD = "'echo $INFOLD_COMMAND $INFOLD_STATE ${INFOLD_ERROR%%:*} >> told'"
+HOOKS = f"on_success: {{command: {GOOD}}}, on_failure: {{command: {BAD}}}"
+WITH_HOOKS = ("infold.yml", "protected: true}", f"protected: true, {HOOKS}}}")
+COMMENT = ("models/daily.sql", "FROM sessions", "FROM sessions /* all */")
+BROKEN = ("models/daily.sql", "GROUP BY 1", "GROUP BY")
+
+
+def told_of(with_hooks: Project) -> list[str]:
+    """What the hooks were told since the last time."""
+    file = with_hooks.root / "told"
+    found = file.read_text().splitlines() if file.exists() else []
+    file.unlink(missing_ok=True)
+    return found
+
+
+@pytest.fixture
+def with_hooks(tmp_path: Path) -> Project:
+    """The shop in production, with hooks."""
+    found = shop_in_production(tmp_path / "shop")
+    change(found, WITH_HOOKS)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "end"),
+    [
+        ("run", 0, "run done"),
+        ("run nowhere", 2, "run failed unknown-model"),
+        ("run --start 2024-03-04T01:00", 2, "run failed window-unaligned"),
+        ("apply", 3, "apply refused apply-not-confirmed"),
+        ("apply daily --yes", 0, "apply done"),
+        ("restate nowhere", 2, "restate failed unknown-model"),
+        (
+            "backbuild nowhere --start 2024-03-04 --end 2024-03-05",
+            2,
+            "backbuild failed unknown-model",
+        ),
+        ("restate nowhere --dry-run", 2, None),
+        ("run --watch --json", 2, None),
+    ],
+)
+def test_an_end_is_told_once(with_hooks: Project, words: str, code: int, end: str | None) -> None:
+    """Whether a run came of it or not; not where a command only shows, or is none."""
+    change(with_hooks, WITH_HOOKS, COMMENT)
+
+    assert infold(with_hooks, *words.split())[0] == code
+
+    assert told_of(with_hooks) == ([] if end is None else [end])
+
+
+def test_where_nothing_was_to_be_done(with_hooks: Project) -> None:
+    """An `apply` without a change is a sign of life as a `run` is; a log has all of it."""
+    log, metrics = with_hooks.root / "log", with_hooks.root / "metrics"
+
+    said(with_hooks, "apply", "--log", str(log), "--metrics", str(metrics))
+
+    assert told_of(with_hooks) == ["apply done"]
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [(one["event"], one["command"]) for one in lines] == [
+        ("run_began", "apply"),
+        ("run_ended", "apply"),
+    ]
+    assert "infold_run_success{" in metrics.read_text()
+
+
+def test_where_nothing_is_applied(tmp_path: Path) -> None:
+    """Before the first `apply`, and where the files cannot be read either."""
+    root = write(tmp_path / "shop", {**SHOP, "infold.yml": DECLARED + TARGET})
+    with_hooks = api.open_project(root, "prod")
+    change(with_hooks, WITH_HOOKS)
+    for words in ("run", "restate daily"):
+        assert infold(with_hooks, *words.split())[0] == 3
+        assert told_of(with_hooks) == [f"{words.split()[0]} refused nothing-applied"]
+    change(with_hooks, WITH_HOOKS, BROKEN)
+    assert infold(with_hooks, "run")[0] == 2
+    assert [line[:11] for line in told_of(with_hooks)] == ["run failed "]
+
+
+def test_a_lost_ledger(with_hooks: Project) -> None:
+    """A run that is refused as tables are there and the ledger is not."""
+    (with_hooks.root / "prod.db").unlink()
+
+    code, printed = infold(with_hooks, "run")
+
+    assert told_of(with_hooks) == [
+        f"run {'refused' if code == 3 else 'failed'} {printed.split(':')[0]}"
+    ]
+
+
+def test_the_same_error_is_told_once(tmp_path: Path) -> None:
+    """One that ended a run has been told when the command ends with it."""
+    from infold.api.listening import tell_of_end
+
+    write(tmp_path, {**SHOP, "infold.yml": INFOLD})
+    sinks, error = Sinks(log=tmp_path / "log"), KeyError("x")
+    with pytest.raises(KeyError):
+        end(project(tmp_path, ""), raising(error), sinks)
+
+    for _ in range(2):
+        tell_of_end(tmp_path, None, "run", sinks, error)
+    tell_of_end(tmp_path, None, "run", sinks, KeyError("x"))
+
+    assert (tmp_path / "log").read_text().count("run_ended") == 2
+
+
+@pytest.mark.deep
+def test_a_stopped_run_is_told(tmp_path: Path) -> None:
+    """By the name of the signal; the command says first that it was stopped, and exits as ever."""
+    code = """
+import sys, time
+from pathlib import Path
+from infold.cli import process_exit
+from infold.system import signals
+from tests.running.telling.runs import end, project
+signals.install()
+def run(_):
+    print("at work", flush=True)
+    time.sleep(60)
+hooks = "on_failure: {command: 'echo told $INFOLD_STATE, $INFOLD_ERROR'}"
+process_exit.run(lambda: end(project(Path.cwd(), hooks), run))
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env={"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "at work\n"
+
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=20)
+
+    assert (process.returncode, err) == (
+        143,
+        f"{signals.STOPPED_LINE}\ntold stopped, stopped by SIGTERM\n",
+    )
+
+
+# -- what a run tells besides
 
 
 @pytest.mark.parametrize(
@@ -117,7 +534,7 @@ LABELS = (("project", "shop"), ("target", "dev"))
 Samples = Mapping[tuple[str, str], float]
 
 
-def read(file: Path) -> Samples:
+def samples(file: Path) -> Samples:
     """The samples of a file, as Prometheus' own parser reads them: by name and model."""
     found: dict[tuple[str, str], float] = {}
     for family in text_string_to_metric_families(file.read_text()):
@@ -134,14 +551,12 @@ def read(file: Path) -> Samples:
 
 
 def test_the_metrics_of_a_run(tmp_path: Path) -> None:
-    """What it did, in all and for each model. Names are as Prometheus' conventions want them: a
-    prefix, the unit in the plural at the end, no unit of a part.
-    """
+    """In all and for each model, by names as Prometheus wants them, with the unit at the end."""
     file = tmp_path / "infold.prom"
 
     result = end(project(tmp_path, ""), good, Sinks(metrics=file))
 
-    found, own = read(file), sample.result()
+    found, own = samples(file), sample.result()
     assert result == own
     assert found["infold_run_success", ""] == 1
     assert found["infold_run_steps", ""] == 3
@@ -160,24 +575,22 @@ def test_the_metrics_of_a_run(tmp_path: Path) -> None:
 
 
 def test_a_failure_keeps_the_time_of_the_last_success(tmp_path: Path) -> None:
-    """An alert asks how long ago that was; a run that did not begin is a failure too. Before the
-    first success there is none, and not the beginning of time.
-    """
+    """Before the first success there is none, and not the beginning of time."""
     file, shop = tmp_path / "infold.prom", project(tmp_path, "")
     last = ("infold_run_last_success_timestamp_seconds", "")
     with pytest.raises(RunFailed):
         end(shop, bad(sample.failed()), Sinks(metrics=file))
-    assert last not in read(file)
+    assert last not in samples(file)
     end(shop, good, Sinks(metrics=file))
-    before = read(file)[last]
+    before = samples(file)[last]
 
     with pytest.raises(RunFailed):
         end(shop, bad(sample.failed()), Sinks(metrics=file))
-    failed = read(file)
+    failed = samples(file)
     over = run_errors.over_budget(rows=10, max_rows=3)
     with pytest.raises(InfoldError):
         end(shop, raising(over), Sinks(metrics=file))
-    found = read(file)
+    found = samples(file)
 
     assert (failed[last], failed["infold_run_success", ""]) == (before, 0)
     assert failed["infold_run_failed_models", ""] == 2

@@ -1,20 +1,24 @@
-"""The reference for events: which rows are usable, and which copy is kept."""
+"""The reference: which rows are usable, which copy is kept, sessions, and versions."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from itertools import permutations
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.reference import aggregates as agg
 from tests.reference.compare import difference, stored
-from tests.reference.tables import events
+from tests.reference.drawn import at, events_of
+from tests.reference.tables import events, sessions, versions
 from tests.reference.world import Aside, Broken, Row, Rules, frozen, usable
 
 from infold.core import interval
-from infold.core.interval import HOUR
+from infold.core.interval import HOUR, MINUTE, SECOND
 
 NOW = 1_000 * HOUR
 
@@ -151,3 +155,118 @@ class TestDifference:
         rows = [{"t": interval.datetime_of(5), "l": [interval.datetime_of(6)], "session_id": "x"}]
         assert stored(rows, leave_out=["session_id"]) == [{"t": 5, "l": [6]}]
         assert frozen({"b": [1], "a": None}) == (("a", None), ("b", (1,)))
+
+
+# -- the reference for sessions agrees with the definition of sessions, and with that of SQL
+
+
+GAP = 30 * MINUTE
+
+
+def counted(rows: Sequence[Row], gap: int) -> list[Row]:
+    """The sessions of events, with their numbers of events."""
+    counts = {"events": agg.count()}
+    return sessions(
+        rows, user="user_id", time="event_ts", key=["event_id"], gap=gap, aggregates=counts
+    )
+
+
+def test_users_do_not_mix() -> None:
+    """Sessions of two users at the same time are two; events without a user are in none."""
+    users = ["ann", "bob", None, "ann"]
+    rows = [
+        {"event_id": str(n), "user_id": user, "event_ts": n * SECOND}
+        for n, user in enumerate(users)
+    ]
+    found = counted(rows, GAP)
+
+    assert sorted((row["user_id"], row["events"]) for row in found) == [("ann", 2), ("bob", 1)]
+
+
+def components(times: Sequence[int], gap: int) -> list[list[int]]:
+    """The definition itself: events joined, directly or not, by pauses no longer than the gap."""
+    groups: list[list[int]] = []
+    for when in times:
+        near = [group for group in groups if any(abs(when - other) <= gap for other in group)]
+        groups = [group for group in groups if group not in near]
+        groups.append([when, *(other for group in near for other in group)])
+    return sorted(sorted(group) for group in groups)
+
+
+@given(st.lists(st.integers(0, 40), max_size=14), st.integers(0, 4))
+def test_sessions_are_connected_components(times: list[int], gap: int) -> None:
+    """Cutting at pauses gives the connected components of events closer than the gap."""
+    rows = counted(events_of(times), gap)
+    assert sorted((row["session_start"], row["session_end"], row["events"]) for row in rows) == [
+        (group[0], group[-1], len(group)) for group in components(times, gap)
+    ]
+
+
+@given(st.permutations(range(8)))
+def test_the_order_of_arrival_does_not_matter(order: list[int]) -> None:
+    """Sessions, and first and last among equal times, depend on content alone."""
+    nine = at("09:00")
+    rows: list[Row] = [
+        {"event_id": f"e{n}", "user_id": "ann", "event_ts": nine + n // 3 * MINUTE, "url": f"/{n}"}
+        for n in range(8)
+    ]
+    [row] = sessions(
+        [rows[n] for n in order],
+        user="user_id",
+        time="event_ts",
+        key=["event_id"],
+        gap=GAP,
+        aggregates={"a": agg.first("url"), "b": agg.last("url"), "c": agg.listed("url")},
+    )
+    assert (row["a"], row["b"]) == ("/0", "/7")
+    assert row["c"] == [f"/{n}" for n in range(8)]
+
+
+# -- the reference's versions of keys, on cases that a person can check
+
+
+def shown(*seen: str, compared: list[str] | None = None, snapshots: bool = False) -> list[str]:
+    """Rows like ``1 ann free`` -> versions like ``ann free 1-3``; ``-`` is NULL."""
+    rows = []
+    for text in seen:
+        at, who, plan = (None if part == "-" else part for part in text.split())
+        rows.append({"who": who, "at": None if at is None else int(at), "plan": plan})
+    found = versions(rows, key=["who"], time="at", compared=compared, snapshots=snapshots)
+    return sorted(map(_text, found))
+
+
+def _text(row: dict[str, Any]) -> str:
+    return f"{row['who']} {row['plan']} {row['valid_from']}-{row['valid_to'] or ''}"
+
+
+@pytest.mark.parametrize(
+    ("seen", "by_time", "by_plan"),
+    [
+        (["1 ann a", "3 ann b"], ["ann a 1-3", "ann b 3-"], ["ann a 1-3", "ann b 3-"]),
+        (["3 ann b", "1 ann a"], ["ann a 1-3", "ann b 3-"], ["ann a 1-3", "ann b 3-"]),
+        (["1 ann a", "2 ann a"], ["ann a 1-2", "ann a 2-"], ["ann a 1-"]),
+        (
+            ["1 ann a", "5 ann a", "3 ann b"],
+            ["ann a 1-3", "ann a 5-", "ann b 3-5"],
+            ["ann a 1-3", "ann a 5-", "ann b 3-5"],
+        ),
+        (["1 ann a", "1 ann b", "1 ann -"], ["ann b 1-"], ["ann b 1-"]),
+        (["1 - a", "2 - b", "- ann a"], ["None a 1-2", "None b 2-"], ["None a 1-2", "None b 2-"]),
+    ],
+)
+def test_versions_of_rows(seen: list[str], by_time: list[str], by_plan: list[str]) -> None:
+    """Versions are by instant, or by change; the order of rows and equal rows change nothing."""
+    assert shown(*seen) == by_time
+    assert shown(*seen, *seen, compared=["plan"]) == by_plan
+
+
+def test_versions_of_snapshots() -> None:
+    """A key that is missing at an instant of others ends there, and begins again."""
+    seen = ["1 ann a", "1 bob a", "2 bob a", "3 ann a", "3 bob b", "4 bob b"]
+
+    assert shown(*seen, compared=["plan"], snapshots=True) == [
+        "ann a 1-2",
+        "ann a 3-4",
+        "bob a 1-3",
+        "bob b 3-",
+    ]
