@@ -516,7 +516,7 @@ def test_an_upgrade_that_dies(place: Place, monkeypatch: pytest.MonkeyPatch) -> 
 # -- any byte of a ledger's file may be anything
 
 
-SEEDS = 200
+SEEDS = 500
 FLIPS = 20
 
 
