@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.servers.ports import free_port
+from tests.servers.gate import free_port
 from tests.servers.standalone import STARTS_WITHIN, UNTIL_THE_END
 
 from infold.spark.jvm.jars import jar_paths, spark_home

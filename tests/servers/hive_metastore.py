@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
 
-from tests.servers.gated import program
-from tests.servers.ports import free_port
+from tests.servers.gate import free_port, program
 
 from infold.spark.jvm.jars import spark_home
 from infold.spark.jvm.java import find_java

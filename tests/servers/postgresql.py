@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tests.servers.ports import free_port
+from tests.servers.gate import free_port
 
 NOBODY = 65534
 """The server refuses to run as root."""

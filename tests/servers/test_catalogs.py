@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +22,7 @@ from tests.servers.catalogs import (
     new_database,
     opened,
 )
+from tests.servers.hive_metastore import HiveMetastore
 from tests.servers.postgresql import Postgresql
 from tests.servers.rest_catalog import RestServer
 
@@ -29,8 +32,11 @@ from infold.core.formats import Format
 from infold.core.model import Source
 from infold.core.stored_table import FORBIDDEN
 from infold.core.swap import Renaming
+from infold.lake import hive_client
+from infold.lake.iceberg import hive_catalog as hive
 from infold.lake.iceberg import jdbc_catalog as jdbc
 from infold.lake.iceberg import rest_client
+from infold.lake.iceberg.hive_catalog import HiveCatalog, hive_catalog
 from infold.lake.iceberg.jdbc_catalog import jdbc_catalog
 from infold.lake.iceberg.rest_catalog import RestCatalog, rest_catalog
 from infold.lake.iceberg.sql_catalog import SqlCatalog, Statements
@@ -514,3 +520,133 @@ class TestPostgresqlServer:
         assert (catalog.locations("shop"), catalog.rename("shop", [])) == ({}, True)
         tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
         assert postgresql.run(tables, database=name) == [(0,)]
+
+
+@pytest.fixture
+def in_hive(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
+    """A namespace of a metastore."""
+    with opened("hive", request, tmp_path) as found:
+        yield found
+
+
+def at(uri: str) -> HiveCatalog:
+    """The catalog of a target with such a URI."""
+    return hive_catalog(Catalog(CatalogType.HIVE, uri=uri), Path("/"), KEY)
+
+
+def test_what_it_costs_to_find_many_in_hive(in_hive: Shelf, hive_metastore: HiveMetastore) -> None:
+    """One request asks for all of them."""
+    names = [f"t{number}" for number in range(5)]
+    for name in names:
+        in_hive.make(name)
+    hive_metastore.seen.clear()
+
+    assert len(in_hive.catalog.find([(in_hive.namespace, name) for name in names])) == len(names)
+
+    assert hive_metastore.seen.count(b"get_table") == 1
+
+
+def test_capital_letters_are_those_of_the_project(in_hive: Shelf) -> None:
+    """The metastore has small ones only: a table is found by the name that infold gave it."""
+    where = in_hive.make("daily")
+    key = (in_hive.namespace.upper(), "Daily")
+
+    assert in_hive.catalog.find([key]) == {key: where}
+    assert in_hive.catalog.rename(key[0], [Renaming("Daily", "Weekly", where)])
+    assert in_hive.names() == {"weekly"}
+    in_hive.catalog.drop(key[0], ["Weekly"])
+    assert in_hive.names() == set()
+
+
+@pytest.mark.parametrize("request_", ["alter_table", "drop_table"])
+def test_a_lost_answer_of_hive_is_found_out(
+    in_hive: Shelf, hive_metastore: HiveMetastore, request_: str
+) -> None:
+    """It is said that nobody knows; then the names tell, and what is left is done."""
+    where = {name: in_hive.make(name) for name in ("daily", "daily__b")}
+    swap = [
+        Renaming("daily", "daily__a", where["daily"]),
+        Renaming("daily__b", "daily", where["daily__b"]),
+    ]
+    lake = in_hive.lake()
+    with (
+        hive_metastore.losing(request_),
+        pytest.raises(InfoldError, match="catalog-answer-lost"),
+    ):
+        lake.rename(swap) if request_ == "alter_table" else lake.drop("daily")
+
+    if request_ == "alter_table":
+        assert lake.was_renamed(swap)
+        assert in_hive.names() == {"daily", "daily__a"}
+    else:
+        assert in_hive.names() == {"daily__b"}
+
+
+def test_a_commit_meanwhile_is_not_written_over(in_hive: Shelf) -> None:
+    """A rename holds the lock that commits take: none of these is lost, whichever comes first."""
+    where = in_hive.make("daily")
+    with ThreadPoolExecutor(2) as pool:
+        commit = pool.submit(in_hive.commit, "daily")
+        renamed = in_hive.catalog.rename(in_hive.namespace, [Renaming("daily", "daily__a", where)])
+        failed = commit.exception()
+
+    [name] = in_hive.names()
+    assert name == ("daily__a" if renamed else "daily")
+    assert in_hive.rows(name) == (1 if failed else 2)
+
+
+def test_a_lock_of_somebody_else_is_waited_for(
+    in_hive: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for ever: then nothing is changed, and the error says so."""
+    assert isinstance(in_hive.catalog, HiveCatalog)
+    where = in_hive.make("daily")
+    monkeypatch.setattr(hive, "LOCK_SECONDS", 0.3)
+    swap = [Renaming("daily", "daily__a", where)]
+
+    def meanwhile(hms: object) -> bool:
+        assert isinstance(in_hive.catalog, HiveCatalog)
+        unlock = in_hive.catalog._lock(hms, (in_hive.namespace, "daily"))
+        try:
+            return in_hive.catalog.rename(in_hive.namespace, swap)
+        finally:
+            unlock()
+
+    with pytest.raises(InfoldError, match="somebody else holds the lock"):
+        in_hive.catalog.client.look(meanwhile)
+    assert in_hive.catalog.rename(in_hive.namespace, swap)
+
+
+def test_a_metastore_that_is_not_there_is_named(
+    in_hive: Shelf, hive_metastore: HiveMetastore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of several the next one is asked; without the client its extra is named."""
+    nobody = "thrift://127.0.0.1:1"
+    with pytest.raises(InfoldError, match="catalog-unreachable") as caught:
+        at(nobody).names("shop")
+    assert dict(caught.value.facts)["catalog"] == nobody
+    in_hive.make("daily")
+    assert at(f"{nobody},{hive_metastore.url}").names(in_hive.namespace) == ["daily"]
+    monkeypatch.setitem(sys.modules, "thrift.Thrift", None)
+    with pytest.raises(InfoldError, match=r"infold\[hive\]"):
+        at(nobody).names("shop")
+
+
+def test_a_silent_metastore_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is out of reach; whether a change happened that it was asked for, nobody knows."""
+    monkeypatch.setattr(hive_client, "ANSWER_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        catalog = at(f"thrift://127.0.0.1:{silent.getsockname()[1]}")
+        with pytest.raises(InfoldError, match="catalog-unreachable"):
+            catalog.names("shop")
+        with pytest.raises(InfoldError, match="catalog-answer-lost"):
+            catalog.drop("shop", ["daily"])
+
+
+@pytest.mark.parametrize("uri", ["thrift://h", "thrift://h:x", "http://h:1", "thrift://u@h:1", ""])
+def test_a_wrong_uri_is_refused(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes by a secret, so it is not shown."""
+    monkeypatch.setenv("METASTORE", uri or " ")
+    with pytest.raises(InfoldError, match="catalog-url") as caught:
+        at("${env:METASTORE}").names("shop")
+    assert uri == "" or uri not in str(caught.value)
