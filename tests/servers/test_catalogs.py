@@ -1,10 +1,9 @@
-"""The contract of catalogs, without Spark: on SQLite, on PostgreSQL, by REST and in Hive."""
+"""What only catalogs on a server do: what all do is in ``test_catalog_contract``."""
 
 from __future__ import annotations
 
 import socket
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -25,11 +24,10 @@ from tests.servers.catalogs import (
 from tests.servers.hive_metastore import HiveMetastore
 from tests.servers.postgresql import Postgresql
 from tests.servers.rest_catalog import RestServer
+from tests.servers.test_catalog_contract import others, queries, space
 
 from infold.core import write_points
 from infold.core.catalogs import Catalog, CatalogType
-from infold.core.formats import Format
-from infold.core.model import Source
 from infold.core.stored_table import FORBIDDEN
 from infold.core.swap import Renaming
 from infold.lake import hive_client
@@ -40,8 +38,6 @@ from infold.lake.iceberg.hive_catalog import HiveCatalog, hive_catalog
 from infold.lake.iceberg.jdbc_catalog import jdbc_catalog
 from infold.lake.iceberg.rest_catalog import RestCatalog, rest_catalog
 from infold.lake.iceberg.sql_catalog import SqlCatalog, Statements
-from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
-from infold.lake.reading.iceberg_table import table_files
 from infold.messages.errors import InfoldError
 
 pytestmark = pytest.mark.servers
@@ -49,128 +45,8 @@ pytestmark = pytest.mark.servers
 MANY = 40
 
 
-@pytest.fixture
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
-    """A catalog that changes several tables at once; what is in SQLite needs no server."""
-    with opened("jdbc", request, tmp_path) as found:
-        yield found
-
-
 class Died(BaseException):
     """The process dies."""
-
-
-class TestTables:
-    """What infold finds, drops and renames, pyiceberg finds dropped and renamed, and so back."""
-
-    def test_a_source_has_a_catalog_of_its_own(self, shelf: Shelf, tmp_path: Path) -> None:
-        """Whatever the target's is: its table is found, as it is after each commit."""
-        said = {"uri": f"sqlite:///{tmp_path / 'catalog.db'}", **shelf.declared}
-        type_ = CatalogType(said.pop("type"))
-        said.pop("namespace", None)
-        catalog = Catalog(type_, **said)
-        table = f"{shelf.namespace}.daily"
-        source = Source("raw.x", Format.ICEBERG, (), table=table, catalog=catalog)
-        own = sqlite_catalog(tmp_path / "none.db")
-        with pytest.raises(InfoldError, match="no-such-table"):
-            table_files(tmp_path, source, own)
-        shelf.make("daily")
-        assert len(table_files(tmp_path, source, own)) == 1
-        shelf.commit("daily")
-        assert len(table_files(tmp_path, source, own)) == 2
-
-    def test_a_table_is_found_where_it_is(self, shelf: Shelf) -> None:
-        """Its newest metadata, after each commit; one that is not there is not found."""
-        lake = shelf.lake()
-        first = shelf.make("daily")
-        assert lake.moved_tables({"daily": "", "none": ""}) == {"daily": first, "none": None}
-        second = shelf.commit("daily")
-
-        assert lake.moved_tables({"daily": first}) == {"daily": second}
-        assert lake.moved_tables({"daily": second}) == {}
-        assert lake.rows("daily").num_rows == 2
-        assert (lake.is_free("Daily"), lake.is_free("weekly")) == (False, True)
-        assert shelf.catalog.locations("no_such_namespace") == {}
-        assert shelf.catalog.find([("no_such_namespace", "daily")]) == {}
-
-    def test_a_dropped_table_is_gone_with_its_files(self, shelf: Shelf) -> None:
-        """For infold and for others; to drop it again does no harm."""
-        lake = shelf.lake()
-        shelf.make("daily")
-        shelf.make("weekly")
-
-        assert lake.drop("daily")
-        assert not lake.drop("daily")
-
-        assert shelf.names() == {"weekly"}
-        assert not (shelf.warehouse / shelf.namespace / "daily").exists()
-        assert lake.rows("weekly").num_rows == 1
-
-    def test_tables_take_the_names_of_others(self, shelf: Shelf) -> None:
-        """As a promote does: production's go aside, those of an environment come in."""
-        lake = shelf.lake()
-        at = {name: shelf.make(name) for name in ("daily", "weekly", "daily__b", "weekly__b")}
-        renamings = [
-            Renaming(name, to, at[name])
-            for name, to in (
-                ("daily", "daily__a"),
-                ("daily__b", "daily"),
-                ("weekly", "weekly__a"),
-                ("weekly__b", "weekly"),
-            )
-        ]
-        assert not lake.was_renamed(renamings)
-
-        assert lake.rename(renamings)
-
-        assert lake.was_renamed(renamings)
-        assert {name: shelf.at(name) for name in shelf.names()} == {
-            one.to: one.location for one in renamings
-        }
-
-    def test_one_that_moved_stops_all(self, shelf: Shelf) -> None:
-        """If one table moved or is gone, or another one has its new name, nothing is renamed."""
-        before = {name: shelf.make(name) for name in ("daily", "weekly", "taken")}
-        first = Renaming("daily", "daily__a", before["daily"])
-        for wrong in (
-            Renaming("weekly", "weekly__a", "moved"),
-            Renaming("gone", "gone__a", "gone"),
-            Renaming("weekly", "taken", before["weekly"]),
-        ):
-            assert not shelf.lake().rename([first, wrong])
-            assert {name: shelf.at(name) for name in shelf.names()} == before
-
-    def test_a_table_is_set_back(self, shelf: Shelf) -> None:
-        """It has the rows of then, for others too, who write on; not over a later commit."""
-        lake = shelf.lake()
-        old = shelf.make("daily")
-        first = lake.metadata("daily")
-        assert first is not None
-        assert first.snapshot is not None
-        newest = shelf.commit("daily")
-        assert lake.can_set_back("daily", first.snapshot)
-        assert not shelf.catalog.set_back((shelf.namespace, "daily"), old, first.snapshot)
-        assert shelf.at("daily") == newest
-
-        lake.set_back("daily", first.snapshot)
-
-        assert (shelf.rows("daily"), lake.rows("daily").num_rows) == (1, 1)
-        shelf.commit("daily")
-        assert shelf.rows("daily") == 2
-
-    def test_of_many_that_exchange_the_same_tables_one_wins(self, database: Shelf) -> None:
-        """Of exchanges at the same time that expect the same state, exactly one happens."""
-        at = {name: database.make(name) for name in ("daily", "daily__b")}
-        swap = [
-            Renaming("daily", "daily__b", at["daily"]),
-            Renaming("daily__b", "daily", at["daily__b"]),
-        ]
-
-        with ThreadPoolExecutor(4) as pool:
-            wins = list(pool.map(lambda _: database.lake().rename(swap), range(4)))
-
-        assert sorted(wins) == [False, False, False, True]
-        assert database.at("daily") == at["daily__b"]
 
 
 @pytest.mark.parametrize("kind", ["rest", "hive"])
@@ -213,67 +89,14 @@ def test_a_death_between_two_names_is_mended(
         assert sorted(shelf.at(name) for name in shelf.names()) == sorted(at.values())
 
 
-class TestPublished:
-    """In a database all tables are shown at one instant; by REST that is refused."""
+class TestRestServer:
+    """A server that refuses, is busy or slow, or loses an answer; and what many tables cost."""
 
-    def test_readers_see_all_commits_at_once(self, database: Shelf) -> None:
-        """Commits to tables that are held back are for infold alone, until they are published."""
-        lake = database.lake(together=True)
-        for name in ("daily", "weekly"):
-            database.make(name)
-        lake.hold_back(["daily", "weekly"])
-        for name in ("daily", "weekly"):
-            database.commit(lake.stored_name(name))
-        assert [database.rows(name) for name in ("daily", "weekly")] == [1, 1]
-        assert lake.rows("daily").num_rows == 2
-
-        assert lake.publish(hold_back=True) == ("daily", "weekly")
-
-        assert [database.rows(name) for name in ("daily", "weekly")] == [2, 2]
-        assert lake.publish(hold_back=True) == ()
-        database.commit("daily")
-        with pytest.raises(InfoldError, match="published-elsewhere"):
-            lake.publish(hold_back=True)
-
-    def test_no_reader_sees_a_mixture(self, database: Shelf) -> None:
-        """A reader that looks up both tables at once sees both of the same publication."""
-        lake = database.lake(together=True)
-        for name in ("daily", "weekly"):
-            database.make(name)
-        lake.hold_back(["daily", "weekly"])
-        seen: set[tuple[int, int]] = set()
-        over = threading.Event()
-
-        def read() -> None:
-            readers = database.lake(published=True)
-            while not over.is_set():
-                found = readers.moved_tables({"daily": "", "weekly": ""})
-                steps = [Path(at or "").name.split("-")[0] for at in found.values()]
-                seen.add((int(steps[0]), int(steps[1])))
-
-        reader = threading.Thread(target=read)
-        reader.start()
-        try:
-            for _ in range(4):
-                for name in ("daily", "weekly"):
-                    database.commit(lake.stored_name(name))
-                lake.publish(hold_back=True)
-        finally:
-            over.set()
-            reader.join()
-
-        assert len(seen) > 1
-        assert all(one == other for one, other in seen), seen
-
-    def test_by_rest_it_is_refused(self, rest: Shelf) -> None:
+    def test_publishing_is_refused(self, rest: Shelf) -> None:
         """Holding back is refused by name; a run that publishes each step goes on."""
         with pytest.raises(InfoldError, match="catalog-not-together"):
             rest.lake(together=True).hold_back(["daily"])
         assert rest.lake().publish(hold_back=False) == ()
-
-
-class TestRestServer:
-    """A server that refuses, is busy or slow, or loses an answer; and what many tables cost."""
 
     def test_what_it_costs_to_find_many_tables(self, rest: Shelf, rest_server: RestServer) -> None:
         """One request for each table, and one that asks what the server is."""
@@ -650,3 +473,78 @@ def test_a_wrong_uri_is_refused(uri: str, monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(InfoldError, match="catalog-url") as caught:
         at("${env:METASTORE}").names("shop")
     assert uri == "" or uri not in str(caught.value)
+
+
+class TestViewsByRest:
+    """What only a server of the REST protocol does with views for readers."""
+
+    def test_a_view_that_an_engine_replaced_is_theirs(self, rest: Shelf) -> None:
+        """Its properties are still infold's, its query is not: it stays, and is told."""
+        rest.make("daily")
+        lake, client = rest.lake(), rest.catalog
+        assert isinstance(client, RestCatalog)
+        lake.refresh_views(["daily"])
+        path = f"namespaces/{space(rest)}/views/daily"
+        there = (client.client.get(path) or {})["metadata"]
+        version = {**there["versions"][0], "version-id": 9}
+        version["representations"] = [
+            {**one, "sql": "SELECT 1 AS n"} for one in version["representations"]
+        ]
+        change = [
+            {"action": "add-view-version", "view-version": version},
+            {"action": "set-current-view-version", "view-version-id": -1},
+        ]
+        client.client.change("POST", path, {"requirements": [], "updates": change})
+
+        assert lake.refresh_views(["daily"]) == ["daily"]
+        assert lake.refresh_views([]) == []
+        assert others(rest) == {"daily"}
+
+    def test_a_server_without_views_is_named(
+        self, rest: Shelf, rest_server: RestServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """By what it says of itself; where none are wanted it is not asked for any."""
+        rest.make("daily")
+        new = rest_catalog(rest.catalog.client._declared, rest.warehouse / "other", "key")  # type: ignore[attr-defined]
+        monkeypatch.setitem(
+            new.client.__dict__, "_answered", {"endpoints": ["GET /v1/{prefix}/namespaces"]}
+        )
+        lake = rest.lake()
+        lake.catalog = new
+
+        with pytest.raises(InfoldError, match="catalog-without-views") as caught:
+            lake.check_views(["daily"])
+        rest_server.seen.clear()
+
+        assert "GET /v1/{prefix}/namespaces/{namespace}/views" in str(caught.value)
+        assert lake.refresh_views([]) == []
+        assert not rest_server.seen
+        rest.lake().check_views(["daily"])
+
+    def test_one_who_may_not_look(self, rest: Shelf, rest_server: RestServer) -> None:
+        """Who wants no views needs no right there; who does is told which one is missing."""
+        rest.make("daily")
+        for status in (403, 501):
+            with rest_server.rule("GET", "/views", status=status):
+                assert rest.lake().refresh_views([]) == ()
+        for method in ("GET", "POST"):
+            with (
+                rest_server.rule(method, "/views", status=403),
+                pytest.raises(InfoldError, match="catalog-not-permitted"),
+            ):
+                rest.lake().refresh_views(["daily"])
+        assert rest.lake().refresh_views(["daily"]) == []
+
+    def test_a_death_in_the_middle(self, rest: Shelf, rest_server: RestServer) -> None:
+        """Some views are there then, and the next look makes the others."""
+        for name in ("daily", "weekly"):
+            rest.make(name)
+        with (
+            rest_server.rule("POST", "/views$", lost=True, times=1),
+            pytest.raises(InfoldError, match="catalog-answer-lost"),
+        ):
+            rest.lake().refresh_views(["daily", "weekly"])
+        assert set(queries(rest)) == {"daily"}
+
+        assert rest.lake().refresh_views(["daily", "weekly"], only_new=True) == []
+        assert set(queries(rest)) == {"daily", "weekly"}

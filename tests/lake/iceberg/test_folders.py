@@ -227,24 +227,6 @@ class TestRenamed:
         kept = [(name, f"{name}__a") for name in ("daily", "week")]
         rename(*kept, ("daily__b", "daily"), ("week__b", "week"))
 
-    @pytest.mark.parametrize(
-        "wrong",
-        [
-            Renaming("week", "week__a", "elsewhere"),
-            Renaming("gone", "gone__a", "elsewhere"),
-            Renaming("week", "taken", ""),
-        ],
-        ids=["moved", "gone", "taken"],
-    )
-    def test_one_that_moved_stops_all(self, lake: IcebergLake, put: Put, wrong: Renaming) -> None:
-        """If one table moved or is gone, or another has its new name, nothing is renamed."""
-        before = {name: put(name, [], None) for name in ("daily", "week", "taken")}
-        one = wrong if wrong.location else Renaming(wrong.table, wrong.to, before[wrong.table])
-
-        assert not lake.rename([Renaming("daily", "daily__a", before["daily"]), one])
-
-        assert names(lake) == before
-
     def test_tables_of_other_namespaces_stay(
         self, lake: IcebergLake, put: Put, tmp_path: Path
     ) -> None:
@@ -258,25 +240,6 @@ class TestRenamed:
         none = IcebergLake(sqlite_catalog(tmp_path / "none.db"), "shop")
         assert not none.rename([Renaming("daily", "daily__a", "x")])
         assert not (tmp_path / "none.db").exists()
-
-    def test_of_many_that_swap_the_same_names_one_wins_each_time(
-        self, lake: IcebergLake, put: Put
-    ) -> None:
-        """Of renamings at the same time that expect the same state, exactly one happens."""
-        at = {name: put(name, [], None) for name in ("a", "b")}
-        wins: list[bool] = []
-
-        def swap() -> None:
-            wins.append(lake.rename([Renaming("a", "b", at["a"]), Renaming("b", "a", at["b"])]))
-
-        threads = [threading.Thread(target=swap) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-        assert sorted(wins) == [False] * 7 + [True]
-        assert names(lake) == {"a": at["b"], "b": at["a"]}
 
 
 OURS = snapshot(1, None, step="a")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -58,22 +57,6 @@ def held(put: Put, together: IcebergLake, table: str = "events") -> str:
 
 class TestHeldBack:
     """Readers see a table as it was until it is published; infold sees its own commits at once."""
-
-    def test_readers_see_all_commits_at_once(
-        self, together: IcebergLake, readers: IcebergLake, put: Put
-    ) -> None:
-        """A new table and a changed one appear together; one that did not change is not named."""
-        for table in ("events", "other"):
-            put(table, [snapshot(1, None, step="s1")], 1)
-        together.hold_back(["events", "other", "never built"])
-        commit(put, together, "events", 2)
-        commit(put, together, "daily", 3)
-
-        assert heads(together, "events", "daily", "other") == [2, 3, 1]
-        assert heads(readers, "events", "daily", "other") == [1, None, 1]
-        assert together.publish(hold_back=True) == ("daily", "events")
-        assert heads(readers, "events", "daily", "other") == [2, 3, 1]
-        assert together.publish(hold_back=True) == ()
 
     def test_the_metadata_of_readers_is_their_own(
         self, together: IcebergLake, readers: IcebergLake, put: Put
@@ -208,40 +191,6 @@ class TestOthersCommit:
 
         assert together.publish(hold_back=True) == ("events",)
         assert heads(readers, "events", "theirs") == [2, next(ids) - 1]
-
-
-def test_no_reader_sees_a_mixture(
-    together: IcebergLake, readers: IcebergLake, put: Put, catalog_db: Path
-) -> None:
-    """A reader that looks up two tables at once sees both as of the same publication, twenty times
-    in a row, whatever is committed in between.
-    """
-    tables = ("events", "daily")
-    seen: set[tuple[str, ...]] = set()
-    over = threading.Event()
-
-    def read() -> None:
-        while not over.is_set():
-            with closing(sqlite3.connect(catalog_db, timeout=30)) as connection:
-                rows = connection.execute(
-                    "SELECT metadata_location FROM iceberg_tables"
-                    " WHERE table_name IN ('events', 'daily')"
-                ).fetchall()
-            seen.add(tuple(sorted(Path(row[0]).name.rpartition("-")[0][-3:] for row in rows)))
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    try:
-        for id_ in range(100, 120):
-            for table in tables:
-                commit(put, together, table, id_)
-            together.publish(hold_back=True)
-    finally:
-        over.set()
-        reader.join()
-
-    assert heads(readers, *tables) == [119, 119]
-    assert all(len(pair) in (0, 2) and len(set(pair)) <= 1 for pair in seen), seen
 
 
 Store = Callable[..., None]
@@ -395,51 +344,3 @@ class TestViews:
         lake.refresh_views(["daily", "weekly"], only_new=only_new)
 
         assert sorted(views(lake)) == ["daily", "weekly"]
-
-    def test_what_others_made_stays(self, lake: IcebergLake, store: Store) -> None:
-        """Views of theirs are no business of infold's; a name that they have is told. Nor is what
-        they put into the folder of a view.
-        """
-        store("mine", "n", namespace="shop_views", type_="VIEW")
-        store("daily", "n", namespace="shop_views", type_="VIEW")
-        store("daily", "day")
-        store("weekly", "week")
-
-        taken = lake.refresh_views(["daily", "weekly"])
-        found = views(lake)
-        theirs = files(lake)[0].parent.parent / "data" / "rows.parquet"
-        theirs.parent.mkdir()
-        theirs.touch()
-        lake.refresh_views([])
-
-        assert taken == ["daily"]
-        assert sorted(found) == ["daily", "mine", "weekly"]
-        assert "versions" not in found["daily"]
-        assert sorted(views(lake)) == ["daily", "mine"]
-        assert theirs.exists()
-        assert not (theirs.parent.parent / "metadata").exists()
-
-    def test_no_project_has_tables_among_the_views_of_another(
-        self, lake: IcebergLake, store: Store
-    ) -> None:
-        """Whichever came first stays; who comes second is refused before anything is written."""
-        views_first = IcebergLake(lake.catalog, "shop_views", lake.folders.warehouse)
-        for tables in (None, ["daily"]):
-            lake.check_views(tables)
-            views_first.check_views(tables)
-        store("daily", "day")
-        lake.refresh_views(["daily"])
-
-        lake.check_views(["daily"])
-        with pytest.raises(InfoldError, match="catalog-shared-namespace") as raised:
-            views_first.check_views(None)
-        assert "the views daily" in str(raised.value)
-
-        lake.refresh_views([])
-        store("theirs", "n", namespace="shop_views")
-        lake.check_views(["daily"])
-        store("orders", "n", namespace="shop_views", step="20240309-1")
-        lake.check_views(None)
-        with pytest.raises(InfoldError, match="catalog-shared-namespace") as raised:
-            lake.check_views(["daily"])
-        assert "the tables orders" in str(raised.value)
