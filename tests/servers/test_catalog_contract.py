@@ -367,10 +367,11 @@ def test_two_catalogs_of_one_warehouse(
     schema = shelf.theirs.load_table((shelf.namespace, "daily")).schema()
     at = str(tmp_path / "other" / "daily")
     other.theirs.create_table((other.namespace, "daily"), schema, location=at)
-    for one in (shelf, other):
-        one.lake().refresh_views(["daily"])
+    theirs = other.lake(alone=False)
+    for lake in (shelf.lake(), theirs):
+        lake.refresh_views(["daily"])
     wanted = queries(shelf)
-    other.lake().refresh_views([])
+    theirs.refresh_views([])
 
     assert (queries(other), queries(shelf)) == ({}, wanted)
 
