@@ -5,7 +5,7 @@ Which keys there are is taken from the code that reads them; their types, defaul
 from docs/reference/keys.md, which other tests compare with the code. A schema refuses nothing that
 infold accepts. It cannot see what lies in other files, such as the columns of a table.
 
-    python -m tests.docs.schemas
+    python -m docs.schemas
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
-from tests.docs.key_table import rows
 
 import infold.declare
 from infold.core import interval
@@ -43,6 +42,31 @@ from infold.declare import (
     versions,
 )
 from infold.declare.keys import NAME
+
+PAGE = (Path(__file__).parent / "reference" / "keys.md").read_text(encoding="utf-8")
+
+
+class Row(NamedTuple):
+    """One key of the page; ``key`` may have the mapping that it is in: ``catalog.type``."""
+
+    section: str
+    key: str
+    type: str
+    default: str
+    meaning: str
+
+
+def rows() -> list[Row]:
+    """All keys with their types and defaults; the table of model keys has one column more."""
+    found = []
+    for part in re.split(r"^#{2,4} ", PAGE, flags=re.MULTILINE)[1:]:
+        section, _, text = part.partition("\n")
+        for line in re.findall(r"^\| (`[\w.]+` \|.*) \|$", text, re.MULTILINE):
+            key, *cells = line.split(" | ")
+            kind, default, meaning = cells[-3:]
+            found.append(Row(section, key.strip("`"), kind, default, meaning))
+    return found
+
 
 FOLDER = Path(infold.declare.__file__).parent / "schemas"
 ROWS = {(row.section, row.key): row for row in rows()}
@@ -268,11 +292,6 @@ def text_of(schema: Schema) -> str:
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
-if __name__ == "__main__":
-    for name, schema in schemas().items():
-        (FOLDER / f"{name}.json").write_text(text_of(schema), encoding="utf-8")
-
-
 Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string", "pattern": r"\S"}
@@ -411,3 +430,8 @@ def audits_schema() -> Schema:
     kinds = {kind: _ARGUMENTS[kind] for kind in audits.KINDS}
     one = mapping({**kinds, **beside}, oneOf=[{"required": [kind]} for kind in kinds])
     return {"type": "array", "items": {"anyOf": [{"const": "no_gaps"}, one]}}
+
+
+if __name__ == "__main__":
+    for name, schema in schemas().items():
+        (FOLDER / f"{name}.json").write_text(text_of(schema), encoding="utf-8")
