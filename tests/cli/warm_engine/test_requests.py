@@ -47,7 +47,7 @@ def test_an_engine_that_begins_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its socket is that of a process which has ended; one that never begins is none."""
-    monkeypatch.setattr(warm_engines, "BEGIN_SECONDS", 0.5)
+    monkeypatch.setattr(warm_engines, "BEGIN_SECONDS", 0.05)
     file = wire.socket_file(str(tmp_path), None)
     Path(file).parent.mkdir()
     here, there = socket.socketpair()
@@ -125,7 +125,7 @@ def test_other_sockets_cost_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     """The command is carried out by itself; only an engine that hangs is done away with."""
-    monkeypatch.setattr(wire, "SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr(wire, "SILENCE_SECONDS", 0.05)
     monkeypatch.setenv("INFOLD_ENGINE", "on")
     file = tmp_path / ".infold" / "engine.sock"
     file.parent.mkdir()
