@@ -30,6 +30,13 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
 
 
 @pytest.fixture
+def jdbc(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
+    """A catalog in PostgreSQL."""
+    with opened("jdbc", request, tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
 def rest(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
     """A catalog by REST."""
     with opened("rest", request, tmp_path) as found:

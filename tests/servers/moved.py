@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from tests.arrivals.shape import SourceSpec
 from tests.crash.scenario import Scenario
 from tests.reference.world import Record
@@ -98,18 +98,50 @@ def events(*names: str) -> bytes:
 
 
 @dataclass
-class Shop:
-    """The starter's project in a bucket."""
+class Starter:
+    """The starter's project, and what its commands have printed."""
 
     root: Path
-    store: StoreServer
-    bucket: str
+    target: str = ""
+    printed: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        assert CliRunner().invoke(cli, ["init", str(self.root)]).exit_code == 0
+
+    def infold(self, *words: str, code: int = 0) -> Result:
+        """A command, as one text or word by word, in this process; it ends with ``code``."""
+        words = tuple(words[0].split()) if len(words) == 1 else words
+        target = ("--target", self.target) if self.target else ()
+        done = CliRunner().invoke(cli, ["-C", str(self.root), *target, *words])
+        self.printed.append(done.output)
+        assert done.exit_code == code, done.output
+        return done
 
     def __call__(self, *words: str, code: int = 0) -> str:
         """What a command prints."""
-        done = CliRunner().invoke(cli, ["-C", str(self.root), *words])
-        assert done.exit_code == code, done.output
-        return done.output
+        return self.infold(*words, code=code).output
+
+    def declare(self, targets: str, replaced: Mapping[str, str]) -> None:
+        """Have these targets in place of its own; texts of a page are those of servers here."""
+        for old, new in replaced.items():
+            targets = targets.replace(old, new)
+        file = self.root / "infold.yml"
+        text = file.read_text(encoding="utf-8").partition("targets:")[0]
+        file.write_text(text + targets, encoding="utf-8")
+
+    def add_a_column(self) -> None:
+        """Change a definition: ``daily`` has the column ``most``, too."""
+        model = self.root / "models" / "daily.sql"
+        text = model.read_text(encoding="utf-8")
+        model.write_text(text.replace("sum(revenue)", "max(revenue) AS most,\n  sum(revenue)"))
+
+
+@dataclass(kw_only=True)
+class Shop(Starter):
+    """The same in a bucket."""
+
+    store: StoreServer
+    bucket: str
 
     def put(self, name: str, *ids: str) -> None:
         """A file of events arrives."""
@@ -133,8 +165,7 @@ def run_fails(root: Path) -> InfoldError:
 
 def shop_in(store: StoreServer, root: Path, **target: object) -> Shop:
     """The same with these keys of its target; two files have arrived."""
-    shop = Shop(root, store, store.new_bucket())
-    assert CliRunner().invoke(cli, ["init", str(root)]).exit_code == 0
+    shop = Shop(root=root, store=store, bucket=store.new_bucket())
     retarget(root, target)
     move_to_store(root, store, shop.bucket)
     for file in sorted((root / "landing" / "clicks").iterdir()):

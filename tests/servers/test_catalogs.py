@@ -32,7 +32,6 @@ from infold.core.stored_table import FORBIDDEN
 from infold.core.swap import Renaming
 from infold.lake import hive_client
 from infold.lake.iceberg import hive_catalog as hive
-from infold.lake.iceberg import jdbc_catalog as jdbc
 from infold.lake.iceberg import rest_client
 from infold.lake.iceberg.hive_catalog import HiveCatalog, hive_catalog
 from infold.lake.iceberg.jdbc_catalog import jdbc_catalog
@@ -246,26 +245,26 @@ class TestPostgresqlServer:
             jdbc_catalog(f"{url}/nowhere", tmp_path, KEY).names("shop")
 
     def test_a_role_that_may_only_read(
-        self, database: Shelf, postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch
+        self, jdbc: Shelf, postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """It finds tables, and what would change something is refused by name."""
-        at = database.make("daily")
-        name = database.declared["uri"].rpartition("/")[2]
+        at = jdbc.make("daily")
+        name = jdbc.declared["uri"].rpartition("/")[2]
         reader = f"{name}_reader"
         postgresql.run(f"CREATE ROLE {reader} LOGIN PASSWORD 'x'")
         postgresql.run(f"GRANT SELECT ON iceberg_tables TO {reader}", database=name)
         monkeypatch.setenv("READER", "x")
         uri = f"postgresql://{reader}:${{env:READER}}@127.0.0.1:{postgresql.port}/{name}"
-        reading = jdbc_catalog(uri, database.warehouse, KEY)
+        reading = jdbc_catalog(uri, jdbc.warehouse, KEY)
         assert reading.locations("shop") == {"daily": at}
         with pytest.raises(InfoldError, match="catalog-not-permitted"):
             reading.rename("shop", [Renaming("daily", "other", at)])
 
     def test_a_connection_that_was_lost_is_made_again(
-        self, database: Shelf, postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch
+        self, jdbc: Shelf, postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Between two looks nobody notices; in the middle of a change it is named."""
-        at, lake = database.make("daily"), database.lake()
+        at, lake = jdbc.make("daily"), jdbc.lake()
         assert lake.location("daily") == at
         postgresql.disconnect_all()
         assert lake.location("daily") == at
@@ -276,12 +275,12 @@ class TestPostgresqlServer:
         assert lake.location("daily") == at
 
     def test_what_was_not_to_be_committed_is_not_in_doubt(
-        self, database: Shelf, postgresql: Postgresql
+        self, jdbc: Shelf, postgresql: Postgresql
     ) -> None:
         """A connection lost in a look, or before a commit, is a server that is out of reach."""
-        at, lake = database.make("daily"), database.lake()
-        assert isinstance(database.catalog, SqlCatalog)
-        there = database.catalog.database
+        at, lake = jdbc.make("daily"), jdbc.lake()
+        assert isinstance(jdbc.catalog, SqlCatalog)
+        there = jdbc.catalog.database
 
         def loses(statements: Statements | None) -> None:
             postgresql.disconnect_all()
@@ -294,25 +293,25 @@ class TestPostgresqlServer:
         assert lake.location("daily") == at
 
     def test_a_frozen_process_keeps_nobody_waiting(
-        self, database: Shelf, monkeypatch: pytest.MonkeyPatch
+        self, jdbc: Shelf, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """One that stops in a change loses it."""
         monkeypatch.setattr(jdbc, "FROZEN_SECONDS", 1)
-        at, lake = database.make("daily"), database.lake()
+        at, lake = jdbc.make("daily"), jdbc.lake()
         with monkeypatch.context() as patch:
             patch.setattr(write_points, "point", lambda _: time.sleep(1.5))
             with pytest.raises(InfoldError, match="catalog-answer-lost"):
                 lake.rename([Renaming("daily", "other", at)])
         assert lake.location("daily") == at
 
-    def test_a_catalog_that_is_not_seen(self, database: Shelf, postgresql: Postgresql) -> None:
+    def test_a_catalog_that_is_not_seen(self, jdbc: Shelf, postgresql: Postgresql) -> None:
         """
         One in a schema that a role may not use, or does not look in, is not an empty one; one of
         somebody else's is none.
         """
-        at, catalog = database.make("daily"), database.catalog
+        at, catalog = jdbc.make("daily"), jdbc.catalog
         assert catalog.locations("shop") == {"daily": at}
-        name = database.declared["uri"].rpartition("/")[2]
+        name = jdbc.declared["uri"].rpartition("/")[2]
 
         def run(*texts: str) -> None:
             postgresql.run(*texts, database=name)

@@ -15,28 +15,26 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
-from click.testing import CliRunner, Result
 from tests.crash.scenario import SHAPE, Scenario, kill
 from tests.docs.pages import DOCS, code
 from tests.lake.delta.orders import shop_over_delta
 from tests.servers.catalogs import PASSWORD, Shelf, jdbc_uri, new_database, opened
 from tests.servers.gate import free_port
 from tests.servers.hive_metastore import HiveMetastore
-from tests.servers.moved import MovedScenario, retarget
+from tests.servers.moved import MovedScenario, Starter, retarget
 from tests.servers.postgresql import Postgresql
 from tests.servers.rest_catalog import RestServer
 
 from infold import api
 from infold.api.doctor import examine
 from infold.api.spark_sessions import session
-from infold.cli import cli
 from infold.core.catalogs import Catalog, CatalogType
 from infold.core.report import RunFailed
 from infold.core.storages import Storage
@@ -160,32 +158,7 @@ def test_a_role_without_a_right(
     assert slugs_of(scenario) == set()
 
 
-@dataclass
-class Shop:
-    """The starter's project, with a target that the page has."""
-
-    root: Path
-    printed: list[str] = field(default_factory=list)
-
-    def infold(self, words: str, code: int = 0) -> Result:
-        """A command in this process; it ends with ``code``."""
-        done = CliRunner().invoke(cli, ["-C", str(self.root), "--target", "prod", *words.split()])
-        self.printed.append(done.output)
-        assert done.exit_code == code, done.output
-        return done
-
-
-def shop(root: Path, target: str, **replaced: str) -> Shop:
-    """The starter's project with a target; the addresses of the page are those of servers here."""
-    assert CliRunner().invoke(cli, ["init", str(root)]).exit_code == 0
-    for old, new in replaced.items():
-        target = target.replace(old, new)
-    file = root / "infold.yml"
-    file.write_text(file.read_text(encoding="utf-8").partition("targets:")[0] + target)
-    return Shop(root)
-
-
-def view_columns(made: Shop) -> list[str]:
+def view_columns(made: Starter) -> list[str]:
     """The columns that Spark finds in the view of the table; it reads the rows, too."""
     project = api.open_project(made.root, "prod")
     found = session(project).table(f"infold.{project.namespace}_views.daily")
@@ -194,20 +167,18 @@ def view_columns(made: Shop) -> list[str]:
     return columns
 
 
-def promote(made: Shop, *, at_once: bool) -> None:
+def promote(made: Starter, *, at_once: bool) -> None:
     """
     A changed table is built in an environment, takes the name of production's, and goes back: so
     does what readers of its view see.
     """
-    model = made.root / "models" / "daily.sql"
-    text = model.read_text(encoding="utf-8")
-    model.write_text(text.replace("sum(revenue)", "max(revenue) AS most,\n  sum(revenue)"))
-    made.infold("run --env more")
+    made.add_a_column()
+    made("run --env more")
     assert json.loads(made.infold("promote more --yes --json").stdout)["at_once"] == at_once
-    assert "most" in made.infold("show daily").stdout
+    assert "most" in made("show daily")
     assert "most" in view_columns(made)
-    made.infold("rollback --yes")
-    assert "most" not in made.infold("show daily").stdout
+    made("rollback --yes")
+    assert "most" not in made("show daily")
     assert "most" not in view_columns(made)
 
 
@@ -243,11 +214,12 @@ def test_the_page_on_catalogs(
     for name, target in targets.items():
         here = {**addresses, "/srv/shop/warehouse": str(tmp_path / f"warehouse_{name}")}
         hiding = target.replace("  prod:\n", "  prod:\n    hide_technical: views\n")
-        made = shop(tmp_path / name / "shop", hiding, **here)
+        made = Starter(tmp_path / name / "shop", "prod")
+        made.declare(hiding, here)
         for line in commands.splitlines():
-            made.infold(line.removeprefix("infold --target prod "))
-        made.infold("forget daily --yes --allow-refresh")
-        made.infold("run --allow-refresh")
+            made(line.removeprefix("infold --target prod "))
+        made("forget daily --yes --allow-refresh")
+        made("run --allow-refresh")
         promote(made, at_once=name == "postgresql")
         printed += made.printed
     assert re.search(r"catalog +a table was made, written, read and dropped", printed[0])
@@ -340,31 +312,17 @@ def reader(
         process.stdin.close()
 
 
-@dataclass
-class DeltaShop:
-    """The starter's project with a target that the page has."""
+@dataclass(kw_only=True)
+class DeltaShop(Starter):
+    """The same with a target that the page has."""
 
-    root: Path
     namespace: str
     hive: HiveClient
-
-    def __call__(self, words: str, status: int = 0) -> str:
-        """What a command prints."""
-        command = ["-C", str(self.root), "--target", "prod", *words.split()]
-        done = CliRunner().invoke(cli, command)
-        assert done.exit_code == status, done.output
-        return done.output
 
     def rows(self, table: str) -> int:
         """How many rows infold finds."""
         rows: int = api.lake(api.open_project(self.root, "prod")).rows(table).num_rows
         return rows
-
-    def add_a_column(self) -> None:
-        """Change a definition: ``daily`` has the column ``most``, too."""
-        model = self.root / "models" / "daily.sql"
-        text = model.read_text(encoding="utf-8")
-        model.write_text(text.replace("sum(revenue)", "max(revenue) AS most,\n  sum(revenue)"))
 
     def dies(self, at: str, words: str) -> subprocess.CompletedProcess[str]:
         """A command in a process of its own, which is killed at a write point."""
@@ -390,21 +348,20 @@ class DeltaShop:
 @pytest.fixture
 def delta_shop(hive_metastore: HiveMetastore, tmp_path: Path) -> DeltaShop:
     """The project with the target of the page on tables in Delta Lake."""
-    root, namespace = tmp_path / "shop", f"{hive_metastore.next_namespace()}_{os.getpid()}"
-    assert CliRunner().invoke(cli, ["init", str(root)]).exit_code == 0
+    namespace = f"{hive_metastore.next_namespace()}_{os.getpid()}"
+    declared = Catalog(CatalogType.HIVE, uri=hive_metastore.url)
+    hive = HiveClient(declared, Path("/"), "catalog")
+    made = DeltaShop(root=tmp_path / "shop", target="prod", namespace=namespace, hive=hive)
     [target] = [one for one in code(DOCS / "delta.md", "yaml") if "type: hive" in one]
-    for old, new in {
+    places = {
         ADDRESS: hive_metastore.url,
         "/srv/shop/warehouse": str(tmp_path / "ware house é"),
         "namespace: sales": f"namespace: {namespace}",
         "  prod:\n": "  prod:\n    hide_technical: views\n",
-    }.items():
-        assert old in target
-        target = target.replace(old, new)
-    file = root / "infold.yml"
-    file.write_text(file.read_text(encoding="utf-8").partition("targets:")[0] + target)
-    declared = Catalog(CatalogType.HIVE, uri=hive_metastore.url)
-    return DeltaShop(root, namespace, HiveClient(declared, Path("/"), "catalog"))
+    }
+    assert all(old in target for old in places)
+    made.declare(target, places)
+    return made
 
 
 def test_they_are_read_by_their_names(delta_shop: DeltaShop, reader: Reader) -> None:
@@ -455,18 +412,18 @@ def names_of_somebody_else(delta_shop: DeltaShop, reader: Reader) -> None:
     reader(f"CREATE DATABASE {space}")
     reader(f"CREATE TABLE {space}.daily (n INT) USING parquet")
     for command in ("run", "repair --yes"):
-        assert "catalog-name-taken" in delta_shop(command, status=2)
+        assert "catalog-name-taken" in delta_shop(command, code=2)
     assert [row["col_name"] for row in reader(f"DESCRIBE {space}.daily")] == ["n"]
     reader(f"DROP TABLE {space}.daily")
     reader(f"CREATE DATABASE {delta_shop.views}")
     reader(f"CREATE VIEW {delta_shop.views}.daily AS SELECT 1 AS n")
-    assert f"namespace:  {delta_shop.views}" in delta_shop("run", status=2)
+    assert f"namespace:  {delta_shop.views}" in delta_shop("run", code=2)
     assert reader(f"SELECT * FROM {delta_shop.views}.daily") == [{"n": 1}]
     reader(f"DROP VIEW {delta_shop.views}.daily")
     file = delta_shop.root / "infold.yml"
     text = file.read_text(encoding="utf-8")
     file.write_text(re.sub(r"thrift://\S+", f"thrift://127.0.0.1:{free_port()}", text))
-    assert "catalog-unreachable" in delta_shop("run", status=1)
+    assert "catalog-unreachable" in delta_shop("run", code=1)
     file.write_text(text, encoding="utf-8")
     assert not ware.exists()
 
