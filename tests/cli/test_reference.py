@@ -16,7 +16,7 @@ from click.shell_completion import ShellComplete
 from tests.cli import sample
 from tests.cli.conftest import FakeApi, Infold
 from tests.declare.shop import CLICKS, DAILY, INFOLD, write
-from tests.render.test_lateness import LATE
+from tests.render.test_formatting import LATE
 
 from infold import api
 from infold.cli import watching
