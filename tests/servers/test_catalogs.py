@@ -296,7 +296,7 @@ class TestPostgresqlServer:
         self, jdbc: Shelf, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """One that stops in a change loses it."""
-        monkeypatch.setattr(jdbc, "FROZEN_SECONDS", 1)
+        monkeypatch.setattr("infold.lake.iceberg.jdbc_catalog.FROZEN_SECONDS", 1)
         at, lake = jdbc.make("daily"), jdbc.lake()
         with monkeypatch.context() as patch:
             patch.setattr(write_points, "point", lambda _: time.sleep(1.5))

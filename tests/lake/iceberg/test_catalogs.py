@@ -6,14 +6,13 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hive_metastore.ttypes import InvalidOperationException, LockState
+from tests.lake.answering import answering
 
 from infold.core.catalogs import Catalog, CatalogType
 from infold.core.swap import Renaming
@@ -67,35 +66,8 @@ class Shop:
 def shop() -> Iterator[Shop]:
     """A running server."""
     found = Shop()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, *_: object) -> None:
-            """Nothing."""
-
-        def do_GET(self) -> None:
-            content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            status, answer = found.answer(self.command, self.path, content)
-            self.send_response(status)
-            if status != 204:
-                self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
-
-        do_POST = do_DELETE = do_GET  # noqa: N815 (its names)
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    found.url = f"http://127.0.0.1:{server.server_address[1]}"
-    try:
+    with answering(found.answer) as found.url:
         yield found
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def test_queries_of_urls(tmp_path: Path, shop: Shop) -> None:
