@@ -10,18 +10,17 @@ from __future__ import annotations
 import http.client
 import re
 import socket
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from tests.servers.standalone import UNTIL_THE_END
+from tests.servers.program import program
 
 from infold.spark.jvm.java import find_java
 
@@ -200,7 +199,6 @@ def handler(store: Gated, port: int, kind: type[Passing] = Passing) -> type[Pass
     return type("Here", (kind,), {"store": store, "port": port})
 
 
-STARTS_WITHIN = 120
 _SMALL = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
@@ -213,48 +211,6 @@ def opened(gate: ThreadingHTTPServer) -> Iterator[str]:
     finally:
         gate.shutdown()
         gate.server_close()
-
-
-@contextmanager
-def program(
-    command: Sequence[str],
-    log: Path,
-    answers: Callable[[], bool],
-    *,
-    environment: Mapping[str, str] | None = None,
-    folder: Path | None = None,
-) -> Iterator[None]:
-    """A program in the block, which begins once it answers; it ends with this process, too."""
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            ["sh", "-c", UNTIL_THE_END, "sh", *command],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=output,
-            env=environment,
-            cwd=folder,
-        )
-    try:
-        _await(answers, log)
-        yield
-    finally:
-        assert process.stdin is not None
-        process.stdin.close()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=10)
-        process.kill()
-        process.wait()
-
-
-def _await(answers: Callable[[], bool], log: Path) -> None:
-    until = time.monotonic() + STARTS_WITHIN
-    while True:
-        with suppress(OSError, http.client.HTTPException):
-            if answers():
-                return
-        if time.monotonic() > until:
-            raise RuntimeError(log.read_text(encoding="utf-8", errors="replace"))
-        time.sleep(0.2)
 
 
 @contextmanager
@@ -284,7 +240,7 @@ def behind(
         return not statuses or status in statuses
 
     all_words = [*(command or java), *words]
-    with program(all_words, log, answers, environment=environment), opened(gate) as url:
+    with program(all_words, log, answers, env=environment), opened(gate) as url:
         yield url
 
 
