@@ -26,10 +26,9 @@ from tests.page.history import history, lay_out
 
 import infold as package
 from infold import api
-from infold.api import displayed
-from infold.api.displayed import SHOWN_ROWS, Table
-from infold.api.notebook import Project
-from infold.cli import terminal
+from infold.api import notebook
+from infold.api.notebook import SHOWN_ROWS, Project, Table
+from infold.cli import output
 from infold.cli.show_plot import BARS
 from infold.core.interval import DAY, EVER, Granularity, Interval, Ranges, parse_instant_text
 from infold.core.model import Kind
@@ -44,7 +43,7 @@ from infold.core.plan import (
     Skipped,
     Step,
 )
-from infold.core.progress import SilentProgress
+from infold.core.ports import SilentProgress
 from infold.core.project import Node
 from infold.core.record import Receipt
 from infold.core.report import (
@@ -533,7 +532,7 @@ class TestLook:
         stdout = SimpleNamespace(encoding=encoding, isatty=lambda: is_terminal)
         monkeypatch.setattr(sys, "stdout", stdout)
 
-        assert terminal.look().plain is plain
+        assert output.terminal_look().plain is plain
 
     @pytest.mark.parametrize(
         ("columns", "width"), [("20", NARROWEST), ("40", 40), ("87", 87), ("500", 160)]
@@ -542,7 +541,7 @@ class TestLook:
         """As wide as the terminal, within limits."""
         monkeypatch.setenv("COLUMNS", columns)
 
-        assert terminal.look().width == width
+        assert output.terminal_look().width == width
 
 
 @pytest.mark.parametrize(
@@ -744,7 +743,7 @@ def test_importing_it_imports_nothing_slow() -> None:
     )
 
     assert done.stdout.strip() == "['infold']"
-    assert not {"pd", "pl", "duckdb"} & set(vars(displayed))
+    assert not {"pd", "pl", "duckdb"} & set(vars(notebook))
 
 
 def check_types(project: Project, table: Table) -> None:

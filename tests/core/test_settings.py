@@ -13,11 +13,10 @@ from pyspark.errors import PySparkException
 from tests.declare.shop import INFOLD, SHOP, write
 
 from infold.core.audits import AuditReport, AuditResult, AuditState, Severity
-from infold.core.engines import MASTER, REMOTE, Engine
-from infold.core.fixed_settings import FIXED, changed_settings
+from infold.core.engines import FIXED, MASTER, REMOTE, Engine, changed_settings
+from infold.core.environment import with_model_names
 from infold.core.interval import Ranges
 from infold.core.model import Kind
-from infold.core.model_names import with_model_names
 from infold.core.plan import Action, Plan, Reason, Skipped, Step
 from infold.core.trace import Cause
 from infold.declare import check
@@ -28,7 +27,7 @@ from infold.spark.jvm.given_settings import (
     refuse_given,
     refuse_session,
 )
-from infold.spark.tables.iceberg.session_settings import refuse_without_catalog
+from infold.spark.tables.iceberg.catalogs import refuse_without_catalog
 
 WRONG = {
     "spark.sql.session.timeZone": "America/New_York", "spark.sql.ansi.enabled": "false",

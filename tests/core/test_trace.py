@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 from tests.planning.strips import day
 
 from infold.core.interval import DAY, HOUR, Granularity, Interval, Ranges
-from infold.core.trace import CellChange, CellState, added_up, net_changes, signed
-from infold.core.unchanged import Unchanged, changes_of_columns
+from infold.core.trace import (
+    CellChange,
+    CellState,
+    Unchanged,
+    added_up,
+    changes_of_columns,
+    net_changes,
+    signed,
+)
 
 CELLS = [Interval(day * DAY, (day + 1) * DAY) for day in range(3)]
 

@@ -30,7 +30,7 @@ from infold.core.target import Target
 from infold.declare import cache, check, load
 from infold.declare.cache import FILE
 from infold.declare.folder import read_folder
-from infold.declare.timestamp_pattern import wrong_with
+from infold.declare.sources import find_pattern_fault
 from infold.declare.types import is_type
 from infold.messages.errors import InfoldError, InfoldErrors
 
@@ -583,7 +583,7 @@ ss.S' is left open
 @pytest.mark.parametrize("pattern", GOOD.strip().replace("\n", " | ").split(" | "))
 def test_patterns_that_spark_reads(pattern: str) -> None:
     """As in the logs of web servers, and others."""
-    assert wrong_with(pattern) == ""
+    assert find_pattern_fault(pattern) == ""
 
 
 BAD = {
@@ -612,4 +612,4 @@ BAD = {
 @pytest.mark.parametrize("pattern", BAD)
 def test_patterns_that_spark_does_not_read(pattern: str) -> None:
     """Each says why."""
-    assert wrong_with(pattern).startswith(BAD[pattern])
+    assert find_pattern_fault(pattern).startswith(BAD[pattern])

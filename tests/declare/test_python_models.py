@@ -10,9 +10,9 @@ from tests.declare.shop import INFOLD, SHOP, model, project, read
 from infold.analysis.definitions.compare import compare_projects
 from infold.analysis.definitions.meanings import Meanings
 from infold.analysis.definitions.same_events import same_events
+from infold.core.functions import PythonInput
 from infold.core.model import DeclaredBound
 from infold.core.project import Batches, Bound, Input
-from infold.core.python_code import PythonInput
 
 DAY = 86_400_000_000
 

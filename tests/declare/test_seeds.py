@@ -14,7 +14,7 @@ from infold.declare import check, load
 from infold.declare.seeds import MOST_BYTES, fits
 from infold.declare.seeds import TYPES as TYPES_OF_SEEDS
 from infold.messages.errors import InfoldErrors
-from infold.planning.audit_notes import tables_of_audits
+from infold.planning.plan_notes import tables_of_audits
 
 FILE = "seeds/prices.csv"
 URL = "url\n"

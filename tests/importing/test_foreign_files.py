@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 from tests.importing.conftest import Import, Imported
 
 from infold.cli import cli
+from infold.importing.draft import Outcome
 from infold.importing.fit import Fitted, fit
-from infold.importing.report import Outcome
 from infold.importing.sources import reader_of
 from infold.render.imported import report_page
 

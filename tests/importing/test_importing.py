@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.importing.conftest import Import, Imported
 
-from infold.importing.report import Outcome
-from infold.importing.snowplow.enriched import COLUMNS
+from infold.importing.draft import Outcome
+from infold.importing.snowplow.project import COLUMNS
 
 PROJECT = "name: shop\nversion: '1.0'\n"
 SOURCES = """

@@ -24,9 +24,7 @@ from infold.core.trace import CellState, Trace
 from infold.core.unit_tests import SHUFFLES, TestResult
 from infold.inspecting.left_out import set_aside_schema
 from infold.ledger import SqlLedger
-from infold.page.aside import aside_document
-from infold.page.documents import Documents
-from infold.page.session_documents import sessions_document
+from infold.page.documents import Documents, aside_document, sessions_document
 from infold.render.session_history import session_history_shape
 from infold.testing.passed import PassedTests
 from infold.testing.run_tests import read_project_tests

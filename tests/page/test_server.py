@@ -23,9 +23,8 @@ from infold.messages.errors import InfoldError
 from infold.page.assets_list import assets
 from infold.page.documents import Documents
 from infold.page.export import MARK, export
-from infold.page.redirect import file_that_leads_to
 from infold.page.runs import PageRuns, run_command
-from infold.page.server import PageServer
+from infold.page.server import PageServer, file_that_leads_to
 
 SECRET: dict[str, dict[str, Any]] = {
     "project": {"name": EVIL, "models": [{"model": "a"}]},

@@ -25,13 +25,13 @@ from infold.core.interval import (
     Ranges,
     parse_instant_text,
 )
-from infold.core.lateness import Heat, How, Lateness, Measures, Missed
+from infold.core.report import Heat, How, Lateness, Measures, Missed
 from infold.inspecting.lateness import measures_of
 from infold.render import formatting
+from infold.render.checkup import warm_engine_json, warm_engine_screen
+from infold.render.json_shapes import pair_rows
 from infold.render.lateness import bins, lateness_json, lateness_screen
 from infold.render.pictures.look import Look
-from infold.render.row_pairs import pair_rows
-from infold.render.warm_engine import warm_engine_json, warm_engine_screen
 
 BY_DAY = Granularity.DAY
 

@@ -24,10 +24,9 @@ from infold.core.swap import Renaming
 from infold.lake.iceberg.hive_catalog import HiveCatalog
 from infold.lake.iceberg.reader_views import views_in
 from infold.lake.iceberg.rest_catalog import RestCatalog
-from infold.lake.iceberg.sql_catalog import SqlCatalog
-from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
+from infold.lake.iceberg.sql_catalog import SqlCatalog, sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
-from infold.lake.iceberg.view_port import CatalogViews
+from infold.lake.iceberg.view_metadata import CatalogViews
 from infold.lake.reading.iceberg_table import table_files
 from infold.lake.views import FoundViews
 from infold.messages.errors import InfoldError

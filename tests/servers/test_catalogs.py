@@ -28,7 +28,7 @@ from tests.servers.test_catalog_contract import others, queries, space
 
 from infold.core import write_points
 from infold.core.catalogs import Catalog, CatalogType
-from infold.core.stored_table import FORBIDDEN
+from infold.core.ports import FORBIDDEN
 from infold.core.swap import Renaming
 from infold.lake import hive_client
 from infold.lake.iceberg import hive_catalog as hive

@@ -39,7 +39,7 @@ from infold.core.catalogs import Catalog, CatalogType
 from infold.core.report import RunFailed
 from infold.core.storages import Storage
 from infold.lake.delta.metastore import FOLDER
-from infold.lake.delta.spark_view import SparkView, said_by
+from infold.lake.delta.reader_views import SparkView, said_by
 from infold.lake.hive_client import HiveClient
 from infold.messages.errors import InfoldError
 from infold.spark.jvm.gateway import jvm_pid

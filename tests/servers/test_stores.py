@@ -27,7 +27,7 @@ from tests.servers.store_server import StoreServer
 from infold.cli import cli
 from infold.core.formats import Format
 from infold.core.object_store import split
-from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
+from infold.lake.iceberg.sql_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.reading.listing import list_files
 from infold.lake.stores import places

@@ -11,8 +11,7 @@ from typing import Any
 from infold import api
 from infold.api import environment_runs, promoting
 from infold.core.project import Project
-from infold.core.promotion import Exchange
-from infold.core.report import RunResult
+from infold.core.report import Exchange, RunResult
 
 PROJECT = """
 name: shop

@@ -11,12 +11,12 @@ from tests.ledger.fresh import FreshLedger
 from tests.running.test_observe import ledger_of
 
 from infold.core.interval import DAY, Interval
+from infold.core.ports import History
 from infold.core.record import Outcome
-from infold.core.stored_table import History
 from infold.core.trace import CellChange, Trace
 from infold.messages import faults, run_errors
 from infold.messages.errors import InfoldError
-from infold.spark.maintenance import LOOK_EVERY, MOST_SNAPSHOTS, Maintenance
+from infold.spark.engine import LOOK_EVERY, MOST_SNAPSHOTS, Maintenance
 from infold.spark.tables.port import PartitionFiles
 
 MISSING = "org.apache.iceberg.exceptions.ValidationException: Missing required files: a.parquet"

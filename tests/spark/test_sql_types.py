@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import types as T
 
-from infold.core.widened_types import type_of_text
+from infold.core.type_changes import type_of_text
 from infold.declare.types import is_type
-from infold.spark.sql_types import sql_type
+from infold.spark.stored_types import sql_type
 
 NAMES = ("a", "A_1", "Last, First", "x`y", "a<b", "(", "é", "1", "a b", "select")
 

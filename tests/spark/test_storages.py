@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from infold import api
-from infold.core.fixed_settings import changed_settings
+from infold.core.engines import changed_settings
 from infold.core.project import Project
 from infold.core.storages import STORAGE_SETTINGS, Storage, extensions
 from infold.core.target import Target

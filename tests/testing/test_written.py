@@ -19,10 +19,9 @@ from infold.core.unit_tests import Change, Failure, TestResult, UnitTest
 from infold.declare.unit_tests import read_test_file, read_tests
 from infold.messages.errors import InfoldError, Spot
 from infold.testing import passed
-from infold.testing.names import Names
 from infold.testing.passed import PassedTests
 from infold.testing.project import Tables
-from infold.testing.typed import Values
+from infold.testing.typed import Names, Values
 
 GOOD = r"""Some words about the file, and | a bar.
 

@@ -13,7 +13,7 @@ from tests.analysis.rules.cases import MODELS, PROJECT
 from tests.declare import shop
 from tests.declare.shop import project
 
-from infold.analysis.inputs.landed_sources import tables_named
+from infold.analysis.inputs.ingested import tables_named
 from infold.analysis.inputs.lookup_keys import lookup_matches_of
 from infold.analysis.names.relation import Table
 from infold.analysis.names.resolve import resolve

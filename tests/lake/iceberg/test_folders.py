@@ -17,10 +17,10 @@ import pytest
 from tests.declare.shop import write
 from tests.lake.conftest import Put, snapshot
 
-from infold.core.stored_table import History
+from infold.core.ports import History
 from infold.core.swap import Renaming
 from infold.declare import load
-from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
+from infold.lake.iceberg.sql_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.stores import places
 from infold.messages import errors
@@ -430,7 +430,7 @@ import sys
 from pathlib import Path
 import infold.api
 from infold.declare import load
-from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
+from infold.lake.iceberg.sql_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.reading import formats, listing
 from infold.ledger import open_ledger

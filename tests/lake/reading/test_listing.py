@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from obstore.store import MemoryStore
 from tests.lake.reading.listing_store import PAGE, ListingStore, listing_store
 
-from infold.core.dated_path import DatedPath, Listed
+from infold.core.files import DatedPath, Listed
 from infold.core.formats import Format
 from infold.core.interval import DAY, SECOND
 from infold.core.model import Source
@@ -26,13 +26,12 @@ from infold.core.object_store import Stores
 from infold.core.project import Project
 from infold.core.target import Target
 from infold.lake.reading import object_listing
-from infold.lake.reading.dated_folders import dated_path, list_without
-from infold.lake.reading.json_values import json_values
-from infold.lake.reading.listing import list_files, matching_files
+from infold.lake.reading.json_lines import json_values
+from infold.lake.reading.listing import dated_path, list_files, list_without, matching_files
 from infold.lake.reading.object_listing import refuse_name
 from infold.lake.reading.source_file import SourceFile, location
 from infold.lake.stores.bucket import Bucket
-from infold.lake.stores.object_bucket import ObjectBucket
+from infold.lake.stores.buckets import ObjectBucket
 from infold.messages import errors
 from infold.messages.errors import InfoldError
 

@@ -14,7 +14,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.cli import sample
 
-from infold.core.graph import SOURCE, Graph, GraphNode, _in_depth, graph_of
 from infold.core.interval import (
     DAY,
     EVER,
@@ -26,15 +25,20 @@ from infold.core.interval import (
     parse_instant_text,
 )
 from infold.core.model import Kind
-from infold.core.plot import OverTime, Point, RowByRow, Series
-from infold.core.report import ModelStatus, State
+from infold.core.report import ModelStatus, OverTime, Point, RowByRow, Series, State
 from infold.core.trace import CellState
-from infold.render.pictures import graph_text
-from infold.render.pictures.graph import graph_screen
-from infold.render.pictures.graph_svg import svg
-from infold.render.pictures.lines import Scale, line_texts, scale_of
+from infold.render.pictures import graph as graph_text
+from infold.render.pictures.graph import (
+    SOURCE,
+    Graph,
+    GraphNode,
+    _in_depth,
+    graph_of,
+    graph_screen,
+    svg,
+)
 from infold.render.pictures.look import Look, compact, shade, shade_limits, shades_text
-from infold.render.pictures.plot import HEIGHT, plot_screen
+from infold.render.pictures.plot import HEIGHT, Scale, line_texts, plot_screen, scale_of
 from infold.render.pictures.status import status_plot
 
 FIRST = parse_instant_text("2024-03-01")

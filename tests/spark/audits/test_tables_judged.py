@@ -12,7 +12,7 @@ from infold import api
 from infold.core.audits import AuditResult, AuditState
 from infold.core.interval import parse_instant_text
 from infold.core.report import RunFailed
-from infold.spark.audits import stored
+from infold.spark.audits import tables
 from infold.spark.audits.table_pass import judge
 
 pytestmark = pytest.mark.spark
@@ -114,7 +114,7 @@ def test_rows_are_judged_with_those_that_stay(
         return judge(*judged)
 
     with monkeypatch.context() as patch:
-        patch.setattr(stored, "judge", judge_beside_a_run)
+        patch.setattr(tables, "judge", judge_beside_a_run)
         report = api.audit(shop.project(), select=["people"])
     assert {one.state for one in report.results} == {AuditState.PASSED}
     assert len(report.results) == 2

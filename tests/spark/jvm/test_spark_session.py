@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from infold import api
-from infold.core.fixed_settings import FIXED
+from infold.core.engines import FIXED
 from infold.core.project import Project
 from infold.core.target import Target
-from infold.spark.jvm import extension_settings
+from infold.spark.jvm import given_settings
 from infold.spark.jvm.session_settings import Size
 from infold.system.kept_files import cache_dir
 
@@ -237,4 +237,4 @@ def test_an_extension_changes_no_fixed_setting(start: Start) -> None:
     second.sql("SELECT 1").collect()
 
     for session in (first, second):
-        assert session.conf.get(extension_settings.CHANGED) == FIXED[extension_settings.CHANGED]
+        assert session.conf.get(given_settings.CHANGED) == FIXED[given_settings.CHANGED]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from py4j.protocol import Py4JError
 
-from infold.spark.spark_words import words_and_condition
+from infold.spark.engine import words_and_condition
 
 BROADCAST = """An error occurred while calling o3521.localCheckpoint.
 : java.util.concurrent.ExecutionException: org.apache.spark.SparkArithmeticException: \

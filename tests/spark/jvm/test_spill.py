@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from infold.spark.jvm.spill import new_spill_folder
+from infold.spark.jvm.spark_session import new_spill_folder
 
 
 def test_only_its_owner_may_look_into_it(tmp_path: Path) -> None:

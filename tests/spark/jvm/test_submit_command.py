@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from infold.spark.jvm import submit_command as module
+from infold.spark.jvm import gateway as module
+from infold.spark.jvm.gateway import submit_command
 from infold.spark.jvm.jars import spark_home
 from infold.spark.jvm.java import Java, find_java
-from infold.spark.jvm.submit_command import submit_command
 
 pytestmark = pytest.mark.spark
 

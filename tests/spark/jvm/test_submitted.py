@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from infold.core.engines import Engine
-from infold.core.fixed_settings import FIXED
+from infold.core.engines import FIXED, Engine
 from infold.messages.errors import InfoldError
 from infold.spark.jvm import cluster, submitted
 from infold.spark.jvm.session_settings import REDACTED, common_settings

@@ -16,7 +16,7 @@ import pytest
 
 from infold.core.functions import FunctionCode
 from infold.spark.python_functions.author_code import FunctionFailedError
-from infold.spark.python_functions.calls import ArrowCall
+from infold.spark.python_functions.register import ArrowCall
 from infold.system.failures import FUNCTION_FAILED
 
 NOON = datetime(2024, 3, 9, 12, tzinfo=UTC)

@@ -12,7 +12,7 @@ from pyspark.sql import types as T
 
 from infold.lake.reading.delta_mapping import ColumnMapping, mapping_of
 from infold.lake.reading.source_file import SourceFile
-from infold.spark.reading.delta_fields import FileFields, NoIdsError, as_in_file, fields_in
+from infold.spark.reading.delta_table import FileFields, NoIdsError, as_in_file, fields_in
 from infold.spark.reading.drift import PresentFile
 from infold.spark.reading.parquet_files import read_footer
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from tests.spark.reading.folder import Folder
 
-from infold.core.folder_values import folder_values
+from infold.core.files import folder_values
 from infold.core.model import Column, Drift
 from infold.messages.errors import InfoldError
 

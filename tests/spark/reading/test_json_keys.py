@@ -14,7 +14,7 @@ from tests.spark.reading.test_json_plain import GOOD, OTHERS, PLAIN
 from infold.core.formats import Format
 from infold.core.model import Column, Drift, NewColumns, Source
 from infold.lake.reading.source_file import SourceFile
-from infold.spark.reading import json_keys, json_lines, lines_here
+from infold.spark.reading import json_lines
 from infold.spark.reading.drift import PresentFile
 
 if TYPE_CHECKING:
@@ -61,11 +61,11 @@ def test_the_same_keys_as_by_spark(spark: SparkSession) -> None:
         PresentFile(at, f"{at}", SourceFile(f"{at}", 0), spark_path=f"{at}")
         for at in range(len(LINES))
     ]
-    lines = lines_here.frame(spark, files, {at: [line] for at, line in enumerate(LINES)})
+    lines = json_lines.frame_of_lines(spark, files, {at: [line] for at, line in enumerate(LINES)})
 
-    there = json_keys.keys_there(lines, source, files, judge=False)
+    there = json_lines.keys_there(lines, source, files, judge=False)
 
-    here = {at: json_keys.keys_of([line]) for at, line in enumerate(LINES)}
+    here = {at: json_lines.keys_of([line]) for at, line in enumerate(LINES)}
     unlike = [
         (LINES[at][:60], one, there[at])
         for at, one in here.items()

@@ -10,7 +10,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from infold.declare.timestamp_pattern import wrong_with
+from infold.declare.sources import find_pattern_fault
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,7 +58,7 @@ def test_each_letter_and_what_is_between_them(spark: SparkSession) -> None:
     patterns = [letter * count for letter in ascii_letters for count in range(1, 21)]
     patterns += ["".join(draw.choices(PIECES, k=draw.randint(1, 8))) for _ in range(2_000)]
     ours = ("z:", "v:", "it has no letter", "digits finer")
-    wrong = {pattern: wrong_with(pattern) for pattern in patterns}
+    wrong = {pattern: find_pattern_fault(pattern) for pattern in patterns}
     both = {one: why for one, why in wrong.items() if not why.startswith(ours)}
 
     assert {one: why for one, why in both.items() if spark_reads(one) is bool(why)} == {}

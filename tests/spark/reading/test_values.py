@@ -19,7 +19,7 @@ from pyarrow import parquet
 from tests.spark.reading.folder import Folder, utc
 
 from infold.core.interval import micros_of
-from infold.lake.reading import timestamp_text
+from infold.lake.reading import event_times
 from infold.messages.errors import InfoldError
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class TestTimestamps:
         """Spark reads from each format the timestamps that the plan's estimate reads."""
         texts = sorted(set(NOTATIONS))
         csv, jsons, pq = in_every_format(folder, "timestamp", texts)
-        estimate = {text: timestamp_text.iso(text) for text in texts}
+        estimate = {text: event_times.iso(text) for text in texts}
         stored = {
             text: None if value == "unparsable" else micros_of(value) for text, value in csv.items()
         }
@@ -125,7 +125,7 @@ class TestTimestamps:
 
         read = {text: value for text, value in found.items() if value != "unparsable"}
         assert {texts[text] for text in read} - known == set()
-        estimates = {text: timestamp_text.iso(text) for text in read}
+        estimates = {text: event_times.iso(text) for text in read}
         assert {text: micros_of(value) for text, value in read.items()} == estimates
         assert len(read) > 550
 
@@ -152,7 +152,7 @@ class TestTimestamps:
         wanted[good] = utc(2024, 3, 1, 10, 0, 0, 1)
         for found in in_every_format(folder, "timestamp", texts, timestamp_format=written):
             assert found == wanted
-        parse = timestamp_text.parser(written)
+        parse = event_times.timestamp_parser(written)
         if parse is not None:
             assert parse(good) == micros_of(wanted[good])
             assert parse(finer) is None

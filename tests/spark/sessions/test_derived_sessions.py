@@ -23,7 +23,7 @@ from infold.core.queries import SessionsQuery
 from infold.spark.content import column
 from infold.spark.sessions.build import build
 from infold.spark.sessions.derived import DerivedSessions
-from infold.spark.time_range.types import stored_type
+from infold.spark.stored_types import stored_type
 from infold.spark.verify import sessions_from_scratch as from_scratch
 
 pytestmark = pytest.mark.spark

@@ -12,9 +12,9 @@ from tests.spark.time_range.daily_project import DailyProject
 
 from infold import api
 from infold.core.interval import parse_instant_text
-from infold.core.manual_entry import ManualEntry
 from infold.core.plan import Action, PlanOptions
 from infold.core.report import RunFailed, RunResult
+from infold.core.session_rules import ManualEntry
 
 pytestmark = pytest.mark.spark
 

@@ -25,7 +25,7 @@ from infold.core.interval import (
 )
 from infold.core.trace import CellState
 from infold.spark.sessions import build
-from infold.spark.sessions.time_slices import MOST, ROWS, slice_borders, sliced_events
+from infold.spark.sessions.micro_islands import MOST, ROWS, slice_borders, sliced_events
 from infold.spark.tables.iceberg.tables import IcebergTables
 
 pytestmark = pytest.mark.spark

@@ -11,7 +11,7 @@ from tests.spark.time_range.daily_project import DailyProject, model
 
 from infold import api
 from infold.core.report import RunFailed, RunResult
-from infold.planning.refolds import REFOLDS, STATES
+from infold.planning.derivations import REFOLDS, STATES
 
 pytestmark = pytest.mark.spark
 

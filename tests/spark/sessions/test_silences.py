@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from infold.core.interval import MINUTE, SECOND
 from infold.spark.sessions.cuts.silence import silence_between_slots, slots_with_events
 from infold.spark.sessions.frames import END, SILENCE, START, TIME
-from infold.spark.sessions.packed_values import LONGEST_BUCKET
+from infold.spark.sessions.micro_islands import LONGEST_BUCKET
 
 pytestmark = pytest.mark.spark
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infold.render.row_pairs import pair_rows
+from infold.render.json_shapes import pair_rows
 from infold.spark.verify.compare import compare
 
 if TYPE_CHECKING:

@@ -11,15 +11,14 @@ import pytest
 from tests.running.standing_tables import day, drop, put, stand_up
 
 from infold import api
-from infold.core.progress import SilentProgress
+from infold.core.ports import SilentProgress
 from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
 from infold.core.report import Verdict, VerificationReport
 from infold.core.trace import CellChange, Trace
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
-from infold.spark.verify.moment import TRIES, Moment, moment_of
-from infold.spark.verify.verify import Verifier
+from infold.spark.verify.verify import TRIES, Moment, Verifier, moment_of
 
 CLICKS = ("r1-1", 101)
 """The step and the snapshot of the first version of clicks."""
