@@ -111,7 +111,7 @@ docs: $(TOOLS) ## the pages as a site with search, in build/site
 	@$(BIN)/python docs/draw.py
 	@$(BIN)/python docs/pictures.py
 	@$(BIN)/python -m tests.docs.error_examples
-	@$(BIN)/python -m tests.docs.schemas
+	@$(BIN)/python -m docs.schemas
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "Open build/site/index.html"
 

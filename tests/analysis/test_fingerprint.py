@@ -253,7 +253,7 @@ ELSEWHERE = {
     "model.scd_type_2",
     "sessions.cuts",
     "cuts.campaign",
-    "cuts.rule",  # tests/declare/test_python_functions.py: it calls a function
+    "cuts.rule",  # tests/declare/test_functions.py: it calls a function
     "incremental.bounds",  # test_fingerprint.py, as far as they matter
     "incremental.safety_overrides",
     "sessions.choose_user",  # these mean something beside another key only

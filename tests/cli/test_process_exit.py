@@ -1,7 +1,8 @@
-"""How the process ends: output is flushed, its code is right, it waits for nothing else."""
+"""How the process begins and ends: what it imports, its output is flushed, its code is right."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from infold.cli.init import write_project
 from infold.cli.main import cli
 from infold.ledger.store import SqlLedger
 
@@ -188,3 +190,48 @@ def test_generated_queries_are_parsed(shop: Path, tmp_path: Path) -> None:
 
     assert done.returncode == 2
     assert re.findall(r"^  at: +(\S+)", done.stderr, re.MULTILINE) == ["models/long.sql:4"]
+
+
+PROBE = """
+import json, sys
+from infold.cli import cli
+
+slow = {"pyspark", "py4j", "rich", "pyiceberg", "pandas", "infold.running.telling"}
+found = []
+for words in json.loads(sys.argv[1]):
+    code = None
+    try:
+        cli.main(words)
+    except SystemExit as left:
+        code = left.code
+    found.append([code, sorted(slow & set(sys.modules))])
+print(json.dumps(found), file=sys.stderr)
+"""
+
+COMMANDS = (
+    "--help",
+    "plan",
+    "status",
+    "history",
+    "dag",
+    "lateness",
+    "status --plot",
+    "check",
+    "explain sessions",
+    "run --select daily",  # its input was never built: nothing to do
+)
+
+
+def test_commands_that_compute_nothing_import_nothing_slow(tmp_path: Path) -> None:
+    """Commands that compute nothing import no slow module, so that they answer at once; and what
+    tells of runs is only there for those who declare it.
+    """
+    write_project(tmp_path)  # the starter project
+    words = [["-C", str(tmp_path), *command.split()] for command in COMMANDS]
+
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, json.dumps(words)], capture_output=True, text=True, check=True
+    )
+
+    results = json.loads(done.stderr.splitlines()[-1])
+    assert dict(zip(COMMANDS, results, strict=True)) == {name: [0, []] for name in COMMANDS}

@@ -1,25 +1,37 @@
-"""docs/reference/ and the code list the same commands, options, keys, shapes and variables."""
+"""The reference of commands, completion in shells, and what is shown again when files change."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 from tests.cli import sample
-from tests.render.test_lateness import LATE
+from tests.cli.conftest import FakeApi, Infold
+from tests.declare.shop import CLICKS, DAILY, INFOLD, write
+from tests.render.test_formatting import LATE
 
+from infold import api
+from infold.cli import run as watching
+from infold.cli.completion import SHELLS
 from infold.cli.main import COMMANDS, cli
+from infold.cli.run import LATEST, SOONEST, pause
 from infold.core import engines
+from infold.core.environment import Environment
 from infold.core.interval import Ranges
 from infold.core.model import Materialization, Override
-from infold.core.report import Forgotten, LedgerCopy
-from infold.declare import models, project, seeds, sources, targets
+from infold.core.plan import Plan
+from infold.core.report import Forgotten, LedgerCopy, RunFailed
+from infold.declare import folder, models, project, seeds, sources, targets
 from infold.declare import models as declared_sessions
+from infold.declare.load import load
 from infold.render import json_shapes
 from infold.render.lateness import lateness_json
 from infold.render.pictures.graph import graph_json, graph_of
@@ -199,3 +211,216 @@ def test_the_environment_is_described() -> None:
     }
 
     assert keys("## Environment") == found | {"JAVA_HOME"}
+
+
+NO_NAMES = {
+    *("init", "demo", "apply", "rollback", "manifest", "ui", "teardown", "repair"),
+    *("ledger", "engine", "check", "schema", "completion", "doctor", "verify"),
+}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A project with tags and two targets."""
+    root = write(tmp_path / "shop")
+    (root / "models" / "clicks.sql").write_text(
+        CLICKS.replace("---\n", "---\ntags: [raw, old]\n", 1)
+    )
+    (root / "infold.yml").write_text(
+        INFOLD + "  prod: {warehouse: other, ledger: 'sqlite:///p.db'}\n"
+    )
+    return root
+
+
+def completed(root: Path, *words: str) -> list[str]:
+    """What is offered for the last of the words."""
+    shell = ShellComplete(cli, {}, "infold", "_INFOLD_COMPLETE")
+    *before, last = words
+    return [one.value for one in shell.get_completions(["-C", str(root), *before], last)]
+
+
+CASES = [
+    (("run", ""), ["clicks", "daily", "sessions", "tag:"]),
+    (("run", "--select", "d"), ["daily"]),
+    (("run", "-s", "+d"), ["+daily"]),
+    (("run", "-x", "daily,+s"), ["daily,+sessions"]),
+    (("run", "-s", "tag:"), ["tag:old", "tag:raw"]),
+    (("plan", "daily", "s"), ["sessions"]),
+    (("run", "--forward-only", "c"), ["clicks"]),
+    (("run", "--allow-destructive", "d"), ["daily"]),
+    (("explain", ""), ["clicks", "daily", "sessions"]),
+    (("quarantine", "add", "se"), ["sessions"]),
+    (("show", "s"), ["sessions", "sessions_lifecycle_manifest", "set_aside"]),
+    (("show", "daily", "--columns", ""), ["day", "revenue", "sessions"]),
+    (("show", "daily", "--columns", "day,re"), ["day,revenue"]),
+    (("show", "no_such", "--columns", ""), []),
+    (("test", "--mask", "us"), ["user_id"]),
+    (("--target", "p"), ["prod"]),
+    (("--target", "prod", "show", "d"), ["daily"]),
+    (("run", "--env", ""), []),
+    (("com",), ["completion"]),
+    (("schema", "m"), ["model"]),
+    (("lateness", ""), ["clicks"]),
+    (("dag", "+s"), ["+sessions"]),
+]
+
+
+@pytest.mark.parametrize(("words", "expected"), CASES, ids=[" ".join(words) for words, _ in CASES])
+def test_names_are_completed(shop: Path, words: tuple[str, ...], expected: list[str]) -> None:
+    """Names that begin as it is typed, with what is before them in the same word."""
+    assert completed(shop, *words) == expected
+
+
+def test_environments_are_completed(shop: Path) -> None:
+    """Those that a ledger in a file knows; a Tab makes none."""
+    completed(shop, "run", "--env", "")
+    assert not (shop / ".infold" / "ledger.db").exists()
+    ledger = api.ledger(load(shop))
+    ledger.acquire("test")
+    ledger.put_environment(Environment("alice", "alice@host", 1))
+    ledger.release()
+
+    assert completed(shop, "run", "--env", "al") == ["alice"]
+    assert completed(shop, "promote", "") == ["alice"]
+
+
+def test_models_are_completed_by_their_files_where_one_is_wrong(shop: Path) -> None:
+    """A mistake that is being mended takes no name away; columns need the whole project."""
+    (shop / "models" / "daily.sql").write_text("SELECT")
+
+    assert completed(shop, "explain", "") == ["clicks", "daily", "sessions"]
+    assert completed(shop, "show", "daily", "--columns", "") == []
+
+
+@pytest.mark.parametrize("words", [words for words, _ in CASES if words[-1] != "com"])
+def test_without_a_project_there_is_no_error(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Nothing is offered, and nothing raised."""
+    assert completed(tmp_path, *words) in ([], ["model"], ["tag:"])
+
+
+@pytest.mark.parametrize("name", sorted(set(COMMANDS) - NO_NAMES))
+def test_every_command_with_names_completes_them(name: str) -> None:
+    """Arguments and options that are called after a name have a completion."""
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    commands = list(command.commands.values()) if isinstance(command, click.Group) else [command]
+    named = {"MODEL", "TERM", "COLUMN", "TABLE", "[TERM...]", "TERM...", "[MODEL...]", "MODEL..."}
+    for each in commands:
+        for param in each.params:
+            if param.metavar in named or param.name in ("model", "table", "env"):
+                if name == "test" and param.name == "terms":
+                    continue  # names of tests
+                assert param._custom_shell_complete is not None, (each.name, param.name)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_command_prints_what_a_shell_reads(infold: Infold, shell: str) -> None:
+    """For each shell; bash takes it."""
+    done = infold("completion", shell)
+
+    assert done.exit_code == 0
+    assert "_INFOLD_COMPLETE" in done.stdout
+    if shell == "bash":
+        subprocess.run(["bash", "-n"], input=done.stdout, text=True, check=True)
+
+
+def watched(finds: list[bool], *, does: bool = True) -> list[str]:
+    """What happens where the looks find this, and a run takes a second."""
+    clock, happened = [0.0], []
+
+    def look() -> bool:
+        if not finds:
+            raise KeyboardInterrupt
+        return finds.pop(0)
+
+    def run() -> bool:
+        happened.append("run")
+        clock[0] += 1
+        return does
+
+    def sleep(seconds: float) -> None:
+        happened.append(f"{seconds:.2f}")
+        clock[0] += seconds
+
+    with pytest.raises(KeyboardInterrupt):
+        watching.watch(look, run, now=lambda: clock[0], sleep=sleep)
+    return happened
+
+
+def test_what_comes_meanwhile_is_run_at_once() -> None:
+    """After a run there is a look without a pause."""
+    assert watched([False, True, True, False]) == ["0.25", "run", "run", "0.25"]
+
+
+def test_pauses() -> None:
+    """After steps that nothing carries out too; the longer the less comes."""
+    assert watched([True, True], does=False) == ["run", "0.25", "run", "0.25"]
+    pauses = [pause(idle) for idle in (0, 4, 20, 100, 10_000)]
+    assert pauses == [SOONEST, SOONEST, 1.0, LATEST, LATEST]
+
+
+def test_the_command_runs_until_one_fails(
+    fake: FakeApi, infold: Infold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It prints the steps of each run, reads the project each time, and ends as that run does."""
+    plans = [fake.plan, replace(fake.plan, steps=()), fake.plan]
+    monkeypatch.setattr(api, "plan", lambda *_, **__: plans.pop(0))
+    monkeypatch.setattr(watching, "SOONEST", 0.0)
+    ran: list[dict[str, Any]] = []
+    once: Callable[..., Any] = fake.run
+
+    def run(project: Any, **asked: Any) -> Any:
+        ran.append(asked)
+        if len(ran) == 2:
+            raise RunFailed(sample.failed())
+        return once(project, **asked)
+
+    monkeypatch.setattr(api, "run", run)
+    result = infold("run", "--watch", "-s", "daily")
+
+    assert result.exit_code == 1
+    assert result.stdout.startswith("  1. ")
+    assert result.stdout.count(sample.result().notes[0]) == 2  # of each run, in its words
+    assert "Files are taken in as they land" in result.stderr
+    assert [(one["select"], one["wait"]) for one in ran] == [(("daily",), 60.0)] * 2
+    assert not plans
+    assert isinstance(fake.plan, Plan)
+
+
+def test_it_prints_what_each_check_finds(
+    tmp_path: Path, infold: Infold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A right project, a mistake, no project at all, and the right one again."""
+    root = write(tmp_path)
+    daily, project = root / "models" / "daily.sql", root / "infold.yml"
+    text = project.read_text()
+
+    def each_change(_: Path) -> Iterator[None]:
+        yield
+        daily.write_text(DAILY.replace("sum(revenue)", "sum(revenu)"))
+        yield
+        daily.write_text(DAILY)
+        project.unlink()
+        yield
+        project.write_text(text)
+        yield
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(folder, "each_change", each_change)
+    done = infold("-C", str(root), "check", "--watch")
+
+    lines = [line.partition("  ")[2] for line in done.stdout.splitlines()]
+    assert [line.partition(" in ")[0] for line in lines] == [
+        "3 models, 2 sources, no findings",
+        "3 models, 2 sources, no findings",
+    ]
+    findings = [line for line in done.stderr.splitlines() if line.startswith(("un", "no-"))]
+    assert [line.partition(":")[0] for line in findings] == ["unknown-column", "no-project"]
+    assert done.exit_code == 130
+
+
+def test_without_a_project_no_check_begins(tmp_path: Path, infold: Infold) -> None:
+    """Where there is none, or no such target, it ends as any command."""
+    assert infold("-C", str(tmp_path), "check", "--watch").exit_code == 2
+    root = str(write(tmp_path))
+    assert infold("-C", root, "--target", "no_such", "check", "--watch").exit_code == 2

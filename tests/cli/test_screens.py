@@ -1,15 +1,35 @@
-"""Whole screens, as a user sees them. ``pytest tests/cli --rewrite`` writes the files again."""
+"""What commands print: screens, pictures, and in a notebook."""
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, assert_type
 
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from tests.cli import sample
-from tests.cli.conftest import Infold, Screen
+from tests.cli.conftest import FakeApi, Infold, Screen
+from tests.declare.shop import DAILY, write
+from tests.page.history import history, lay_out
 
+import infold as package
+from infold import api
+from infold.api import notebook
+from infold.api.notebook import SHOWN_ROWS, Project, Table
+from infold.cli import output
+from infold.cli.show_plot import BARS
 from infold.core.interval import DAY, EVER, Granularity, Interval, Ranges, parse_instant_text
 from infold.core.model import Kind
 from infold.core.plan import (
@@ -23,12 +43,22 @@ from infold.core.plan import (
     Skipped,
     Step,
 )
+from infold.core.ports import SilentProgress
 from infold.core.project import Node
 from infold.core.record import Receipt
-from infold.core.report import AppliedDefinition, Verdict, VerificationReport
+from infold.core.report import (
+    AppliedDefinition,
+    Explanation,
+    ModelStatus,
+    RunResult,
+    Verdict,
+    VerificationReport,
+)
 from infold.core.trace import Cause, CellState, EarlierCells, Pending, Trace
 from infold.inspecting.session_history import SessionHistories
+from infold.messages.errors import InfoldError
 from infold.render.explain import explain_screen
+from infold.render.pictures.look import NARROWEST
 from infold.render.plan import plan_screen
 from infold.render.run import step_line, summary_screen
 from infold.render.session_history import session_history_screen
@@ -297,3 +327,434 @@ def test_what_any_result_will_do_for_is_not_verified() -> None:
 def test_help(infold: Infold, screen: Screen) -> None:
     """`--help` lists the commands in the order in which a user meets them."""
     screen("help", infold("--help").stdout)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A project that never ran."""
+    return str(lay_out(tmp_path_factory.mktemp("files") / "shop"))
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The project after two runs."""
+    return str(history(tmp_path_factory.mktemp("history") / "shop"))
+
+
+def test_lateness(shop: str, files: str, infold: Infold) -> None:
+    """Where no column says when rows were received that is said, before a first run too; rows
+    arrive in tables of events alone.
+    """
+    result = infold("-C", shop, "lateness")
+    (found,) = json.loads(infold("-C", shop, "lateness", "cli*", "--json").stdout)["models"]
+    before = infold("-C", files, "lateness")
+    daily = infold("-C", files, "lateness", "daily,names")
+    wrong = infold("-C", files, "lateness", "clikcs", "--json")
+
+    assert (result.exit_code, before.exit_code) == (0, 0)
+    for shown in (result.stdout, before.stdout):
+        assert "clicks: raw.clicks has no `received_column` that the table keeps" in shown
+        assert shown.isascii()
+    assert (found["model"], found["how"], found["picture"]) == ("clicks", "nothing", None)
+    assert daily.exit_code == wrong.exit_code == 2
+    assert "not-events: daily, names are not tables of events" in daily.stderr
+    assert json.loads(wrong.stdout)["error"]["slug"] == "unknown-model"
+
+
+def test_the_graph(files: str, infold: Infold) -> None:
+    """It follows from the files of the project: nothing was built. Terms choose models."""
+    assert infold("-C", files, "dag").stdout.split("\n")[2:] == [
+        "o raw.clicks  source",
+        "`-* clicks  events",
+        "  |-* daily  table",
+        "  `-* names  view",
+        "",
+    ]
+    found = json.loads(infold("-C", files, "dag", "+daily", "--json").stdout)
+    assert (found["project"], found["target"]) == ("shop", "dev")
+    assert [(node["name"], node["kind"], node["reads"]) for node in found["nodes"]] == [
+        ("raw.clicks", "source", []),
+        ("clicks", "events", ["raw.clicks"]),
+        ("daily", "table", ["clicks"]),
+    ]
+    for name, start in (("mermaid", "flowchart LR"), ("dot", "digraph"), ("svg", "<svg ")):
+        assert infold("-C", files, "dag", "--format", name).stdout.startswith(start)
+
+
+def test_the_picture_of_the_status(shop: str, infold: Infold) -> None:
+    """The cells of the ledger, as far as they are asked for."""
+    text = infold("-C", shop, "status", "--plot", "--since", "2024-03-03")
+
+    assert text.exit_code == 0, text.output
+    lines = text.stdout.split("\n")
+    assert lines[3].split() == ["03", "04", "05", "06"]
+    assert re.fullmatch(r"  clicks  ## ## ## ::  +57", lines[4])
+
+
+class Shown:
+    """Stands in for ``api.show``: one table, and what was asked of it."""
+
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        self.table, self.asked = pa.table(dict(columns)), list[tuple[Any, Any]]()
+
+    def __call__(self, _: Any, __: str, **asked: Any) -> pa.Table:
+        """Its columns and first rows."""
+        self.asked.append((asked["columns"], asked["limit"]))
+        columns = asked["columns"] or self.table.column_names
+        return self.table.select(list(columns)).slice(0, asked["limit"])
+
+
+def march(*values: int) -> dict[str, list[Any]]:
+    """A value for each day of March."""
+    days = [date(2024, 3, at) for at in range(1, len(values) + 1)]
+    return {"day": days, "n": list(values)}
+
+
+WHO = {"who": [f"user{at}" for at in range(BARS + 5)], "n": list(range(BARS + 5))}
+EVERY = 5_000_001
+"""Rows that are read at most, and one."""
+NONE = {"day": pa.array([], pa.date32()), "n": pa.array([], pa.int64())}
+
+
+class TestShow:
+    """``infold show --plot``."""
+
+    @pytest.mark.parametrize(
+        ("columns", "words", "says", "asked"),
+        [
+            (  # over time: all rows are read, but only the columns that are drawn
+                march(1, 2) | {"tags": [["a"], []]},
+                "daily --plot",
+                ("daily by day, a column is a day", "n: 1 to 2", "2 rows drawn."),
+                (("day", "n"), EVERY),
+            ),
+            (  # with a limit there may be more rows
+                march(*range(10)),
+                "daily --plot --limit 4",
+                ("4 rows drawn, there are more (--limit).", "n: 0 to 3"),
+                (("day", "n"), 5),
+            ),
+            (  # Spark evaluates a view once, so all columns are read, and fewer rows
+                march(1) | {"who": ["ann"]},
+                "latest --plot",
+                ("n: 1",),
+                (None, 100_001),
+            ),
+            (  # without a time there is a bar for each of the first rows
+                WHO,
+                "countries --plot",
+                (f"user{BARS - 1} ", f"{BARS} rows drawn, there are more (--limit)."),
+                (("who", "n"), EVERY),
+            ),
+            (
+                NONE,
+                "daily --plot --where n>3",
+                ("daily has no rows where n>3.\n",),
+                (("day", "n"), EVERY),
+            ),
+        ],
+    )  # fmt: skip
+    def test_pictures(
+        self,
+        fake: FakeApi,
+        infold: Infold,
+        monkeypatch: pytest.MonkeyPatch,
+        columns: Mapping[str, Any],
+        words: str,
+        says: tuple[str, ...],
+        asked: tuple[Any, Any],
+    ) -> None:
+        """No more is read than is drawn, and what is not drawn is said."""
+        shown = Shown(columns)
+        monkeypatch.setattr(api, "show", shown)
+
+        result = infold("show", *words.split())
+
+        assert result.exit_code == 0, result.output
+        assert [one for one in says if one not in result.stdout] == []
+        assert shown.asked[-1] == asked
+
+    def test_lines(self, fake: FakeApi, infold: Infold, monkeypatch: pytest.MonkeyPatch) -> None:
+        """From the lowest value to the highest, with --plot or without."""
+        monkeypatch.setattr(api, "show", Shown(march(1001, 1003, 1002)))
+        alone, both, plot = (
+            infold("show", "daily", *words.split())
+            for words in ("--lines", "--plot --lines", "--plot")
+        )
+
+        assert both.exit_code == 0, both.output
+        assert "       1,001|" in both.stdout
+        assert "n: 1,001 to 1,003" in both.stdout
+        assert alone.stdout == both.stdout != plot.stdout
+
+    def test_nothing_to_draw(
+        self, fake: FakeApi, infold: Infold, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A line joins values over time, and texts alone are no picture."""
+        for columns, option, why in (
+            ({"who": ["ann"], "n": [1]}, "--lines", "no-time-for-lines: daily has no"),
+            ({"who": ["ann"]}, "--plot", "nothing-to-plot: daily has no"),
+        ):
+            monkeypatch.setattr(api, "show", Shown(columns))
+            result = infold("show", "daily", option)
+
+            assert (result.exit_code, why in result.stderr) == (2, True)
+
+
+class TestLook:
+    """Colours and signs beyond ASCII where they can be seen, and no more columns than fit."""
+
+    @pytest.mark.parametrize(
+        ("is_terminal", "encoding", "environment", "plain"),
+        [
+            (True, "utf-8", {}, False),
+            (True, "UTF8", {"NO_COLOR": ""}, False),
+            (False, "utf-8", {}, True),
+            (True, "utf-8", {"NO_COLOR": "1"}, True),
+            (True, "utf-8", {"TERM": "dumb"}, True),
+            (True, "latin-1", {}, True),
+            (True, "unheard-of", {}, True),
+        ],
+    )
+    def test_plain(
+        self,
+        is_terminal: bool,
+        encoding: str,
+        environment: Mapping[str, str],
+        plain: bool,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """Each of several reasons makes a picture plain."""
+        for name in ("NO_COLOR", "TERM"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        stdout = SimpleNamespace(encoding=encoding, isatty=lambda: is_terminal)
+        monkeypatch.setattr(sys, "stdout", stdout)
+
+        assert output.terminal_look().plain is plain
+
+    @pytest.mark.parametrize(
+        ("columns", "width"), [("20", NARROWEST), ("40", 40), ("87", 87), ("500", 160)]
+    )
+    def test_width(self, columns: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As wide as the terminal, within limits."""
+        monkeypatch.setenv("COLUMNS", columns)
+
+        assert output.terminal_look().width == width
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        ("plan", lambda p: p.plan()),
+        ("run", lambda p: p.run()),
+        ("status", lambda p: p.status()),
+        ("explain daily", lambda p: p.explain("daily")),
+        ("explain daily 2024-03-09", lambda p: p.explain("daily", "2024-03-09")),
+        ("explain daily 2024-03-09", lambda p: p.explain("daily", date(2024, 3, 9))),
+        ("verify", lambda p: p.verify()),
+    ],
+)
+def test_results_print_as_the_commands(
+    fake: FakeApi, infold: Infold, words: str, asked: Callable[[Project], Any]
+) -> None:
+    """Each is the screen of its command, as text and as HTML, and its JSON as a dictionary."""
+    found = asked(package.open())
+    printed, as_json = infold(*words.split()), infold(*words.split(), "--json")
+
+    assert repr(found)
+    assert printed.stdout.endswith(f"{found!r}\n")
+    assert found.to_dict() == json.loads(as_json.stdout)
+    assert found._repr_html_().startswith("<pre ")
+    assert found.value is not None
+
+
+def test_what_is_asked_is_handed_on(fake: FakeApi) -> None:
+    """Terms, windows and the clock are as in the commands; results have a truth."""
+    project = package.open()
+    at = date(2024, 3, 1)
+    project.run("daily+", exclude=["x"], start=at, end="2024-03-08", as_of="2024-03-09", jobs=2)
+    asked = fake.asked["run"]
+
+    assert asked["select"] == ("daily+",)
+    assert (asked["exclude"], asked["jobs"]) == (["x"], 2)
+    assert str(asked["asked"].window) == str(sample.days("1-7").parts[0])
+    assert asked["as_of"] == sample.day(9).start
+    project.plan(start=datetime(2024, 3, 1))  # noqa: DTZ001 (without an offset it is UTC)
+    assert fake.asked["make_plan"]["asked"].window.start == sample.day(1).start
+    assert project.plan(), "there is something to do"
+    assert bool(project.verify()) == fake.verified.equal
+
+
+def test_a_run_prints_its_steps(
+    fake: FakeApi, infold: Infold, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line for each step while it goes on, and then the summary: what the command prints."""
+    found = package.open().run()
+    lines = capsys.readouterr().out
+
+    assert lines.startswith("  1. ")
+    assert f"{lines}\n{found!r}\n" == infold("run").stdout
+    package.open().run(progress=SilentProgress())
+    assert capsys.readouterr().out == ""
+
+
+ROWS = pa.table(
+    {
+        "day": [date(2024, 3, 8), date(2024, 3, 9)],
+        "who": ["<script>alert(1)</script>", None],
+        "revenue": [Decimal("1.50"), Decimal("2.25")],
+    }
+)
+
+
+class TestTable:
+    """Rows of a table as other libraries have them."""
+
+    @pytest.fixture
+    def table(self) -> Table:
+        """A table with two rows."""
+        return Table("daily", lambda most: ROWS.slice(0, most))
+
+    def test_conversions(self, table: Table) -> None:
+        """All rows, with values and types; a relation of DuckDB is in the given connection."""
+        assert table.to_arrow() == ROWS
+        assert table.to_arrow().to_pandas().equals(table.to_pandas())
+        assert isinstance(table.to_pandas(), pd.DataFrame)
+        assert isinstance(table.to_polars(), pl.DataFrame)
+        assert table.to_polars().to_dicts() == ROWS.to_pylist()
+        assert table.to_duckdb().aggregate("sum(revenue)").fetchall() == [(Decimal("3.75"),)]
+        with duckdb.connect() as connection:
+            connection.execute("CREATE TABLE factors AS SELECT 2 AS factor")
+            joined = table.to_duckdb(connection).join(connection.table("factors"), "factor > 0")
+            assert joined.aggregate("sum(revenue * factor)").fetchall() == [(Decimal("7.50"),)]
+
+    def test_it_is_drawn_with_its_values_escaped(self, table: Table) -> None:
+        """As text and as HTML; what is in a row is text in a notebook."""
+        html = table._repr_html_()
+
+        assert "<script>" not in html
+        assert "&lt;script&gt;" in html
+        assert '<td style="text-align:right">1.50</td>' in html
+        assert html.endswith("<p>daily: 2 rows.</p>")
+        assert "NULL" in html
+        assert repr(table).splitlines()[0].split() == ["day", "who", "revenue"]
+
+    @pytest.mark.parametrize(("limit", "shown", "more"), [(None, SHOWN_ROWS, True), (3, 3, False)])
+    def test_the_first_rows_are_drawn(self, limit: int | None, shown: int, more: bool) -> None:
+        """A large table is not read for that, and it is said that there are more rows."""
+        asked: list[int | None] = []
+
+        def read(most: int | None) -> pa.Table:
+            asked.append(most)
+            return pa.table({"n": range(1000)}).slice(0, most)
+
+        html = Table("big", read, limit)._repr_html_()
+
+        assert html.count("<tr>") == shown + 1
+        assert ("there are more" in html) is more
+        assert max(one or 1000 for one in asked) <= SHOWN_ROWS + 1
+
+    def test_rows_are_read_when_they_are_asked_for(self, fake: FakeApi, monkeypatch: Any) -> None:
+        """Naming a table reads nothing; a limit, columns and a condition are those of `show`."""
+        asked: list[tuple[str, dict[str, Any]]] = []
+
+        def show(_: Any, name: str, **more: Any) -> pa.Table:
+            asked.append((name, more))
+            return ROWS
+
+        monkeypatch.setattr("infold.api.show", show)
+        table = package.open().table("daily", columns=["day"], where="day > '2024-03-08'", limit=1)
+
+        assert asked == []
+        assert table.to_arrow().num_rows == 1
+        more = {"columns": ["day"], "where": "day > '2024-03-08'", "limit": 1}
+        assert asked == [("daily", more)]
+
+    @pytest.mark.parametrize("name", ["pandas", "polars", "duckdb"])
+    def test_a_library_that_is_missing_is_named(
+        self, table: Table, monkeypatch: pytest.MonkeyPatch, name: str
+    ) -> None:
+        """None of them comes with infold."""
+        monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+
+        with pytest.raises(InfoldError) as raised:
+            getattr(table, f"to_{name}")()
+
+        assert (raised.value.slug, name in raised.value.what) == ("package-missing", True)
+
+
+class TestFiles:
+    """A project's files."""
+
+    def test_an_edited_model_counts_at_once(self, tmp_path: Path) -> None:
+        """Each call reads the files again."""
+        project = package.open(write(tmp_path))
+        assert project.models == ("clicks", "sessions", "daily")
+
+        (tmp_path / "models" / "weekly.sql").write_text(DAILY)
+
+        assert "weekly" in project.models
+        assert "weekly" in repr(project)
+        assert "models/weekly.sql" in repr(project.explain("weekly"))
+
+    def test_mistakes_are_raised_as_messages(self, tmp_path: Path) -> None:
+        """A notebook shows the message without a traceback, as IPython asks for it."""
+        write(tmp_path)
+        (tmp_path / "models" / "daily.sql").write_text(DAILY.replace("revenue", "revenu"))
+
+        with pytest.raises(InfoldError) as raised:
+            package.open(tmp_path)
+
+        shown = "\n".join(raised.value._render_traceback_())
+        assert shown == str(raised.value)
+        assert "models/daily.sql:" in shown
+
+    @pytest.mark.parametrize(
+        ("asked", "slug"),
+        [
+            (lambda p: p.plan("dialy"), "unknown-model"),
+            (lambda p: p.explain("dialy"), "unknown-model"),
+            (lambda p: p.explain("daily", "soon"), "not-an-instant"),
+            (lambda p: p.plan(as_of="soon"), "not-an-instant"),
+            (lambda p: p.plan(start="2024-03-09T05:00"), "window-unaligned"),
+            (lambda p: p.table("dialy").to_arrow(), "unknown-table"),
+            (lambda p: repr(p.table("daily")), "not-built"),
+        ],
+    )
+    def test_wrong_names_and_times(
+        self, tmp_path: Path, asked: Callable[[Project], Any], slug: str
+    ) -> None:
+        """They are raised as in the commands."""
+        project = package.open(write(tmp_path))
+
+        with pytest.raises(InfoldError) as raised:
+            asked(project)
+
+        assert raised.value.slug == slug
+
+
+def test_importing_it_imports_nothing_slow() -> None:
+    """`import infold` is at hand at once, and needs no optional library."""
+    program = "import infold, sys; print([m for m in sys.modules if m.startswith(('inf', 'py'))])"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.strip() == "['infold']"
+    assert not {"pd", "pl", "duckdb"} & set(vars(notebook))
+
+
+def check_types(project: Project, table: Table) -> None:
+    """The types that others get, for mypy: this is not run."""
+    assert_type(package.open("."), Project)
+    assert_type(project.plan("daily").value, Plan)
+    assert_type(project.run().value, RunResult)
+    assert_type(project.status().value, tuple[ModelStatus, ...])
+    assert_type(project.verify().value.equal, bool)
+    assert_type(project.explain("daily", date(2024, 3, 9)).value, Explanation)
+    assert_type(project.table("daily"), Table)
+    assert_type(project.plan().to_dict(), dict[str, Any])
+    assert_type(table.to_polars(), pl.DataFrame)
+    assert_type(table.to_duckdb(), duckdb.DuckDBPyRelation)

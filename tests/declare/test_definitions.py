@@ -6,11 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from tests.declare import (
-    test_python_functions,
-    test_python_models,
-    test_python_rows,
-)
+from tests.declare import test_functions, test_python_models
 from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS, SHOP, model, project, spoilt
 from tests.queries.catalog import project_of_admitted
 
@@ -112,8 +108,8 @@ PROJECTS = {
     "views over views, a lookup": VIEWS,
     "optional columns that nobody names": OPTIONAL,
     "a model in Python": test_python_models.FILES,
-    "rows in Python": test_python_rows.FILES,
-    "functions and a session rule in Python": test_python_functions.files(),
+    "rows in Python": test_python_models.FILES_OF_ROWS,
+    "functions and a session rule in Python": test_functions.files(),
 }
 
 

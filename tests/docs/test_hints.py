@@ -22,6 +22,8 @@ CURRENT = [page for page in PAGES if page.parent.name != "decisions"]
 CONTEXT = click.Context(cli, **cli.context_settings)
 
 HINT = re.compile(r"(?:`|^\$ |^    |^<sh>)infold ([^`\n|]+)", re.MULTILINE)
+MAY_HINT = re.compile(r"(?:`|\$ |    )infold ")
+"""Without it a file of code has no command line, and is not parsed."""
 SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 
@@ -87,7 +89,10 @@ def commands() -> Mapping[str, click.Command]:
 @cache
 def texts(path: Path) -> tuple[str, ...]:
     """The texts of a file of code, what is filled in left open; docstrings are for developers."""
-    nodes = list(ast.walk(ast.parse(path.read_text())))
+    source = path.read_text()
+    if not MAY_HINT.search(source):
+        return ()
+    nodes = list(ast.walk(ast.parse(source)))
     joined = [node for node in nodes if isinstance(node, ast.JoinedStr)]
     left_out = {id(part) for node in joined for part in ast.walk(node) if part is not node}
     if path.parent.name != "cli":  # there docstrings are the help

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
+from docs.schemas import Row, rows
 from tests.declare.shop import read
-from tests.docs.key_table import Row, rows
 from tests.docs.pages import DOCS, files_of
 from tests.hostile import test_keys as hostile
 

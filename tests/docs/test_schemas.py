@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+from docs.schemas import FOLDER, schemas, text_of
 from jsonschema import Draft7Validator
 from tests.declare.shop import SHOP, read, spoilt
 from tests.declare.test_mistakes import KEYS
 from tests.docs import test_keys
 from tests.docs.pages import DOCS, ROOT, files_of, texts_of
-from tests.docs.schemas import FOLDER, schemas, text_of
 from tests.hostile import test_keys as hostile
 
 from infold.cli import cli
@@ -82,7 +82,7 @@ PROJECTS = dict(projects())
 
 
 def test_the_published_schemas_are_those_of_the_code() -> None:
-    """`python -m tests.docs.schemas` writes them again; they are of draft 7, which editors know."""
+    """`python -m docs.schemas` writes them again; they are of draft 7, which editors know."""
     published = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.json")}
 
     assert published == {name: text_of(schema) for name, schema in SCHEMAS.items()}

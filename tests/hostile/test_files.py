@@ -1,15 +1,27 @@
-"""Project files with unexpected content, names and types."""
+"""Broken files, data and words: each has its error, and none breaks anything."""
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.errors import PySparkRuntimeError
 from tests.declare.shop import CLICKS, DAILY, INFOLD, SHOP, read, write
+from tests.hostile import contents
+from tests.hostile.contents import FILES
 from tests.hostile.outcome import command, error_fault, judged
+
+from infold import api
+from infold.core.files import ListedFile
+from infold.messages.errors import InfoldError
+from infold.spark.reading import csv_shape, source_rows
 
 pytestmark = pytest.mark.deep
 
@@ -140,3 +152,152 @@ def test_something_else_in_place_of_a_file(place: str, tmp_path: Path) -> None:
             wrong[f"{name}, {line}"] = command(folder, *line.split())
 
     judged(place, wrong)
+
+
+class AskedForError(Exception):
+    """Spark was to read the file."""
+
+
+class NoSpark:
+    """Stands in for a session: nothing is wrong with a file as a whole once it is asked for."""
+
+    def __getattr__(self, name: str) -> None:
+        raise AskedForError(name)
+
+
+UNSEEN = {"a broken page"}
+"""What only who reads all of a file sees."""
+
+
+@pytest.mark.parametrize("format_", ["csv", "packed", "json", "parquet"])
+def test_a_file_of_another_format_is_a_named_error(format_: str, tmp_path: Path) -> None:
+    """Before Spark starts, unless such files are set aside."""
+    contents.write(tmp_path, aside=False)
+    project, wrong = api.open_project(tmp_path), {}
+    source = project.sources[f"raw.{format_}"]
+    for file in FILES[format_]:
+        path = f"landing/{format_}/{contents.named(format_, file)}"
+        seen = ListedFile(path, len(file.content), 0, "1")
+        try:
+            source_rows.read(NoSpark(), project, source, [(1, seen)])  # type: ignore[arg-type]
+            what = "no error"
+        except InfoldError as error:
+            what = error_fault(error) or (
+                "" if file.whole or file.aside else f"an error: {error.slug}"
+            )
+        except (AskedForError, PySparkRuntimeError):  # types, too, are Spark's to read
+            what = "Spark was asked" if file.whole and file.name not in UNSEEN else ""
+        wrong[file.name] = what
+
+    judged(f"whole {format_}", wrong)
+
+
+def swallowing(text: str) -> int | None:
+    """The same letter by letter: the line of the first quoted field that takes in others."""
+    line, at = 1, 0
+    starts = True
+    while at < len(text):
+        if text[at] != '"' or not starts:
+            line += text[at] == "\n"
+            starts = text[at] in ",\r\n"
+            at += 1
+            continue
+        begins, began, taken = line, at, False
+        at += 1
+        while at < len(text):
+            if text[at] == '"':
+                if text[at + 1 : at + 2] != '"':
+                    break
+                at += 1
+            at += 1
+        inside = text[began:at]
+        taken = "\n" in inside or "\r" in inside
+        line += inside.count("\n")
+        if at == len(text) or (taken and text[at + 1 : at + 2] not in ("", ",", "\r", "\n")):
+            return begins
+        at += 1
+        starts = False
+    return None
+
+
+@given(text=st.text('a,"\n\r', max_size=30), size=st.integers(1, 9))
+def test_quotes_that_span_lines_are_found(text: str, size: int) -> None:
+    """In any text, wherever it is cut into pieces."""
+    with patch.object(csv_shape, "_CHUNK", size):
+        found = csv_shape.quotes_of(io.BytesIO(text.encode()), ",")
+
+    assert found.swallows == swallowing(text)
+
+
+ODD = [
+    *("", " ", "-", "--", "*", "nobody", "clicks,daily", "CLICKS", "+", "+nobody+", "tag:"),
+    *("tag:nobody", "../clicks", "\U0001f600", "a" * 5_000, "'; DROP TABLE clicks; --"),
+    *("\udcff", "0"),
+]
+TIMES = [
+    *("", "yesterday", "2024-02-30", "2024-03-01T25:00", "0001-01-01", "9999-12-31"),
+    *("10000-01-01", "-1", "1e9", "2024-03-01T00:00:00+99:00", "2024-03-01 10:00:30", "2024-W10"),
+    *("\u0662\u0660\u0662\u0664-03-01", "2024-03-01\n", "now"),
+]
+NUMBERS = ["-1", "0", "1.5", "ten", "9" * 30, "", "nan", "\u0663"]
+WHERES = [
+    *("", "nobody = 1", "events", "events = 'a' OR", "events = 1; DROP TABLE sessions", "(" * 500),
+    *("events IN ()", "events = (SELECT 1)", "session_start > 'soon'", "true", "1 = 1", "NULL"),
+    "events = 1 OR " * 300 + "true",
+]
+STARTS = ("*", "CLICKS", "clicks,daily", "--", "-")
+"""Terms that mean models: a command that builds them would start Spark."""
+
+SAFE = [odd for odd in ODD if odd not in STARTS]
+COMMANDS: dict[str, list[tuple[str, Sequence[str]]]] = {
+    "plan": [
+        *(("plan --select _", ODD), ("plan --exclude _", ODD), ("plan --start _", TIMES)),
+        *(("plan --start 2024-03-01 --end _", TIMES), ("plan --as-of _", TIMES)),
+        *(("plan --batch-size _", NUMBERS), ("plan _", ["clicks", "--nobody"])),
+        ("plan --start _ --end 2024-03-01", ["2024-03-02"]),
+        ("plan --auto --start 2024-03-01 --end _", ["2024-03-01"]),
+    ],
+    "run": [
+        ("run --jobs _", ["-1", "1.5", "ten", "", "nan"]),
+        ("run --max-rows _", ["-1", "1.5", "ten", ""]),
+        *(("run --select _", SAFE), ("run --start _ --end 2024-03-02", ["2024-03-01T00:30"])),
+    ],
+    "show": [
+        *(("show _", ODD), ("show sessions --where _", WHERES), ("show sessions -n _", NUMBERS)),
+        *(("show sessions --columns _", ODD), ("show sessions --json _", ["/"])),
+        ("show sessions --format csv --output _", ["/nobody/a.csv"]),
+    ],
+    "explain": [
+        *(("explain _", ODD), ("explain daily _", ODD), ("explain daily _", TIMES)),
+        ("explain session _", ODD),
+    ],
+    "others": [
+        *(("history -n _", NUMBERS), ("history _", ODD), ("status _", ODD), ("restate _", SAFE)),
+        *(("forget --yes _", ODD), ("backbuild _ --dry-run", ODD), ("quarantine list _", ODD)),
+        *(("quarantine add _ x", ODD), ("quarantine add sessions _", ODD)),
+        ("quarantine release sessions _", ODD),
+        ("manifest _", [odd for odd in ODD if odd and "/" not in odd and len(odd) < 99]),
+        *(("--target _ check", ODD), ("-C _ check", ODD), ("_", ODD)),
+        ("init _", ["", "/dev/null", "/dev/null/x", "models", "infold.yml"]),
+        *(("check --json _", ["--json"]), ("check _", ["x"])),
+    ],
+}
+"""Command lines, each with what may be in the place of its ``_``."""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_unexpected_words(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command with unexpected words is carried out, or a named error says which word is wrong."""
+    folder = write(tmp_path / "shop", SHOP)
+    (folder / "landing").mkdir()
+    (folder / "landing" / "clicks").mkdir()
+    (folder / "countries.csv").write_text("code,country\nDE,Germany\n")
+    monkeypatch.chdir(folder)
+    lines = [
+        [odd if word == "_" else word for word in line.split()]
+        for line, odds in COMMANDS[name]
+        for odd in odds
+    ]
+    wrong = {f"{words!a}"[:120]: command(Path(), *words) for words in [*lines, []]}
+
+    judged(name, wrong)

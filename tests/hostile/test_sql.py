@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from tests.analysis.sql.lenient_sql import WRONG
-from tests.analysis.test_spark_syntax import UNSUPPORTED
+from tests.analysis.sql.test_syntax import UNSUPPORTED
 from tests.declare.shop import CLICKS, DAILY, SESSIONS, SHOP, read
 from tests.hostile.outcome import error_fault, judged
 

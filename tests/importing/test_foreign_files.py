@@ -1,12 +1,15 @@
-"""A project that is imported says nothing of this machine but what is in its folder."""
+"""Files of a stranger that are imported, malformed ones among them, and the command."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 from tests.importing.conftest import Import, Imported
 
+from infold.cli import cli
 from infold.importing.draft import Outcome
 from infold.importing.fit import Fitted, fit
 from infold.importing.sources import reader_of
@@ -123,3 +126,146 @@ def test_no_value_of_the_environment_is_copied(
     assert found.query("b") == "select 'none' as x"
     assert found.outcomes("model a") == found.outcomes("model c") == {Outcome.LEFT}
     assert found.outcomes("env_var STORE_PASSWORD") == {Outcome.TO_FILL}
+
+
+NAME = "name: s\n"
+DBT: list[dict[str, str]] = [
+    {"dbt_project.yml": "- a\n- b\n"},
+    {"dbt_project.yml": "name: [1, 2]\nmodels: 5\nvars: x\n", "models/a.sql": "select 1 as a"},
+    {
+        "dbt_project.yml": NAME,
+        "models/a.yml": "models: x\nsources: [1, {name: r, tables: 5}, {tables: [{}]}]\n"
+        "unit_tests: [{}, {name: x, given: 5, expect: []}]\nsnapshots: [{relation: 5}]\n",
+    },
+    {
+        "dbt_project.yml": NAME,
+        "models/s.yml": "models: [{name: a, columns: [5, {name: x, tests: [5, [1], {a: 5}, "
+        "{accepted_values: {}}, {relationships: {}}, {not_null: {config: 5}}]}]}]\n",
+        "models/a.sql": "select 1 as x",
+    },
+    {"dbt_project.yml": NAME, "models/a.sql": "{{ config(5) }} select 1"},
+    {"dbt_project.yml": NAME, "models/a.sql": "{% set x = 1/0 %} select 1"},
+    {
+        "dbt_project.yml": NAME,
+        "macros/m.sql": "{% macro a() %}{{ a() }}{% endmacro %}{% macro b( %}{% endmacro %}",
+        "models/a.sql": "select {{ a() }}",
+        "models/b.sql": "select {{ b() }}",
+    },
+    {"dbt_project.yml": NAME, "seeds/a.csv": "", "seeds/b.csv": "x,x\n1,2\n"},
+    {
+        "dbt_project.yml": NAME,
+        "models/s.yml": "sources: [{name: 'a b', tables: [{name: 'x-y'}, {name: 'x y'}]}]",
+        "models/a.sql": "select z from {{ source('a b', 'x-y') }} "
+        "join {{ source('a b', 'x y') }} using (z)",
+    },
+]
+SQLMESH: list[dict[str, str]] = [
+    {"config.yaml": "- 1\n"},
+    {"config.yaml": "", "models/a.sql": "MODEL (); SELECT 1"},
+    {"config.yaml": "", "models/a.sql": "MODEL (name x, kind FULL, dialect foo); SELECT 1 AS a"},
+    {"config.yaml": "", "models/a.sql": "MODEL (name x; SELECT '"},
+    {
+        "config.yaml": "",
+        "tests/t.yaml": "t: {model: '', inputs: 5, outputs: {query: 5}}\n"
+        "u: {inputs: {'a b;': []}, outputs: {query: []}}\n",
+        "external_models.yaml": "5\n",
+        "schema.yaml": "- {name: ''}\n- {name: 'a b c'}\n",
+    },
+]
+SNOWPLOW: list[dict[str, str]] = [
+    {"dbt_project.yml": "5"},
+    {
+        "dbt_project.yml": "vars: {snowplow__start_date: [1], snowplow__app_id: {a: b}, "
+        "snowplow__session_identifiers: x, snowplow__user_sql: 'x; drop', "
+        "snowplow__max_session_days: abc, snowplow__heartbeat: -1, "
+        "snowplow__session_timestamp: [a]}"
+    },
+]
+CASES = [
+    *(("dbt", files) for files in DBT),
+    *(("sqlmesh", files) for files in SQLMESH),
+    *(("snowplow", files) for files in SNOWPLOW),
+]
+
+
+@pytest.mark.parametrize(("tool", "files"), CASES)
+def test_a_project_comes_out_of_it_that_passes_check(
+    imported: Import, tool: str, files: dict[str, str]
+) -> None:
+    """What cannot be read is left out; `imported` asserts that check finds nothing in the rest."""
+    found = imported(tool, files)
+
+    assert "infold.yml" in found.fitted.files
+
+
+SCREENS = Path(__file__).parents[1] / "cli" / "screens"
+
+
+def theirs(tmp_path: Path) -> Path:
+    """A project of dbt with a model that comes over, and one that does not."""
+    root = tmp_path / "shop"
+    (root / "models").mkdir(parents=True)
+    (root / "dbt_project.yml").write_text("name: shop\n")
+    (root / "models/sources.yml").write_text("sources: [{name: raw, tables: [{name: clicks}]}]\n")
+    (root / "models/clicks.sql").write_text(
+        "{{ config(materialized='incremental') }}\n"
+        "select click_id, clicked_at from {{ source('raw', 'clicks') }}\n"
+        "{% if is_incremental() %}\n"
+        "where clicked_at > (select max(clicked_at) from {{ this }})\n"
+        "{% endif %}\n"
+    )
+    (root / "models/other.sql").write_text("select {{ dbt_utils.star(ref('clicks')) }}\n")
+    return root
+
+
+def run(*words: str | Path) -> Result:
+    """The command, in this process."""
+    return CliRunner().invoke(cli, ["import", *map(str, words)])
+
+
+def test_the_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Counts, what to look at and to do next; every line is in the report, also as JSON."""
+    theirs(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    screen = SCREENS / "import.txt"
+
+    result = run("dbt", "shop")
+
+    if request.config.getoption("--rewrite"):
+        screen.write_text(result.output)
+    assert result.exit_code == 0
+    assert result.output == screen.read_text()
+    written = [path for path in (tmp_path / "shop_infold").rglob("*") if path.is_file()]
+    names = [".gitignore", "clicks.sql", "import-report.md", "infold.yml"]
+    assert sorted(path.name for path in written) == names
+    assert CliRunner().invoke(cli, ["-C", "shop_infold", "check"]).exit_code == 0
+    lines = json.loads(run("dbt", "shop", "--into", "new", "--json").output)["report"]
+    page = Path("new/import-report.md").read_text()
+    assert {line["outcome"] for line in lines} == {"came over", "changed", "to fill in", "left out"}
+    assert all(line["what"] in page for line in lines)
+
+
+def test_what_cannot_be_imported_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the reason: a folder without a project, one to write into that is not empty, a dialect
+    that is not known, and a package that infold does not bring along. Nothing is written over.
+    """
+    shop, full = theirs(tmp_path), tmp_path / "full"
+    full.mkdir()
+    (full / "infold.yml").write_text("mine")
+    refused: list[tuple[str, tuple[str | Path, ...]]] = [
+        *(("nothing-to-import", (tool, full)) for tool in ("dbt", "sqlmesh", "snowplow")),
+        (f"folder-in-use: {full} is not empty", ("dbt", shop, "--into", full)),
+        ("snowflake", ("dbt", shop, "--dialect", "oracel")),
+    ]
+
+    results = [(said, run(*words)) for said, words in refused]
+    monkeypatch.setattr("infold.importing.sources.find_spec", lambda _: None)
+    results.append(("pip install jinja2", run("dbt", shop)))
+
+    for said, result in results:
+        assert (result.exit_code, said in result.output) == (2, True), said
+    assert [(path.name, path.read_text()) for path in full.iterdir()] == [("infold.yml", "mine")]

@@ -1,10 +1,12 @@
-"""Who gets the page: nobody without its address, and nobody who comes from elsewhere."""
+"""The page is served, starts runs, and is written as files."""
 
 from __future__ import annotations
 
 import http.client
 import json
+import re
 import socket
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import Thread
@@ -13,10 +15,15 @@ from urllib.parse import urlsplit
 
 import pytest
 from click.testing import CliRunner
+from tests.cli.warm_engine.engines import await_that
 from tests.page.history import EVIL, history
 
 from infold.cli import cli
 from infold.messages.errors import InfoldError
+from infold.page.assets_list import assets
+from infold.page.documents import Documents
+from infold.page.export import MARK, export
+from infold.page.runs import PageRuns, run_command
 from infold.page.server import PageServer, file_that_leads_to
 
 SECRET: dict[str, dict[str, Any]] = {
@@ -203,3 +210,338 @@ def test_no_command_line_has_the_token(tmp_path: Path, monkeypatch: pytest.Monke
     address = done.output.splitlines()[0].removeprefix("The page is at ")
     assert f"url={address}" in text
     assert address.split("/")[3] not in url
+
+
+SLOW = (
+    "import signal, sys, time\n"
+    "signal.signal(signal.SIGINT, lambda *_: (print('stopped'), sys.exit(130)))\n"
+    "print('began', *sys.argv[1:], flush=True)\n"
+    "time.sleep(60)"
+)
+"""A run that takes long, ends by Ctrl-C, and says of what it is."""
+
+
+@pytest.fixture
+def slow() -> Iterator[PageRuns]:
+    """Runs that go on until they are stopped."""
+    runs = PageRuns([sys.executable, "-c", SLOW])
+    yield runs
+    runs.end()
+
+
+def until(runs: PageRuns, key: str, value: object) -> Mapping[str, Any]:
+    """The document once it says this."""
+    await_that(lambda: runs.document()[key] == value)
+    return runs.document()
+
+
+def test_one_run_at_a_time(slow: PageRuns) -> None:
+    """A second one is refused while the first goes on; it stops as by Ctrl-C."""
+    assert slow.document()["exit_code"] is None
+    assert slow.start(["daily", "a b"])
+    assert not slow.start([])
+    began = until(slow, "lines", ["began --select=+daily --select=+a b"])
+    assert (began["running"], began["models"]) == (True, ["daily", "a b"])
+
+    slow.end()
+
+    ended = slow.document()
+    assert (ended["running"], ended["exit_code"]) == (False, 130)
+    assert ended["lines"][-1] == "stopped"
+    assert slow.start([])
+    assert slow.document()["models"] == []
+
+
+def test_a_run_is_the_command(tmp_path: Path) -> None:
+    """It is `infold run` of the page's project and target, with that command's errors."""
+    root = history(tmp_path / "a shop")
+    runs = PageRuns(run_command(root, "nowhere"))
+    assert runs.start([])
+
+    ended = until(runs, "running", False)
+
+    assert ended["exit_code"] == 2
+    assert "no target 'nowhere'" in "\n".join(ended["lines"])
+
+
+class Asked:
+    """A page that may start runs, and who asks it."""
+
+    def __init__(self, root: Path, runs: PageRuns | None) -> None:
+        self.server = PageServer(Documents(root), runs=runs)
+        Thread(target=lambda: self.server.serve_forever(0.01), daemon=True).start()
+        self.own = {
+            "Origin": f"http://127.0.0.1:{self.server.server_port}",
+            "Content-Type": "application/json",
+        }
+
+    def post(self, body: str, path: str = "/~/run", **headers: str) -> int:
+        """The status of an answer; an empty header is left out."""
+        given = {**self.own, **{name.replace("_", "-"): text for name, text in headers.items()}}
+        sent = {name: text for name, text in given.items() if text}
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.server_port, timeout=10)
+        connection.request("POST", path.replace("~", self.server.token), body, sent)
+        return connection.getresponse().status
+
+
+@pytest.fixture
+def asked(tmp_path: Path, slow: PageRuns) -> Iterator[Asked]:
+    """A page whose runs go on until they are stopped."""
+    found = Asked(history(tmp_path / "shop"), slow)
+    yield found
+    found.server.shutdown()
+    found.server.server_close()
+
+
+ALL = json.dumps({"models": []})
+
+
+def test_the_page_starts_a_run(asked: Asked, slow: PageRuns) -> None:
+    """Of models by name or of all, with the token and at one place, one after the other."""
+    assert asked.post(ALL, "/run") == 403
+    assert asked.post(ALL, "/~/data/run") == 404
+    assert not slow.document()["running"]
+    assert asked.post('{"models": ["daily"]}') == 200
+    assert until(slow, "lines", ["began --select=+daily"])["running"]
+    assert asked.post(ALL) == 409
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Origin": ""}, 403),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Sec_Fetch_Site": "cross-site"}, 403),
+        ({"Host": "evil.example"}, 421),
+        ({"Content_Type": "text/plain"}, 400),
+        ({"Content_Type": "application/x-www-form-urlencoded"}, 400),
+    ],
+)
+def test_no_other_page_starts_a_run(
+    asked: Asked, slow: PageRuns, headers: dict[str, str], status: int
+) -> None:
+    """Not even with the token: a run is asked for by the page itself, in JSON."""
+    assert asked.post(ALL, **headers) == status
+    assert slow.document()["models"] == []
+    assert not slow.document()["running"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"models": "daily"}',
+        '{"models": [1]}',
+        '{"models": ["nothing"]}',
+        '{"models": ["daily --full-refresh"]}',
+        '{"models": [], "options": ["--allow-removals"]}',
+        "[" * 100_000,
+    ],
+    ids=lambda body: body[:40],
+)
+def test_only_models_of_the_project_are_run(asked: Asked, slow: PageRuns, body: str) -> None:
+    """No option and no other term comes from a request."""
+    assert asked.post(body) == 400
+    assert not slow.document()["running"]
+
+
+def test_a_page_that_only_looks_starts_none(tmp_path: Path) -> None:
+    """Without `--allow-runs` the request is not even known."""
+    looks = Asked(history(tmp_path / "shop"), None)
+    try:
+        assert looks.post(ALL) == 501
+    finally:
+        looks.server.shutdown()
+        looks.server.server_close()
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project with two runs."""
+    return history(tmp_path_factory.mktemp("page") / "shop")
+
+
+def listed(folder: Path) -> dict[str, str]:
+    """The files of the documents by their names."""
+    text = (folder / "data" / "index.js").read_text(encoding="utf-8")
+    found: dict[str, str] = json.loads(text.removeprefix("infold.exported = ").rstrip(";\n"))
+    return found
+
+
+def test_every_document_is_a_file(root: Path, tmp_path: Path) -> None:
+    """The same as the server's, as scripts, and a page that refers to nothing elsewhere."""
+    documents, site = Documents(root), tmp_path / "site"
+    done = CliRunner().invoke(cli, ["-C", str(root), "ui", "--export", str(site)])
+    files = listed(site)
+
+    said = f"{len(files)} documents written. Open {site / 'index.html'}\n"
+    assert (done.exit_code, done.output) == (0, said)
+    assert {*files} == {*documents.names()}
+    text = (site / files["model/clicks"]).read_text(encoding="utf-8")
+    data = json.loads(text.removeprefix('infold.arrived("model/clicks", ').rstrip(");\n"))
+    assert data == documents("model/clicks")
+    first = (site / "index.html").read_text(encoding="utf-8")
+    assert 'data-form="files"' in first
+    assert "Content-Security-Policy" in first
+    for name in re.findall(r'(?:src|href)="([^"#]+)"', first):
+        assert (site / name).is_file()
+    assert EVIL not in first
+
+
+def test_an_earlier_export_is_replaced(root: Path, tmp_path: Path) -> None:
+    """A second export leaves nothing of the first, and all that a user put beside it."""
+    site = tmp_path / "site"
+    export(Documents(root), site)
+    (site / "data" / "999.js").write_text("old", encoding="utf-8")
+    (site / MARK).write_text(json.dumps({"files": [*noted(site), "data/999.js"]}))
+    mine = [site / "notes.txt", site / "data" / "notes.txt"]
+    for file in mine:
+        file.write_text("mine", encoding="utf-8")
+
+    export(Documents(root), site)
+
+    assert [file.read_text(encoding="utf-8") for file in mine] == ["mine", "mine"]
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+    assert files_in(site) == {*noted(site), MARK, "notes.txt", "data/notes.txt"}
+
+
+def noted(site: Path) -> list[str]:
+    """The files that the mark lists."""
+    found: list[str] = json.loads((site / MARK).read_text(encoding="utf-8"))["files"]
+    return found
+
+
+def files_in(folder: Path) -> set[str]:
+    """All that is in it."""
+    return {p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir()}
+
+
+LOOKS_LIKE_ONE = {"index.html": "mine", "data/index.js": "mine", "thesis.txt": "mine"}
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        {"thesis.txt": "mine"},
+        LOOKS_LIKE_ONE,
+        LOOKS_LIKE_ONE | {MARK: "mine"},
+        LOOKS_LIKE_ONE | {MARK: '{"files": ["../thesis.txt"]}'},
+        LOOKS_LIKE_ONE | {MARK: '{"files": ["index.html", 7]}'},
+        {MARK: '{"files": ["index.html"]}', "data/index.js": "mine"},
+        {MARK: '{"files": ["index.html"]}', "data": "mine"},
+    ],
+    ids=" ".join,
+)
+def test_other_folders_are_left_alone(root: Path, tmp_path: Path, there: Mapping[str, str]) -> None:
+    """A folder that no export wrote, or with a file in its way, is refused, and stays as it is."""
+    site = tmp_path / "site"
+    for name, text in there.items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text(text, encoding="utf-8")
+
+    with pytest.raises(InfoldError) as found:
+        export(Documents(root), site)
+
+    assert found.value.slug == "folder-in-use"
+    assert {name: (site / name).read_text(encoding="utf-8") for name in files_in(site)} == there
+
+
+def test_a_file_is_no_folder(root: Path, tmp_path: Path) -> None:
+    """A file of that name is refused, and stays."""
+    (tmp_path / "site").write_text("mine", encoding="utf-8")
+
+    with pytest.raises(InfoldError, match="it is not a folder"):
+        export(Documents(root), tmp_path / "site")
+
+    assert files_in(tmp_path) == {"site"}
+
+
+def test_data_that_leads_elsewhere_is_refused(root: Path, tmp_path: Path) -> None:
+    """Where the folder of the documents was made a link, nothing is written through it."""
+    site, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
+    export(Documents(root), site)
+    (site / "data").rename(elsewhere)
+    (site / "data").symlink_to(elsewhere)
+    before = {path: path.stat().st_ino for path in elsewhere.iterdir()}
+
+    with pytest.raises(InfoldError, match="data in it is not of the earlier export"):
+        export(Documents(root), site)
+
+    assert {path: path.stat().st_ino for path in elsewhere.iterdir()} == before
+
+
+def test_the_present_folder_and_a_link_take_an_export(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--export .` fills an empty folder; a link to one stays a link."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "site").symlink_to(tmp_path / "real")
+    export(Documents(root), tmp_path / "site")
+    assert (tmp_path / "site").is_symlink()
+    assert (tmp_path / "real" / "index.html").is_file()
+
+    (tmp_path / "new").mkdir()
+    monkeypatch.chdir(tmp_path / "new")
+    export(Documents(root), Path())
+    assert files_in(tmp_path / "new") == {*noted(Path()), MARK}
+
+
+@pytest.mark.parametrize("words", [(), ("--port", "8000"), ("--allow-runs",)])
+def test_an_export_that_fails_leaves_nothing(
+    root: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """A folder that was made for an export is gone when the project cannot be opened, and none is
+    made where something else is asked for as well: files listen at no port and start nothing.
+    """
+    folder = root if words else root / "models"
+    done = CliRunner().invoke(
+        cli, ["-C", str(folder), "ui", "--export", str(tmp_path / "site"), *words]
+    )
+
+    assert done.exit_code == 2
+    assert all(word in done.output for word in words[:1])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_documents_with_errors_are_named(tmp_path: Path) -> None:
+    """What could not be made is said with its reason, and the command fails."""
+    root, site = history(tmp_path / "shop"), tmp_path / "site"
+    project = root / "infold.yml"
+    text = project.read_text(encoding="utf-8").replace("landing/", "nowhere/")
+    project.write_text(text, encoding="utf-8")
+    done = CliRunner().invoke(cli, ["-C", str(root), "ui", "--export", str(site)])
+
+    assert (done.exit_code, done.output.splitlines()[1:]) == (
+        1,
+        [
+            "1 document with an error in place of data:",
+            "  explained/clicks: no-such-folder: the folder of source raw.clicks does not exist",
+        ],
+    )
+
+
+def test_what_scripts_and_styles_may_not_have() -> None:
+    """The scripts make text of what they get, and no file of the page names another host. A
+    document may be an error, so no script takes parts of one before it has looked. The first page
+    names every script and style that there is.
+    """
+    spoilt = re.compile(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|Function\("
+    )
+    unseen = re.compile(r"\{[^{}]*\} = await infold\.load\(|infold\.load\([^)]*\)\.then\(\(\{")
+    for name, content in assets().items():
+        text = content.decode().replace("http://www.w3.org/2000/svg", "")
+
+        assert not spoilt.search(text), name
+        assert not unseen.search(text), name
+        assert not re.search(r"https?:|//[a-z]+\.", text), name
+        assert "<script>" not in text
+        assert not re.search(r'\son\w+="|style="', text), name
+
+    first = assets()["index.html"].decode()
+    assert {*re.findall(r'(?:src|href)="([\w.]+\.(?:js|css|svg))"', first)} == {
+        name for name in assets() if name != "index.html"
+    }

@@ -29,8 +29,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-from tests.servers.gated import opened
-from tests.servers.store_gate import Answer, Gate, Passing, Rule, handler
+from tests.servers.gate import Answer, Gate, Passing, Rule, handler, opened
 from tests.servers.store_server import StoreServer
 
 ACCOUNT = "tests"

@@ -108,7 +108,7 @@ def opened(kind: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[
     """A catalog of a type, on its server."""
     with pytest.MonkeyPatch.context() as patch:
         if kind == "sqlite":
-            yield _sqlite(folder)
+            yield in_sqlite(folder)
         elif kind == "jdbc":
             patch.setenv(JDBC_SECRET, PASSWORD)
             yield _jdbc(request.getfixturevalue("postgresql"), folder)
@@ -121,10 +121,11 @@ def opened(kind: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[
             yield _rest(server, folder)
 
 
-def _sqlite(folder: Path) -> Shelf:
+def in_sqlite(folder: Path, file: Path | None = None) -> Shelf:
+    """A catalog in a file of its warehouse, or in another one."""
     from pyiceberg.catalog.sql import SqlCatalog
 
-    file = folder / "catalog.db"
+    file = file or folder / "catalog.db"
     theirs = SqlCatalog("infold", uri=f"sqlite:///{file}", warehouse=str(folder))
     theirs.create_namespace("shop")
     return Shelf(sqlite_catalog(file), theirs, "shop", folder, {"type": "sqlite"})

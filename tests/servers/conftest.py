@@ -4,16 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.servers.catalogs import Shelf, opened
 from tests.servers.store_server import StoreServer
 
 
-@pytest.fixture(params=["sqlite", "jdbc", "rest", "hive"])
+def _on_server(*kinds: str) -> list[Any]:
+    return [pytest.param(kind, marks=pytest.mark.servers) for kind in kinds]
+
+
+@pytest.fixture(params=["sqlite", *_on_server("jdbc", "rest", "hive")])
 def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
     """A catalog of each type."""
     with opened(request.param, request, tmp_path) as found:
+        yield found
+
+
+@pytest.fixture(params=["sqlite", *_on_server("jdbc")])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
+    """A catalog that changes several tables at once."""
+    with opened(request.param, request, tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def jdbc(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
+    """A catalog in PostgreSQL."""
+    with opened("jdbc", request, tmp_path) as found:
         yield found
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.servers.ports import free_port
-from tests.servers.standalone import STARTS_WITHIN, UNTIL_THE_END
+from tests.servers.gate import free_port
+from tests.servers.program import STARTS_WITHIN, awaited, begin
 
 from infold.spark.jvm.jars import jar_paths, spark_home
 from infold.spark.jvm.java import find_java
@@ -93,20 +93,10 @@ class ConnectServer:
             *confs,
             "spark-internal",
         ]
-        with self.log.open("wb") as log:
-            self._process = subprocess.Popen(
-                ["sh", "-c", UNTIL_THE_END, "sh", *command],
-                env=environment,
-                cwd=self.folder,
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        until = time.monotonic() + STARTS_WITHIN
-        while STARTED not in self.log.read_text(errors="replace"):
-            assert time.monotonic() < until, self.log.read_text(errors="replace")
-            time.sleep(0.1)
+        self._process = begin(
+            command, self.log, env=environment, cwd=self.folder, start_new_session=True
+        )
+        awaited(lambda: STARTED in self.log.read_text(errors="replace"), self.log)
 
     def kill(self) -> None:
         """End it at once, whatever it does."""

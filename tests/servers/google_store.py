@@ -25,9 +25,7 @@ from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 from urllib.request import Request, urlopen
 
-from tests.servers.gated import behind
-from tests.servers.ports import free_port
-from tests.servers.store_gate import Answer, Gate, Passing, Rule, handler
+from tests.servers.gate import Answer, Gate, Passing, Rule, behind, free_port, handler
 from tests.servers.store_server import StoreServer
 
 TOKEN = "token-of-tests"

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
-from tests.servers.gated import opened
+from tests.servers.gate import Answer, Gate, Passing, Rule, handler, opened
 from tests.servers.jars import fetched_jars
-from tests.servers.store_gate import Answer, Gate, Passing, Rule, handler
 from tests.servers.store_server import StoreServer
 
 from infold.spark.jvm.jars import spark_home

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
 
-from tests.servers.gated import program
-from tests.servers.ports import free_port
+from tests.servers.gate import free_port
+from tests.servers.program import program
 
 from infold.spark.jvm.jars import spark_home
 from infold.spark.jvm.java import find_java
@@ -116,7 +116,7 @@ def running(folder: Path) -> Iterator[HiveMetastore]:
     words = (f"-Dhive.log.dir={folder}", "-cp", f"{folder}:{jars}", _MAIN, "-p", str(port))
     server = HiveMetastore(port)
     with (
-        program([java, *_SMALL, *words], folder / "metastore.log", answers, folder=folder),
+        program([java, *_SMALL, *words], folder / "metastore.log", answers, cwd=folder),
         socket.create_server(("127.0.0.1", 0)) as gate,
     ):
         server.url = f"thrift://127.0.0.1:{gate.getsockname()[1]}"

@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.servers.gated import behind
+from tests.servers.gate import Gate, behind, free_port, handler
 from tests.servers.jars import fetched_jars
-from tests.servers.ports import free_port
-from tests.servers.store_gate import Gate, handler
 from tests.servers.store_server import StoreServer
 
 S3PROXY = (

@@ -7,14 +7,14 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tests.servers.ports import free_port
+from tests.servers.gate import free_port
+from tests.servers.program import awaited, begin, end
 
 NOBODY = 65534
 """The server refuses to run as root."""
@@ -29,9 +29,6 @@ SETTINGS = {
     "max_connections": "60",
     "lc_messages": "C",
 }
-
-UNTIL_THE_END = '"$@" & cat; kill -QUIT $!; wait'
-"""A shell that has a server run as long as whoever started it: until its own input ends."""
 
 
 class Postgresql:
@@ -69,21 +66,9 @@ class Postgresql:
         """Start it, and wait until it answers."""
         settings = SETTINGS | {"port": str(self.port), "unix_socket_directories": str(self.data)}
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-        command = ["sh", "-c", UNTIL_THE_END, "sh", program("postgres"), "-D", str(self.data)]
-        log = self.folder / "log"
-        with log.open("ab") as output:
-            self._process = subprocess.Popen(
-                [*command, *options],
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=output,
-                **self._as_nobody(),
-            )
-        until = time.monotonic() + 30
-        while not self._answers():
-            if time.monotonic() > until:
-                raise RuntimeError(log.read_text(encoding="utf-8"))
-            time.sleep(0.05)
+        command, log = [program("postgres"), "-D", str(self.data), *options], self.folder / "log"
+        self._process = begin(command, log, ended_by="QUIT", **self._as_nobody())
+        awaited(self._answers, log)
 
     def _answers(self) -> bool:
         import psycopg
@@ -96,14 +81,9 @@ class Postgresql:
 
     def stop(self) -> None:
         """Stop it at once, whoever is connected."""
-        if self._process is None or self._process.stdin is None:
-            return
-        self._process.stdin.close()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=10)
-        self._process.kill()
-        self._process.wait()
-        self._process = None
+        if self._process is not None:
+            end(self._process)
+            self._process = None
 
     def admin(self, database: str = "postgres") -> Any:
         """A connection of the superuser, in autocommit."""

@@ -17,10 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
-from tests.servers.gated import behind
+from tests.servers.gate import Answer, Gate, Gated, Passing, Rule, behind, free_port, handler
 from tests.servers.jars import fetched_jars, listed_jars
-from tests.servers.ports import free_port
-from tests.servers.store_gate import Answer, Gate, Gated, Passing, Rule, handler
 
 from infold.spark.jvm.jars import jar_paths, spark_home
 

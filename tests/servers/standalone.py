@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -14,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.arrivals.shapes import SHAPES
+from tests.servers.program import awaited, begin
 
 from infold.spark.jvm.jars import spark_home
 from infold.spark.jvm.java import find_java
 
-STARTS_WITHIN = 60
 WORKERS = 2
 EXECUTOR = "CoarseGrainedExecutorBackend"
 SHAPE = replace(
@@ -26,9 +25,6 @@ SHAPE = replace(
     tables={name: SHAPES["rows"].tables[name] for name in ("clicks", "sessions", "users")},
 )
 """A project for executors: events and rows by key that functions in Python make, and sessions."""
-
-UNTIL_THE_END = '"$@" & cat; kill -KILL $!; wait'
-"""A shell that has a server run as long as whoever started it: until its own input ends."""
 
 
 @dataclass
@@ -45,10 +41,7 @@ class Cluster:
         self.url = self._said("master", r"Starting Spark master at (spark://\S+)")[0]
         for number in range(WORKERS):
             self.add_worker(f"worker{number}")
-        until = time.monotonic() + STARTS_WITHIN
-        while len(self._said("master", r"Registering worker (\S+)")) < WORKERS:
-            assert time.monotonic() < until, "no worker came"
-            time.sleep(0.1)
+        self._said("master", "(?s)" + "Registering worker .*" * WORKERS)
 
     def add_worker(self, name: str) -> None:
         """One worker more."""
@@ -68,10 +61,7 @@ class Cluster:
 
     def kill_executor(self) -> None:
         """Kill one of those that compute, once there is one."""
-        until = time.monotonic() + STARTS_WITHIN
-        while not (found := self.executors()):
-            assert time.monotonic() < until, "there is no executor"
-            time.sleep(0.05)
+        found = awaited(self.executors, self.folder / "master.log")
         os.kill(found[0], signal.SIGKILL)
 
     def lose_worker(self) -> None:
@@ -99,25 +89,13 @@ class Cluster:
         }
         program = str(spark_home() / "bin" / "spark-class")
         command = [program, f"org.apache.spark.deploy.{class_}", "--webui-port", "0", *words]
-        with (self.folder / f"{name}.log").open("wb") as log:
-            self._servers.append(
-                subprocess.Popen(
-                    ["sh", "-c", UNTIL_THE_END, "sh", *command],
-                    env=environment,
-                    stdin=subprocess.PIPE,
-                    stdout=log,
-                    stderr=log,
-                    start_new_session=True,
-                )
-            )
+        log = self.folder / f"{name}.log"
+        self._servers.append(begin(command, log, env=environment, start_new_session=True))
 
     def _said(self, name: str, pattern: str) -> list[str]:
         """What a server's log says; it is waited for."""
-        until, log = time.monotonic() + STARTS_WITHIN, self.folder / f"{name}.log"
-        while not (found := re.findall(pattern, log.read_text(errors="replace"))):
-            assert time.monotonic() < until, log.read_text(errors="replace")
-            time.sleep(0.1)
-        return found
+        log = self.folder / f"{name}.log"
+        return awaited(lambda: re.findall(pattern, log.read_text(errors="replace")), log)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

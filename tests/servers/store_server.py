@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 import yaml
-from tests.servers.store_gate import Gated
+from tests.servers.gate import Gated
 
 from infold.core.object_store import StorageOptions, Stores
 from infold.lake.stores.bucket import Bucket
@@ -84,3 +85,28 @@ def move_to_store(folder: Path, store: StoreServer, bucket: str) -> None:
             target["catalog"] = {"type": "sqlite", "uri": "sqlite:///.infold/catalog.db"}
         target["storage_options"] = store.options
     file.write_text(yaml.safe_dump(project, sort_keys=False), encoding="utf-8")
+
+
+@dataclass
+class Mirror:
+    """Each call makes the objects below a URL those that the folder has."""
+
+    store: StoreServer
+    folder: Path
+    url: str
+    there: dict[str, int] = field(default_factory=dict)
+    """The files that are in the store, with when they were written."""
+
+    def __call__(self) -> None:
+        """The log comes last, as with a writer of Delta."""
+        found = {
+            str(path.relative_to(self.folder)): path.stat().st_mtime_ns
+            for path in self.folder.rglob("*")
+            if path.is_file()
+        }
+        for name in sorted(found, key=lambda name: (name.startswith("_delta_log"), name)):
+            if self.there.get(name) != found[name]:
+                self.store.put(f"{self.url}/{name}", (self.folder / name).read_bytes())
+        for name in self.there.keys() - found.keys():
+            self.store.delete(f"{self.url}/{name}")
+        self.there = found

@@ -1,8 +1,9 @@
-"""The contract of catalogs, without Spark: on SQLite, on PostgreSQL, by REST and in Hive."""
+"""What only catalogs on a server do: what all do is in ``test_catalog_contract``."""
 
 from __future__ import annotations
 
-import threading
+import socket
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,21 +21,22 @@ from tests.servers.catalogs import (
     new_database,
     opened,
 )
+from tests.servers.hive_metastore import HiveMetastore
 from tests.servers.postgresql import Postgresql
 from tests.servers.rest_catalog import RestServer
+from tests.servers.test_catalog_contract import others, queries, space
 
 from infold.core import write_points
 from infold.core.catalogs import Catalog, CatalogType
-from infold.core.formats import Format
-from infold.core.model import Source
 from infold.core.ports import FORBIDDEN
 from infold.core.swap import Renaming
-from infold.lake.iceberg import jdbc_catalog as jdbc
+from infold.lake import hive_client
+from infold.lake.iceberg import hive_catalog as hive
 from infold.lake.iceberg import rest_client
+from infold.lake.iceberg.hive_catalog import HiveCatalog, hive_catalog
 from infold.lake.iceberg.jdbc_catalog import jdbc_catalog
 from infold.lake.iceberg.rest_catalog import RestCatalog, rest_catalog
-from infold.lake.iceberg.sql_catalog import SqlCatalog, Statements, sqlite_catalog
-from infold.lake.reading.iceberg_table import table_files
+from infold.lake.iceberg.sql_catalog import SqlCatalog, Statements
 from infold.messages.errors import InfoldError
 
 pytestmark = pytest.mark.servers
@@ -42,128 +44,8 @@ pytestmark = pytest.mark.servers
 MANY = 40
 
 
-@pytest.fixture
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
-    """A catalog that changes several tables at once; what is in SQLite needs no server."""
-    with opened("jdbc", request, tmp_path) as found:
-        yield found
-
-
 class Died(BaseException):
     """The process dies."""
-
-
-class TestTables:
-    """What infold finds, drops and renames, pyiceberg finds dropped and renamed, and so back."""
-
-    def test_a_source_has_a_catalog_of_its_own(self, shelf: Shelf, tmp_path: Path) -> None:
-        """Whatever the target's is: its table is found, as it is after each commit."""
-        said = {"uri": f"sqlite:///{tmp_path / 'catalog.db'}", **shelf.declared}
-        type_ = CatalogType(said.pop("type"))
-        said.pop("namespace", None)
-        catalog = Catalog(type_, **said)
-        table = f"{shelf.namespace}.daily"
-        source = Source("raw.x", Format.ICEBERG, (), table=table, catalog=catalog)
-        own = sqlite_catalog(tmp_path / "none.db")
-        with pytest.raises(InfoldError, match="no-such-table"):
-            table_files(tmp_path, source, own)
-        shelf.make("daily")
-        assert len(table_files(tmp_path, source, own)) == 1
-        shelf.commit("daily")
-        assert len(table_files(tmp_path, source, own)) == 2
-
-    def test_a_table_is_found_where_it_is(self, shelf: Shelf) -> None:
-        """Its newest metadata, after each commit; one that is not there is not found."""
-        lake = shelf.lake()
-        first = shelf.make("daily")
-        assert lake.moved_tables({"daily": "", "none": ""}) == {"daily": first, "none": None}
-        second = shelf.commit("daily")
-
-        assert lake.moved_tables({"daily": first}) == {"daily": second}
-        assert lake.moved_tables({"daily": second}) == {}
-        assert lake.rows("daily").num_rows == 2
-        assert (lake.is_free("Daily"), lake.is_free("weekly")) == (False, True)
-        assert shelf.catalog.locations("no_such_namespace") == {}
-        assert shelf.catalog.find([("no_such_namespace", "daily")]) == {}
-
-    def test_a_dropped_table_is_gone_with_its_files(self, shelf: Shelf) -> None:
-        """For infold and for others; to drop it again does no harm."""
-        lake = shelf.lake()
-        shelf.make("daily")
-        shelf.make("weekly")
-
-        assert lake.drop("daily")
-        assert not lake.drop("daily")
-
-        assert shelf.names() == {"weekly"}
-        assert not (shelf.warehouse / shelf.namespace / "daily").exists()
-        assert lake.rows("weekly").num_rows == 1
-
-    def test_tables_take_the_names_of_others(self, shelf: Shelf) -> None:
-        """As a promote does: production's go aside, those of an environment come in."""
-        lake = shelf.lake()
-        at = {name: shelf.make(name) for name in ("daily", "weekly", "daily__b", "weekly__b")}
-        renamings = [
-            Renaming(name, to, at[name])
-            for name, to in (
-                ("daily", "daily__a"),
-                ("daily__b", "daily"),
-                ("weekly", "weekly__a"),
-                ("weekly__b", "weekly"),
-            )
-        ]
-        assert not lake.was_renamed(renamings)
-
-        assert lake.rename(renamings)
-
-        assert lake.was_renamed(renamings)
-        assert {name: shelf.at(name) for name in shelf.names()} == {
-            one.to: one.location for one in renamings
-        }
-
-    def test_one_that_moved_stops_all(self, shelf: Shelf) -> None:
-        """If one table moved or is gone, or another one has its new name, nothing is renamed."""
-        before = {name: shelf.make(name) for name in ("daily", "weekly", "taken")}
-        first = Renaming("daily", "daily__a", before["daily"])
-        for wrong in (
-            Renaming("weekly", "weekly__a", "moved"),
-            Renaming("gone", "gone__a", "gone"),
-            Renaming("weekly", "taken", before["weekly"]),
-        ):
-            assert not shelf.lake().rename([first, wrong])
-            assert {name: shelf.at(name) for name in shelf.names()} == before
-
-    def test_a_table_is_set_back(self, shelf: Shelf) -> None:
-        """It has the rows of then, for others too, who write on; not over a later commit."""
-        lake = shelf.lake()
-        old = shelf.make("daily")
-        first = lake.metadata("daily")
-        assert first is not None
-        assert first.snapshot is not None
-        newest = shelf.commit("daily")
-        assert lake.can_set_back("daily", first.snapshot)
-        assert not shelf.catalog.set_back((shelf.namespace, "daily"), old, first.snapshot)
-        assert shelf.at("daily") == newest
-
-        lake.set_back("daily", first.snapshot)
-
-        assert (shelf.rows("daily"), lake.rows("daily").num_rows) == (1, 1)
-        shelf.commit("daily")
-        assert shelf.rows("daily") == 2
-
-    def test_of_many_that_exchange_the_same_tables_one_wins(self, database: Shelf) -> None:
-        """Of exchanges at the same time that expect the same state, exactly one happens."""
-        at = {name: database.make(name) for name in ("daily", "daily__b")}
-        swap = [
-            Renaming("daily", "daily__b", at["daily"]),
-            Renaming("daily__b", "daily", at["daily__b"]),
-        ]
-
-        with ThreadPoolExecutor(4) as pool:
-            wins = list(pool.map(lambda _: database.lake().rename(swap), range(4)))
-
-        assert sorted(wins) == [False, False, False, True]
-        assert database.at("daily") == at["daily__b"]
 
 
 @pytest.mark.parametrize("kind", ["rest", "hive"])
@@ -206,67 +88,14 @@ def test_a_death_between_two_names_is_mended(
         assert sorted(shelf.at(name) for name in shelf.names()) == sorted(at.values())
 
 
-class TestPublished:
-    """In a database all tables are shown at one instant; by REST that is refused."""
+class TestRestServer:
+    """A server that refuses, is busy or slow, or loses an answer; and what many tables cost."""
 
-    def test_readers_see_all_commits_at_once(self, database: Shelf) -> None:
-        """Commits to tables that are held back are for infold alone, until they are published."""
-        lake = database.lake(together=True)
-        for name in ("daily", "weekly"):
-            database.make(name)
-        lake.hold_back(["daily", "weekly"])
-        for name in ("daily", "weekly"):
-            database.commit(lake.stored_name(name))
-        assert [database.rows(name) for name in ("daily", "weekly")] == [1, 1]
-        assert lake.rows("daily").num_rows == 2
-
-        assert lake.publish(hold_back=True) == ("daily", "weekly")
-
-        assert [database.rows(name) for name in ("daily", "weekly")] == [2, 2]
-        assert lake.publish(hold_back=True) == ()
-        database.commit("daily")
-        with pytest.raises(InfoldError, match="published-elsewhere"):
-            lake.publish(hold_back=True)
-
-    def test_no_reader_sees_a_mixture(self, database: Shelf) -> None:
-        """A reader that looks up both tables at once sees both of the same publication."""
-        lake = database.lake(together=True)
-        for name in ("daily", "weekly"):
-            database.make(name)
-        lake.hold_back(["daily", "weekly"])
-        seen: set[tuple[int, int]] = set()
-        over = threading.Event()
-
-        def read() -> None:
-            readers = database.lake(published=True)
-            while not over.is_set():
-                found = readers.moved_tables({"daily": "", "weekly": ""})
-                steps = [Path(at or "").name.split("-")[0] for at in found.values()]
-                seen.add((int(steps[0]), int(steps[1])))
-
-        reader = threading.Thread(target=read)
-        reader.start()
-        try:
-            for _ in range(4):
-                for name in ("daily", "weekly"):
-                    database.commit(lake.stored_name(name))
-                lake.publish(hold_back=True)
-        finally:
-            over.set()
-            reader.join()
-
-        assert len(seen) > 1
-        assert all(one == other for one, other in seen), seen
-
-    def test_by_rest_it_is_refused(self, rest: Shelf) -> None:
+    def test_publishing_is_refused(self, rest: Shelf) -> None:
         """Holding back is refused by name; a run that publishes each step goes on."""
         with pytest.raises(InfoldError, match="catalog-not-together"):
             rest.lake(together=True).hold_back(["daily"])
         assert rest.lake().publish(hold_back=False) == ()
-
-
-class TestRestServer:
-    """A server that refuses, is busy or slow, or loses an answer; and what many tables cost."""
 
     def test_what_it_costs_to_find_many_tables(self, rest: Shelf, rest_server: RestServer) -> None:
         """One request for each table, and one that asks what the server is."""
@@ -416,26 +245,26 @@ class TestPostgresqlServer:
             jdbc_catalog(f"{url}/nowhere", tmp_path, KEY).names("shop")
 
     def test_a_role_that_may_only_read(
-        self, database: Shelf, postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch
+        self, jdbc: Shelf, postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """It finds tables, and what would change something is refused by name."""
-        at = database.make("daily")
-        name = database.declared["uri"].rpartition("/")[2]
+        at = jdbc.make("daily")
+        name = jdbc.declared["uri"].rpartition("/")[2]
         reader = f"{name}_reader"
         postgresql.run(f"CREATE ROLE {reader} LOGIN PASSWORD 'x'")
         postgresql.run(f"GRANT SELECT ON iceberg_tables TO {reader}", database=name)
         monkeypatch.setenv("READER", "x")
         uri = f"postgresql://{reader}:${{env:READER}}@127.0.0.1:{postgresql.port}/{name}"
-        reading = jdbc_catalog(uri, database.warehouse, KEY)
+        reading = jdbc_catalog(uri, jdbc.warehouse, KEY)
         assert reading.locations("shop") == {"daily": at}
         with pytest.raises(InfoldError, match="catalog-not-permitted"):
             reading.rename("shop", [Renaming("daily", "other", at)])
 
     def test_a_connection_that_was_lost_is_made_again(
-        self, database: Shelf, postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch
+        self, jdbc: Shelf, postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Between two looks nobody notices; in the middle of a change it is named."""
-        at, lake = database.make("daily"), database.lake()
+        at, lake = jdbc.make("daily"), jdbc.lake()
         assert lake.location("daily") == at
         postgresql.disconnect_all()
         assert lake.location("daily") == at
@@ -446,12 +275,12 @@ class TestPostgresqlServer:
         assert lake.location("daily") == at
 
     def test_what_was_not_to_be_committed_is_not_in_doubt(
-        self, database: Shelf, postgresql: Postgresql
+        self, jdbc: Shelf, postgresql: Postgresql
     ) -> None:
         """A connection lost in a look, or before a commit, is a server that is out of reach."""
-        at, lake = database.make("daily"), database.lake()
-        assert isinstance(database.catalog, SqlCatalog)
-        there = database.catalog.database
+        at, lake = jdbc.make("daily"), jdbc.lake()
+        assert isinstance(jdbc.catalog, SqlCatalog)
+        there = jdbc.catalog.database
 
         def loses(statements: Statements | None) -> None:
             postgresql.disconnect_all()
@@ -464,25 +293,25 @@ class TestPostgresqlServer:
         assert lake.location("daily") == at
 
     def test_a_frozen_process_keeps_nobody_waiting(
-        self, database: Shelf, monkeypatch: pytest.MonkeyPatch
+        self, jdbc: Shelf, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """One that stops in a change loses it."""
-        monkeypatch.setattr(jdbc, "FROZEN_SECONDS", 1)
-        at, lake = database.make("daily"), database.lake()
+        monkeypatch.setattr("infold.lake.iceberg.jdbc_catalog.FROZEN_SECONDS", 1)
+        at, lake = jdbc.make("daily"), jdbc.lake()
         with monkeypatch.context() as patch:
             patch.setattr(write_points, "point", lambda _: time.sleep(1.5))
             with pytest.raises(InfoldError, match="catalog-answer-lost"):
                 lake.rename([Renaming("daily", "other", at)])
         assert lake.location("daily") == at
 
-    def test_a_catalog_that_is_not_seen(self, database: Shelf, postgresql: Postgresql) -> None:
+    def test_a_catalog_that_is_not_seen(self, jdbc: Shelf, postgresql: Postgresql) -> None:
         """
         One in a schema that a role may not use, or does not look in, is not an empty one; one of
         somebody else's is none.
         """
-        at, catalog = database.make("daily"), database.catalog
+        at, catalog = jdbc.make("daily"), jdbc.catalog
         assert catalog.locations("shop") == {"daily": at}
-        name = database.declared["uri"].rpartition("/")[2]
+        name = jdbc.declared["uri"].rpartition("/")[2]
 
         def run(*texts: str) -> None:
             postgresql.run(*texts, database=name)
@@ -513,3 +342,208 @@ class TestPostgresqlServer:
         assert (catalog.locations("shop"), catalog.rename("shop", [])) == ({}, True)
         tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
         assert postgresql.run(tables, database=name) == [(0,)]
+
+
+@pytest.fixture
+def in_hive(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
+    """A namespace of a metastore."""
+    with opened("hive", request, tmp_path) as found:
+        yield found
+
+
+def at(uri: str) -> HiveCatalog:
+    """The catalog of a target with such a URI."""
+    return hive_catalog(Catalog(CatalogType.HIVE, uri=uri), Path("/"), KEY)
+
+
+def test_what_it_costs_to_find_many_in_hive(in_hive: Shelf, hive_metastore: HiveMetastore) -> None:
+    """One request asks for all of them."""
+    names = [f"t{number}" for number in range(5)]
+    for name in names:
+        in_hive.make(name)
+    hive_metastore.seen.clear()
+
+    assert len(in_hive.catalog.find([(in_hive.namespace, name) for name in names])) == len(names)
+
+    assert hive_metastore.seen.count(b"get_table") == 1
+
+
+def test_capital_letters_are_those_of_the_project(in_hive: Shelf) -> None:
+    """The metastore has small ones only: a table is found by the name that infold gave it."""
+    where = in_hive.make("daily")
+    key = (in_hive.namespace.upper(), "Daily")
+
+    assert in_hive.catalog.find([key]) == {key: where}
+    assert in_hive.catalog.rename(key[0], [Renaming("Daily", "Weekly", where)])
+    assert in_hive.names() == {"weekly"}
+    in_hive.catalog.drop(key[0], ["Weekly"])
+    assert in_hive.names() == set()
+
+
+@pytest.mark.parametrize("request_", ["alter_table", "drop_table"])
+def test_a_lost_answer_of_hive_is_found_out(
+    in_hive: Shelf, hive_metastore: HiveMetastore, request_: str
+) -> None:
+    """It is said that nobody knows; then the names tell, and what is left is done."""
+    where = {name: in_hive.make(name) for name in ("daily", "daily__b")}
+    swap = [
+        Renaming("daily", "daily__a", where["daily"]),
+        Renaming("daily__b", "daily", where["daily__b"]),
+    ]
+    lake = in_hive.lake()
+    with (
+        hive_metastore.losing(request_),
+        pytest.raises(InfoldError, match="catalog-answer-lost"),
+    ):
+        lake.rename(swap) if request_ == "alter_table" else lake.drop("daily")
+
+    if request_ == "alter_table":
+        assert lake.was_renamed(swap)
+        assert in_hive.names() == {"daily", "daily__a"}
+    else:
+        assert in_hive.names() == {"daily__b"}
+
+
+def test_a_commit_meanwhile_is_not_written_over(in_hive: Shelf) -> None:
+    """A rename holds the lock that commits take: none of these is lost, whichever comes first."""
+    where = in_hive.make("daily")
+    with ThreadPoolExecutor(2) as pool:
+        commit = pool.submit(in_hive.commit, "daily")
+        renamed = in_hive.catalog.rename(in_hive.namespace, [Renaming("daily", "daily__a", where)])
+        failed = commit.exception()
+
+    [name] = in_hive.names()
+    assert name == ("daily__a" if renamed else "daily")
+    assert in_hive.rows(name) == (1 if failed else 2)
+
+
+def test_a_lock_of_somebody_else_is_waited_for(
+    in_hive: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for ever: then nothing is changed, and the error says so."""
+    assert isinstance(in_hive.catalog, HiveCatalog)
+    where = in_hive.make("daily")
+    monkeypatch.setattr(hive, "LOCK_SECONDS", 0.3)
+    swap = [Renaming("daily", "daily__a", where)]
+
+    def meanwhile(hms: object) -> bool:
+        assert isinstance(in_hive.catalog, HiveCatalog)
+        unlock = in_hive.catalog._lock(hms, (in_hive.namespace, "daily"))
+        try:
+            return in_hive.catalog.rename(in_hive.namespace, swap)
+        finally:
+            unlock()
+
+    with pytest.raises(InfoldError, match="somebody else holds the lock"):
+        in_hive.catalog.client.look(meanwhile)
+    assert in_hive.catalog.rename(in_hive.namespace, swap)
+
+
+def test_a_metastore_that_is_not_there_is_named(
+    in_hive: Shelf, hive_metastore: HiveMetastore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of several the next one is asked; without the client its extra is named."""
+    nobody = "thrift://127.0.0.1:1"
+    with pytest.raises(InfoldError, match="catalog-unreachable") as caught:
+        at(nobody).names("shop")
+    assert dict(caught.value.facts)["catalog"] == nobody
+    in_hive.make("daily")
+    assert at(f"{nobody},{hive_metastore.url}").names(in_hive.namespace) == ["daily"]
+    monkeypatch.setitem(sys.modules, "thrift.Thrift", None)
+    with pytest.raises(InfoldError, match=r"infold\[hive\]"):
+        at(nobody).names("shop")
+
+
+def test_a_silent_metastore_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is out of reach; whether a change happened that it was asked for, nobody knows."""
+    monkeypatch.setattr(hive_client, "ANSWER_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        catalog = at(f"thrift://127.0.0.1:{silent.getsockname()[1]}")
+        with pytest.raises(InfoldError, match="catalog-unreachable"):
+            catalog.names("shop")
+        with pytest.raises(InfoldError, match="catalog-answer-lost"):
+            catalog.drop("shop", ["daily"])
+
+
+@pytest.mark.parametrize("uri", ["thrift://h", "thrift://h:x", "http://h:1", "thrift://u@h:1", ""])
+def test_a_wrong_uri_is_refused(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes by a secret, so it is not shown."""
+    monkeypatch.setenv("METASTORE", uri or " ")
+    with pytest.raises(InfoldError, match="catalog-url") as caught:
+        at("${env:METASTORE}").names("shop")
+    assert uri == "" or uri not in str(caught.value)
+
+
+class TestViewsByRest:
+    """What only a server of the REST protocol does with views for readers."""
+
+    def test_a_view_that_an_engine_replaced_is_theirs(self, rest: Shelf) -> None:
+        """Its properties are still infold's, its query is not: it stays, and is told."""
+        rest.make("daily")
+        lake, client = rest.lake(), rest.catalog
+        assert isinstance(client, RestCatalog)
+        lake.refresh_views(["daily"])
+        path = f"namespaces/{space(rest)}/views/daily"
+        there = (client.client.get(path) or {})["metadata"]
+        version = {**there["versions"][0], "version-id": 9}
+        version["representations"] = [
+            {**one, "sql": "SELECT 1 AS n"} for one in version["representations"]
+        ]
+        change = [
+            {"action": "add-view-version", "view-version": version},
+            {"action": "set-current-view-version", "view-version-id": -1},
+        ]
+        client.client.change("POST", path, {"requirements": [], "updates": change})
+
+        assert lake.refresh_views(["daily"]) == ["daily"]
+        assert lake.refresh_views([]) == []
+        assert others(rest) == {"daily"}
+
+    def test_a_server_without_views_is_named(
+        self, rest: Shelf, rest_server: RestServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """By what it says of itself; where none are wanted it is not asked for any."""
+        rest.make("daily")
+        new = rest_catalog(rest.catalog.client._declared, rest.warehouse / "other", "key")  # type: ignore[attr-defined]
+        monkeypatch.setitem(
+            new.client.__dict__, "_answered", {"endpoints": ["GET /v1/{prefix}/namespaces"]}
+        )
+        lake = rest.lake()
+        lake.catalog = new
+
+        with pytest.raises(InfoldError, match="catalog-without-views") as caught:
+            lake.check_views(["daily"])
+        rest_server.seen.clear()
+
+        assert "GET /v1/{prefix}/namespaces/{namespace}/views" in str(caught.value)
+        assert lake.refresh_views([]) == []
+        assert not rest_server.seen
+        rest.lake().check_views(["daily"])
+
+    def test_one_who_may_not_look(self, rest: Shelf, rest_server: RestServer) -> None:
+        """Who wants no views needs no right there; who does is told which one is missing."""
+        rest.make("daily")
+        for status in (403, 501):
+            with rest_server.rule("GET", "/views", status=status):
+                assert rest.lake().refresh_views([]) == ()
+        for method in ("GET", "POST"):
+            with (
+                rest_server.rule(method, "/views", status=403),
+                pytest.raises(InfoldError, match="catalog-not-permitted"),
+            ):
+                rest.lake().refresh_views(["daily"])
+        assert rest.lake().refresh_views(["daily"]) == []
+
+    def test_a_death_in_the_middle(self, rest: Shelf, rest_server: RestServer) -> None:
+        """Some views are there then, and the next look makes the others."""
+        for name in ("daily", "weekly"):
+            rest.make(name)
+        with (
+            rest_server.rule("POST", "/views$", lost=True, times=1),
+            pytest.raises(InfoldError, match="catalog-answer-lost"),
+        ):
+            rest.lake().refresh_views(["daily", "weekly"])
+        assert set(queries(rest)) == {"daily"}
+
+        assert rest.lake().refresh_views(["daily", "weekly"], only_new=True) == []
+        assert set(queries(rest)) == {"daily", "weekly"}

@@ -15,14 +15,12 @@ from threading import Timer
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from tests.crash.scenario import Life, Scenario
 from tests.docs.pages import DOCS, code
-from tests.servers.moved import MovedScenario, retarget
+from tests.servers.moved import MovedScenario, Starter, retarget
 from tests.servers.standalone import SHAPE, Cluster, running
 
 from infold import api
-from infold.cli import cli
 from infold.core.plan import Step
 from infold.core.report import RunFailed
 from infold.core.storages import Storage
@@ -48,22 +46,15 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def shop(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shop(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Starter:
     """The starter's project with the page's targets, and one that computes here."""
-    root = starter(tmp_path_factory.mktemp("clusters") / "shop")
+    shop = Starter(tmp_path_factory.mktemp("clusters") / "shop")
+    at = str(shop.root)
     on_cluster, submitted, _ = code(PAGE, "yaml")
-    places = {"spark://spark.example.com:7077": cluster.url, "/srv/shop": str(root), "4g": "450m"}
-    file = root / "infold.yml"
-    declared = file.read_text().partition("targets:")[0] + replaced(on_cluster, places)
-    here = replaced(submitted, {"/srv/shop": str(root), "targets:\n": ""})
-    file.write_text(declared + here + HERE)
-    return root
-
-
-def starter(root: Path) -> Path:
-    """The starter's project."""
-    assert CliRunner().invoke(cli, ["init", str(root)]).exit_code == 0
-    return root
+    places = {"spark://spark.example.com:7077": cluster.url, "/srv/shop": at, "4g": "450m"}
+    here = replaced(submitted, {"/srv/shop": at, "targets:\n": ""})
+    shop.declare(replaced(on_cluster, places) + here + HERE, {})
+    return shop
 
 
 def replaced(text: str, parts: Mapping[str, str]) -> str:
@@ -80,31 +71,25 @@ def on(cluster: Cluster, folder: Path, **more: Any) -> None:
     retarget(folder, {**given, **more, "spark": given["spark"] | more.get("spark", {})})
 
 
-def infold(root: Path, *words: str) -> Result:
-    """A command of the project, in this process."""
-    return CliRunner().invoke(cli, ["-C", str(root), *words])
-
-
-def sessions_by_day(shop: Path, target: str) -> list[int]:
+def sessions_by_day(shop: Starter, target: str) -> list[int]:
     """What was built in a target."""
-    rows = api.lake(api.open_project(shop, target)).rows("daily").to_pylist()
+    rows = api.lake(api.open_project(shop.root, target)).rows("daily").to_pylist()
     return [row["sessions"] for row in sorted(rows, key=lambda row: row["day"])]
 
 
 def test_what_a_cluster_cannot_do_is_said(cluster: Cluster, tmp_path: Path) -> None:
     """No executor so large, nobody at the address: the target's key is named, nothing is made."""
-    large, nowhere = starter(tmp_path / "large"), starter(tmp_path / "nowhere")
+    large, nowhere = Starter(tmp_path / "large"), Starter(tmp_path / "nowhere")
     impatient = {**cluster.target()["engine"], "executor_wait": "1 second"}
-    on(cluster, large, engine=impatient, spark={"spark.executor.memory": "30g"})
-    on(cluster, nowhere, engine={"master": "spark://127.0.0.1:1", "shared_disk": True})
+    on(cluster, large.root, engine=impatient, spark={"spark.executor.memory": "30g"})
+    on(cluster, nowhere.root, engine={"master": "spark://127.0.0.1:1", "shared_disk": True})
 
-    for root, slug in ((large, "no-executor"), (nowhere, "master-unreachable")):
-        found = infold(root, "run")
-        assert found.exit_code == 1, found.output
-        assert f"{slug}: " in found.output
-        assert "`engine` of target dev" in found.output
+    for shop, slug in ((large, "no-executor"), (nowhere, "master-unreachable")):
+        found = shop("run", code=1)
+        assert f"{slug}: " in found
+        assert "`engine` of target dev" in found
         assert not has_started(), "half a session would be taken for a whole one"
-        assert not list((root / "warehouse").glob("*/*"))
+        assert not list((shop.root / "warehouse").glob("*/*"))
 
 
 @dataclass
@@ -154,19 +139,17 @@ def test_executors_and_workers_are_lost_in_the_middle(cluster: Cluster, tmp_path
     cluster.add_worker("another")
 
 
-def test_the_page_on_clusters(cluster: Cluster, shop: Path) -> None:
+def test_the_page_on_clusters(cluster: Cluster, shop: Starter) -> None:
     """What the page says works, with the addresses of this cluster; the doctor shows it."""
     commands = code(PAGE, "sh")[0].splitlines()
     for line in commands:
-        found = infold(shop, *line.split()[1:])
-        assert found.exit_code == 0, found.output
+        found = shop(line.removeprefix("infold "))
         if "doctor" in line:
-            assert re.search(rf"on {cluster.url}, [12] executors? with 2g", found.output)
+            assert re.search(rf"on {cluster.url}, [12] executors? with 2g", found)
     assert "run" in commands[-1]
     assert sessions_by_day(shop, "cluster") == [3, 2]
 
-    refused = infold(shop, "--target", "here", "run")
-    assert (refused.exit_code, "other-engine" in refused.output) == (2, True), refused.output
+    assert "other-engine" in shop("--target here run", code=2)
 
 
 # -- submitted -------------------------------------------------------------------------------------
@@ -202,10 +185,11 @@ def submit(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def words_of_the_page(cluster: Cluster, shop: Path) -> tuple[list[str], list[str]]:
+def words_of_the_page(cluster: Cluster, shop: Starter) -> tuple[list[str], list[str]]:
     """What the page gives to spark-submit, and to infold."""
     (line,) = [text for text in code(PAGE, "sh") if "spark-submit" in text]
-    places = {"spark://spark.example.com:7077": cluster.url, "/srv/shop": str(shop), "4g": "450m"}
+    here = str(shop.root)
+    places = {"spark://spark.example.com:7077": cluster.url, "/srv/shop": here, "4g": "450m"}
     words = replaced(line.replace("\\\n", ""), places).split()[1:]
     words[words.index("--jars") + 1] = ",".join(map(str, jar_paths()))
     at = words.index("/srv/infold/bin/infold-submit.py")
@@ -213,7 +197,7 @@ def words_of_the_page(cluster: Cluster, shop: Path) -> tuple[list[str], list[str
 
 
 def test_as_the_page_says_and_killed_in_the_middle(
-    cluster: Cluster, shop: Path, tmp_path: Path
+    cluster: Cluster, shop: Starter, tmp_path: Path
 ) -> None:
     """The cluster computes; a killed application leaves what the next run finds out."""
     api.close()  # its executors would have all cores
@@ -225,9 +209,9 @@ def test_as_the_page_says_and_killed_in_the_middle(
 
     commands = tmp_path / "commands.py"
     commands.write_text(COMMANDS)
-    project = f"-C {shop} --target submitted"
+    project = f"-C {shop.root} --target submitted"
     lines = [f"{project} {command}" for command in ("doctor", "run")]
-    lines += [f"-C {shop} --target here run", f"-C {shop}/nowhere run"]
+    lines += [f"-C {shop.root} --target here run", f"-C {shop.root}/nowhere run"]
     said = submit(*options, str(commands), *lines).stdout
     codes = [int(line.split()[-1]) for line in said.splitlines() if " ended with " in line]
     assert codes == [0, 0, 2, 2], said
@@ -238,13 +222,13 @@ def test_as_the_page_says_and_killed_in_the_middle(
     assert sessions_by_day(shop, "submitted") == [3, 2]
 
 
-def test_what_a_submit_lacks_is_said(shop: Path) -> None:
+def test_what_a_submit_lacks_is_said(shop: Starter) -> None:
     """No jar of Iceberg: refused by name, with infold's exit code; no submit at all likewise."""
-    words = (str(APPLICATION), "-C", str(shop), "--target", "submitted", "verify")
+    words = (str(APPLICATION), "-C", str(shop.root), "--target", "submitted", "verify")
     bare = submit("--master", "local[1]", *words)
     assert bare.returncode == 2, bare.stdout + bare.stderr[-3000:]
     assert "no-iceberg: " in bare.stdout
 
-    project = api.open_project(shop, "submitted")
+    project = api.open_project(shop.root, "submitted")
     with pytest.raises(InfoldError, match="target submitted computes with the Spark"):
         api.session(project)

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from pyspark.sql import DataFrame
 from pyspark.sql.types import LongType
 from tests.crash.scenario import Life, kill
@@ -29,11 +28,10 @@ from tests.docs.pages import DOCS, code
 from tests.servers import standalone
 from tests.servers.catalogs import opened
 from tests.servers.connect_server import TOKEN, ConnectServer, running
-from tests.servers.moved import MovedScenario, retarget
+from tests.servers.moved import MovedScenario, Starter, retarget
 
 from infold import api
 from infold.api.spark_sessions import session
-from infold.cli import cli
 from infold.core.interval import Granularity
 from infold.core.plan import Step
 from infold.core.record import Receipt
@@ -226,22 +224,11 @@ def test_tables_are_kept_in_shape(scenario: MovedScenario) -> None:
     lake.drop("_shape")
 
 
-def infold(root: Path, *words: str) -> Result:
-    """A command of the project, in this process."""
-    return CliRunner().invoke(cli, ["-C", str(root), *words])
-
-
-def starter(root: Path) -> Path:
-    """The starter's project."""
-    assert CliRunner().invoke(cli, ["init", str(root)]).exit_code == 0
-    return root
-
-
 def test_what_a_server_lacks_is_said(
     server: ConnectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A wrong token, other settings, nobody there, no jar: named, and nothing is made."""
-    root = starter(tmp_path / "shop")
+    shop, root = Starter(tmp_path / "shop"), tmp_path / "shop"
     plain = (root / "infold.yml").read_text()
     gone = {"engine": {"remote": "sc://localhost:1", "shared_disk": True}}
     large: dict[str, Any] = {"spark": {"spark.executor.memory": "30g"}}
@@ -250,10 +237,8 @@ def test_what_a_server_lacks_is_said(
         monkeypatch.setenv(TOKEN, token)
         (root / "infold.yml").write_text(plain)
         on(server, root, **more)
-        found = infold(root, "run")
-        assert found.exit_code == 1, found.output
-        assert server.token not in found.output
-        said.append(found.output)
+        said.append(shop("run", code=1))
+        assert server.token not in said[-1]
     slugs = ("server-refuses", "server-settings", "server-unreachable")
     for slug, output in zip(slugs, said, strict=True):
         assert f"{slug}: " in output
@@ -272,20 +257,18 @@ def test_a_catalog_by_rest_and_a_session_that_is_lost(
     server: ConnectServer, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     """PySpark asks its first session what types are; another project's may be gone by then."""
-    first, second = starter(tmp_path / "first"), starter(tmp_path / "second")
-    on(server, second)
+    first, second = Starter(tmp_path / "first"), Starter(tmp_path / "second")
+    on(server, second.root)
     (tmp_path / "rest").mkdir()
     with opened("rest", request, tmp_path / "rest") as shelf:
-        on(server, first, catalog=shelf.declared)
-        assert infold(first, "run").exit_code == 0
-        project = api.open_project(first)
+        on(server, first.root, catalog=shelf.declared)
+        first("run")
+        project = api.open_project(first.root)
         daily = api.lake(project).rows("daily").to_pylist()
         assert sorted(row["sessions"] for row in daily) == [2, 3]
         end(RemoteSession.of(project.target.engine, session(project)), server.secret_url)
 
-    found = infold(second, "doctor")
-
-    assert found.exit_code == 0, found.output
+    second("doctor")
 
 
 def test_the_page_on_servers_and_every_command(server: ConnectServer, tmp_path: Path) -> None:
@@ -294,19 +277,11 @@ def test_the_page_on_servers_and_every_command(server: ConnectServer, tmp_path: 
     quarantine by hand, audits, renamed columns, a lost ledger, unit tests: each table is what its
     definition says.
     """
-    root = starter(tmp_path / "shop")
+    root = tmp_path / "shop"
     (targets,) = [text for text in code(PAGE, "yaml") if "remote:" in text]
     targets = re.sub(r"remote: .*", f"remote: {server.remote}", targets)
-    targets = targets.replace("/srv/shop", str(root))
-    file = root / "infold.yml"
-    file.write_text(file.read_text().partition("targets:")[0] + targets)
-    name = re.findall(r"^  (\w+):$", targets, re.MULTILINE)[0]
-
-    def does(words: str, code: int = 0) -> str:
-        found = infold(root, "--target", name, *words.split())
-        assert found.exit_code == code, f"{words}: {found.output}"
-        return found.output
-
+    does = Starter(root, re.findall(r"^  (\w+):$", targets, re.MULTILINE)[0])
+    does.declare(targets, {"/srv/shop": str(root)})
     models = root / "models"
     (models / "pages.sql").write_text(_VERSIONS)
     (models / "counted.py").write_text(_COUNTED)
@@ -333,7 +308,7 @@ def test_the_page_on_servers_and_every_command(server: ConnectServer, tmp_path: 
     late.write_text(_BAD)
     assert "at least one" in does("run", code=1)
     late.unlink()
-    (root / ".infold" / f"{name}.db").unlink()
+    (root / ".infold" / f"{does.target}.db").unlink()
     does("repair --yes")
     does("run")
     shown = does("show daily")
@@ -341,7 +316,7 @@ def test_the_page_on_servers_and_every_command(server: ConnectServer, tmp_path: 
     does("audit")
     does("verify")
     api.close()
-    unit_tests = ["-C", str(root), "--target", name, "test", "A click far*", "--no-shuffle"]
+    unit_tests = ["-C", str(root), "--target", does.target, "test", "A click far*", "--no-shuffle"]
     program = [sys.executable, "-m", "infold", *unit_tests]
     done = subprocess.run(program, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 import pytest
-from click.testing import CliRunner, Result
 from tests.docs.pages import DOCS, code
 from tests.ledger.conftest import Place
+from tests.servers.moved import Starter
 from tests.servers.postgresql import Postgresql
 
 from infold import api
-from infold.cli import cli
 from infold.ledger import SqlLedger
 from infold.ledger.lease import Holder
 
@@ -34,20 +32,11 @@ READING = """
 """
 
 
-@dataclass
-class Shop:
-    """A project whose target ``prod`` has its ledger on the server."""
+@dataclass(kw_only=True)
+class Shop(Starter):
+    """The same, whose target ``prod`` has its ledger on the server."""
 
-    root: Path
     server: Postgresql
-    printed: list[str] = field(default_factory=list)
-
-    def infold(self, words: str, code: int = 0) -> Result:
-        """A command in this process; it ends with ``code``."""
-        done = CliRunner().invoke(cli, ["-C", str(self.root), *words.split()])
-        self.printed.append(done.output)
-        assert done.exit_code == code, done.output
-        return done
 
     def place(self) -> Place:
         """Where the ledger is."""
@@ -59,24 +48,22 @@ class Shop:
 def shop(postgresql: Postgresql, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     """The starter's project, with what the page has and runs."""
     root = tmp_path_factory.mktemp("deploying") / "shop"
-    assert CliRunner().invoke(cli, ["init", str(root)]).exit_code == 0
+    made = Shop(root=root, server=postgresql)
     warehouse = root.parent / "warehouse"
     writer, reader = code(PAGE, "sql")
     (targets,) = code(PAGE, "yaml")
     (commands,) = code(PAGE, "sh")
-    targets = targets.replace("db.example.com:5432", f"127.0.0.1:{postgresql.port}")
-    targets = targets.replace("/srv/shop/warehouse", str(warehouse))
+    address = f"127.0.0.1:{postgresql.port}"
+    places = {"db.example.com:5432": address, "/srv/shop/warehouse": str(warehouse)}
     targets += READING.format(warehouse=warehouse, port=postgresql.port)
-    declared = (root / "infold.yml").read_text(encoding="utf-8").partition("targets:")[0]
-    (root / "infold.yml").write_text(declared + targets, encoding="utf-8")
+    made.declare(targets, places)
     (root / "reader.secret").write_text(f"{SECRET}\n", encoding="utf-8")
     secret = SECRET.replace("'", "''")
-    made = Shop(root, postgresql)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LEDGER_PASSWORD", SECRET)
         postgresql.run(*writer.replace("change-me", secret).split(";\n")[:-1])
         for line in commands.splitlines():
-            made.infold(line.removeprefix("infold "))
+            made(line.removeprefix("infold "))
         statements = reader.replace("change-me-too", secret).split(";\n")[:-1]
         postgresql.run(*statements, database="ledgers")
         yield made
@@ -101,17 +88,17 @@ def test_others_read_while_a_run_goes_on(shop: Shop) -> None:
     far.acquire("theirs")
     far.begin_run("theirs", "run", 0, {})
     try:
-        history = shop.infold("--target reading history --limit 1").output
-        shop.infold("--target reading status")
-        shop.infold("--target reading plan")
-        refused = shop.infold("--target prod run", code=3).output
+        history = shop("--target reading history --limit 1")
+        shop("--target reading status")
+        shop("--target reading plan")
+        refused = shop("--target prod run", code=3)
     finally:
         place.close()
 
     assert "theirs" in history
     assert "locked: run theirs is working on this target" in refused
     assert "away" in refused
-    assert "ledger-not-permitted" in shop.infold("--target reading run", code=1).output
+    assert "ledger-not-permitted" in shop("--target reading run", code=1)
 
 
 def test_runs_that_lose_their_connection(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,9 +124,9 @@ def test_runs_that_lose_their_connection(shop: Shop, monkeypatch: pytest.MonkeyP
         first = api.ledger(api.open_project(shop.root, "prod")).runs(1)[0]
         assert [step.state for step in first.steps] == [state]
 
-        shop.infold("--target prod run")
+        shop("--target prod run")
 
-    shop.infold("--target prod verify")
+    shop("--target prod verify")
     status = json.loads(shop.infold("--target prod status --json").stdout)
     assert {model["model"]: model["stale"] for model in status["models"]} == {
         "clicks": [],
@@ -150,14 +137,14 @@ def test_runs_that_lose_their_connection(shop: Shop, monkeypatch: pytest.MonkeyP
 
 def test_no_secret_is_written_anywhere(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not on a screen, in JSON, in a file of the project or its tables, nor in the ledger."""
-    shop.infold("--target prod history --json")
+    shop("--target prod history --json")
     with monkeypatch.context() as patch:
         patch.setenv("LEDGER_PASSWORD", f"{SECRET} wrong")
-        assert "ledger-login-refused" in shop.infold("--target prod run", code=1).output
-        shop.infold("--target prod doctor --json", code=1)
+        assert "ledger-login-refused" in shop("--target prod run", code=1)
+        shop("--target prod doctor --json", code=1)
     with monkeypatch.context() as patch:
         patch.delenv("LEDGER_PASSWORD")
-        assert "${env:LEDGER_PASSWORD}" in shop.infold("--target prod plan", code=2).output
+        assert "${env:LEDGER_PASSWORD}" in shop("--target prod plan", code=2)
     tables = shop.server.run(
         "SELECT tablename FROM pg_tables WHERE schemaname = 'infold_shop_prod'", database="ledgers"
     )
@@ -179,9 +166,9 @@ def test_no_secret_is_written_anywhere(shop: Shop, monkeypatch: pytest.MonkeyPat
 
 def test_nothing_is_left_of_a_target_that_is_torn_down(shop: Shop) -> None:
     """Tables and ledger go, and the next run begins anew."""
-    shop.infold("--target prod teardown --yes")
+    shop("--target prod teardown --yes")
 
     assert shop.server.run(
         "SELECT to_regnamespace('infold_shop_prod') IS NULL", database="ledgers"
     ) == [(True,)]
-    assert shop.infold("--target prod history").output.startswith("No runs yet")
+    assert shop("--target prod history").startswith("No runs yet")

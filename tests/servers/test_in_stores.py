@@ -19,14 +19,12 @@ from tests.crash.scenario import SHAPE, kill
 from tests.lake.delta import orders as delta_orders
 from tests.lake.delta.orders import Orders, shop_over_delta
 from tests.lake.iceberg.owner import Owner, play
+from tests.servers.gate import Rule
 from tests.servers.google_store import GoogleStore
 from tests.servers.hdfs import USER, Hdfs, Pair, two_namenodes
-from tests.servers.in_store import InStore, Shop, run_fails, shop_in
-from tests.servers.mirror import Mirror
-from tests.servers.moved import retarget
+from tests.servers.moved import InStore, Shop, retarget, run_fails, shop_in
 from tests.servers.object_store import ObjectStore
-from tests.servers.store_gate import Rule
-from tests.servers.store_server import StoreServer, move_to_store
+from tests.servers.store_server import Mirror, StoreServer, move_to_store
 from tests.spark.events.clicks_project import shop_with
 
 from infold import api

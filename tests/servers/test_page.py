@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
@@ -16,10 +19,9 @@ from urllib.parse import quote
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, sync_playwright
 from tests.cli import sample
 from tests.page.history import EVIL, history
-from tests.servers.browser import chromium
 
 from infold.page.documents import Documents
 from infold.page.export import export
@@ -29,6 +31,22 @@ from infold.page.shapes import plain
 from infold.render.session_history import session_history_shape
 
 pytestmark = pytest.mark.servers
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A browser for the block; without one this fails, and no test is left out."""
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    assert path, "Chromium is needed: apt-get install chromium"
+    # Its sandbox refuses to run as root; the pages are the tests' own.
+    options = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=path, args=options)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
 
 ADDRESSES = ["served", "files"]
 PAGES = {

@@ -1,22 +1,34 @@
-"""The contract of stores, without Spark: listed, read, written, deleted, and what is refused."""
+"""The contract of stores, without Spark, and what only HDFS and stores of S3's protocol do."""
 
 from __future__ import annotations
 
+import json
+import re
+import sqlite3
+import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from pyiceberg.io import load_file_io
+from tests.docs.pages import DOCS, code
+from tests.lake.conftest import TABLES
 from tests.servers.azure_store import HOST, KEY, AzureStore
 from tests.servers.google_store import GoogleStore, key_of
 from tests.servers.hdfs import Hdfs
-from tests.servers.in_store import Landing
+from tests.servers.moved import Landing, retarget
 from tests.servers.object_store import ObjectStore
 from tests.servers.store_server import StoreServer
 
+from infold.cli import cli
+from infold.core.formats import Format
 from infold.core.object_store import split
+from infold.lake.iceberg.sql_catalog import sqlite_catalog
+from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.reading.listing import list_files
 from infold.lake.stores import places
 from infold.lake.stores.bucket import ReplacedError
@@ -369,3 +381,270 @@ def test_doctor_finds_a_right_that_is_missing(landing: Landing) -> None:
 def test_a_plan_looks_into_objects(landing: Landing) -> None:
     """Without a JVM, which days the rows of new ones are of."""
     assert "2 new files" in landing.shop("plan")
+
+
+@pytest.fixture
+def in_hdfs(hdfs: Hdfs, tmp_path: Path) -> Iterator[Landing]:
+    """An empty folder beside the starter's."""
+    yield Landing(hdfs, tmp_path / "shop")
+    places.forget_ways()
+
+
+def test_what_a_listing_costs(in_hdfs: Landing) -> None:
+    """A request for each folder, and one more for each page of a big one."""
+    for number in range(45):
+        in_hdfs.put(f"in/big/{number:02}.json")
+    for name in ("in/a/1.json", "in/a/b/1.json"):
+        in_hdfs.put(name)
+    in_hdfs.store.seen.clear()
+    assert len(in_hdfs.files("in/**/*.json")) == 47
+    assert in_hdfs.store.seen == {"GET": 1 + 3 + 1 + 1}
+
+
+def test_an_empty_folder_of_dated_ones(in_hdfs: Landing, hdfs: Hdfs) -> None:
+    """Nothing may have been delivered yet."""
+    hdfs.make_folder(in_hdfs.shop.bucket, "nothing")
+    assert not in_hdfs.without("nothing/dt={date}/*.json").files
+
+
+def test_a_file_that_is_being_put(in_hdfs: Landing, hdfs: Hdfs) -> None:
+    """It is not there until it has its name."""
+    url = in_hdfs.put("in/a.json._COPYING_")
+    assert in_hdfs.names("in/*") == []
+    hdfs.own_files.rename(hdfs.path_of(url), hdfs.path_of(url.removesuffix("._COPYING_")))
+    assert in_hdfs.names("in/*") == ["in/a.json"]
+
+
+def replaced(hdfs: Hdfs, url: str) -> None:
+    """The same bytes once more, at the same time: another file has the name."""
+    time = hdfs.status(url).getModificationTime()
+    hdfs.put(other := f"{url}-other", b"0123456789")
+    hdfs.files.setTimes(hdfs.path_of(other), time, -1)
+    hdfs.files.delete(hdfs.path_of(url), False)
+    hdfs.files.rename(hdfs.path_of(other), hdfs.path_of(url))
+
+
+def appended(hdfs: Hdfs, url: str) -> None:
+    """More bytes, and the time is put back."""
+    time = hdfs.status(url).getModificationTime()
+    hdfs.append(url, b"more")
+    hdfs.files.setTimes(hdfs.path_of(url), time, -1)
+
+
+def cut_and_filled(hdfs: Hdfs, url: str) -> None:
+    """Its end is another one, of the same length: its time is later."""
+    assert hdfs.files.truncate(hdfs.path_of(url), 0)
+    hdfs.append(url, b"9876543210")
+
+
+def touched(hdfs: Hdfs, url: str) -> None:
+    """Another time, be it earlier: whether the content is the same is not known."""
+    hdfs.files.setTimes(hdfs.path_of(url), 1_000, -1)
+
+
+@pytest.mark.parametrize("change", [replaced, appended, cut_and_filled, touched])
+def test_a_change_in_hdfs_has_another_mark(
+    in_hdfs: Landing, hdfs: Hdfs, change: Callable[[Hdfs, str], None]
+) -> None:
+    """In a listing, in a look at one file, and for whoever is reading the earlier one."""
+    url = in_hdfs.put("in/a.json", b"0123456789")
+    (first,) = in_hdfs.files()
+    part = in_hdfs.opened(first).arrow_file()
+    assert part.read(3) == b"012"
+
+    change(hdfs, url)
+
+    (now,) = in_hdfs.files()
+    assert now.fingerprint != first.fingerprint
+    assert in_hdfs.changed(first) == [url]
+    with pytest.raises(ReplacedError):
+        part.read(2)
+    assert in_hdfs.changed(now) == []
+
+
+def test_a_file_that_went(in_hdfs: Landing, hdfs: Hdfs) -> None:
+    """It is gone under its name, and there under the one that it was given."""
+    url = in_hdfs.put("in/a.json", b"0123456789")
+    (first,) = in_hdfs.files()
+    hdfs.files.rename(hdfs.path_of(url), hdfs.path_of(f"{in_hdfs.base}/in/b.json"))
+    assert in_hdfs.names() == ["in/b.json"]
+    assert in_hdfs.changed(first) == [url]
+    with pytest.raises(FileNotFoundError):
+        in_hdfs.opened(first).raw().read()
+
+
+def test_what_cannot_be_written_leaves_nothing(in_hdfs: Landing) -> None:
+    """A folder has the name."""
+    places.write(f"{in_hdfs.base}/out/a", b"one")
+    with pytest.raises(InfoldError):
+        places.write(f"{in_hdfs.base}/out", b"two")
+    assert {*places.names(in_hdfs.base)} == {"landing", "out"}
+
+
+def test_an_answer_that_is_lost(in_hdfs: Landing) -> None:
+    """What is asked once more finds done what it asks for."""
+    at = f"{in_hdfs.base}/out/a"
+    for what in ("CREATE", "RENAME", "DELETE"):
+        with in_hdfs.store.rule("PUT|DELETE", f"op={what}", lost=True, times=1) as lost:
+            places.write(at, what.encode())
+            assert places.read(at) == what.encode()
+            places.delete(at)
+        assert lost.times == 0
+    assert [*places.names(f"{in_hdfs.base}/out")] == []
+
+
+def test_a_declaration_that_does_not_fit_hdfs(in_hdfs: Landing, hdfs: Hdfs) -> None:
+    """A port where nobody listens, or no HTTP server, and somebody who has no right."""
+    wrong = {
+        "store-unreachable": {"endpoint": "http://no-such-host.invalid:9870"},
+        "store-no-webhdfs": {"endpoint": f"http://{hdfs.authority}"},
+        "store-access-denied": {"user": "eve"},
+        "store-failed": {"user": "no user!"},
+    }
+    for slug, options in wrong.items():
+        places.forget_ways()
+        retarget(in_hdfs.shop.root, {"storage_options": hdfs.options | options})
+        with hdfs.forbidding(f"{in_hdfs.base}/landing", 0o700):
+            assert slug in in_hdfs.shop("plan", code=1)
+
+
+def test_doctor_finds_a_right_that_is_missing_in_hdfs(in_hdfs: Landing, hdfs: Hdfs) -> None:
+    """Of a warehouse: to write."""
+    warehouse = f"{in_hdfs.base}/warehouse"
+    places.try_out(warehouse)
+    assert [*places.names(warehouse)] == []
+    with hdfs.forbidding(warehouse, 0o500), pytest.raises(InfoldError) as refused:
+        places.try_out(warehouse)
+    assert refused.value.slug == "store-access-denied"
+    assert "access=WRITE" in dict(refused.value.facts)["store"]
+
+
+def test_a_folder_that_may_not_be_read(in_hdfs: Landing, hdfs: Hdfs) -> None:
+    """It is an error, and never passed over; so is a file."""
+    in_hdfs.put("in/a/1.json")
+    url = in_hdfs.put("in/b/2.json")
+    files = in_hdfs.files("in/*/*.json")
+    with hdfs.forbidding(f"{in_hdfs.base}/in/b", 0o000):
+        assert in_hdfs.refused("in/*/*.json").slug == "store-access-denied"
+        with pytest.raises(InfoldError, match="store-access-denied"):
+            in_hdfs.changed(*files)
+    with hdfs.forbidding(url, 0o200), pytest.raises(InfoldError) as refused:
+        in_hdfs.opened(files[1]).raw().read()
+    assert refused.value.slug == "store-access-denied"
+
+
+def test_content_that_cannot_be_reached(in_hdfs: Landing, hdfs: Hdfs) -> None:
+    """The NameNode answers, and no DataNode has the file."""
+    in_hdfs.put("in/a.json", b"abc")
+    (file,) = in_hdfs.files()
+    opened = in_hdfs.opened(file)
+    stopped = hdfs.cluster.stopDataNode(0)
+    try:
+        with pytest.raises(InfoldError) as failed:
+            opened.raw().read()
+        assert failed.value.slug in {"store-unreachable", "store-failed"}
+    finally:
+        hdfs.cluster.restartDataNode(stopped, True)
+        hdfs.cluster.waitActive()
+    assert opened.raw().read() == b"abc"
+
+
+@pytest.fixture
+def in_amazon(object_store: ObjectStore, tmp_path: Path) -> Iterator[Landing]:
+    """A bucket of its own."""
+    yield Landing(object_store, tmp_path / "shop")
+    places.forget_ways()
+
+
+def test_the_same_bytes_are_the_same_object(in_amazon: Landing) -> None:
+    """Whenever they were written; where that time is a column they are other rows."""
+    in_amazon.put("in/a.json", b"1")
+    (first,), (timed,) = in_amazon.files(), in_amazon.files(file_time_column="at")
+    time.sleep(1.1)  # the time of an object has whole seconds
+    in_amazon.put("in/a.json", b"1")
+    (same,), (other,) = in_amazon.files(), in_amazon.files(file_time_column="at")
+    assert same.fingerprint == first.fingerprint
+    assert same.modified_at > first.modified_at
+    assert in_amazon.changed(same) == []
+    assert in_amazon.changed(first) == [first.path], "it was replaced"
+    assert other.fingerprint != timed.fingerprint
+
+
+def test_a_listing_has_pages(in_amazon: Landing, object_store: ObjectStore) -> None:
+    """Of a thousand objects each, and all of them are there."""
+    folder = object_store.folder / in_amazon.shop.bucket / "in"
+    folder.mkdir()
+    for number in range(2_001):
+        (folder / f"{number:05}.json").write_text("x")
+    in_amazon.store.seen.clear()
+    assert len(in_amazon.files()) == 2_001
+    assert in_amazon.store.seen["GET"] == 3
+
+
+def test_names_that_spark_does_not_read(in_amazon: Landing) -> None:
+    """They are errors, and never passed over."""
+    in_amazon.put("in/a:b.json")
+    assert "cannot be read by Spark" in str(in_amazon.refused())
+    in_amazon.put("at/_a.json")
+    assert in_amazon.names("at/*.json") == []
+    assert "cannot be read by Spark" in str(in_amazon.refused("at/_*.json"))
+
+
+def test_views_for_readers(in_amazon: Landing, tmp_path: Path) -> None:
+    """Their metadata is in the store; old versions and those of dropped tables are deleted."""
+    with closing(sqlite3.connect(catalog_db := tmp_path / "views.db")) as catalog:
+        catalog.execute(TABLES)
+    lake = IcebergLake(sqlite_catalog(catalog_db), "shop", f"{in_amazon.base}/w")
+    table = f"{in_amazon.base}/w/shop/daily/metadata/1.metadata.json"
+    for columns in (["day"], ["day", "n"], ["day", "n", "m"]):
+        fields = [{"id": at, "name": name, "type": "long"} for at, name in enumerate(columns)]
+        schema = {"schema-id": 0, "fields": fields}
+        places.write(table, json.dumps({"current-schema-id": 0, "schemas": [schema]}).encode())
+        with closing(sqlite3.connect(catalog_db)) as catalog, catalog:
+            catalog.execute(
+                "INSERT OR REPLACE INTO iceberg_tables"
+                " VALUES ('infold', 'shop', 'daily', ?, NULL, 'TABLE')",
+                (table,),
+            )
+        assert lake.refresh_views(["daily"]) == []
+
+    location = lake.catalog.locations("shop_views")["daily"]
+    folder = places.folder_of(location)
+    assert folder.startswith(f"{in_amazon.base}/w/shop_views/daily__")
+    assert len([*places.file_names(folder)]) == 2
+    assert b"SELECT `day`, `n`, `m` FROM" in places.read(location)
+    lake.refresh_views([])
+    assert not places.is_folder(folder)
+
+
+def test_files_of_a_table(in_amazon: Landing) -> None:
+    """A pattern that leads to them is refused, from above and from within."""
+    iceberg = "metadata/00000-80a083e8-7026-4e79-81be-64bd76c43a11.metadata.json"
+    for kind, mark in (("delta", f"_delta_log/{0:020}.json"), ("iceberg", iceberg)):
+        for name in (mark, "data/day=1/0.parquet", "day=1/0.parquet"):
+            in_amazon.put(f"{kind}/table/{name}")
+        for path in ("**/*.parquet", "table/data/day=1/*.parquet", "table/day=1/*"):
+            with pytest.raises(InfoldError, match="files-of-a-table") as refused:
+                in_amazon.files(f"{kind}/{path}", format=Format.PARQUET)
+            assert dict(refused.value.facts)["table"] == f"{in_amazon.base}/{kind}/table"
+
+
+def with_options(declared: str, options: str) -> str:
+    """A project whose target reaches its stores in another way."""
+    indented = "".join(f"    {line}\n" for line in options.splitlines())
+    return declared[: declared.index("    storage_options")] + indented
+
+
+def test_what_the_page_declares(tmp_path: Path) -> None:
+    """`check` accepts the projects of the page, each with the options for its store."""
+    assert CliRunner().invoke(cli, ["init", str(tmp_path / "shop")]).exit_code == 0
+    s3, profile, google, azure, hdfs = code(DOCS / "object-stores.md", "yaml")
+    in_azure = re.sub("gs://(landing|lake)", r"abfss://\1@shop.dfs.core.windows.net", google)
+    (tmp_path / "shop" / "models" / "daily.sql").unlink()
+    (tmp_path / "shop" / "models" / "sessions.sql").unlink()
+    clicks = tmp_path / "shop" / "models" / "clicks.sql"
+    clicks.write_text(clicks.read_text().replace(", amount", ""))
+    for text in (s3, with_options(s3, profile), google, with_options(in_azure, azure), hdfs):
+        (tmp_path / "shop" / "infold.yml").write_text(f"name: shop\n{text}")
+        done = CliRunner().invoke(cli, ["-C", str(tmp_path / "shop"), "check"])
+        assert done.exit_code == 0, done.output

@@ -1,28 +1,35 @@
-"""
-Which files a source has now: globs, ignored names, `settle`, cost.
-
-Listings may leave out dated folders, on a disk and in a store: what is asked then, what is left.
-"""
+"""The files of a source on a disk and in a store, unpacked ones, and values in JSON."""
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from obstore.store import MemoryStore
+from tests.lake.reading.listing_store import PAGE, ListingStore, listing_store
 
 from infold.core.files import DatedPath, Listed
 from infold.core.formats import Format
 from infold.core.interval import DAY, SECOND
 from infold.core.model import Source
+from infold.core.object_store import Stores
 from infold.core.project import Project
 from infold.core.target import Target
 from infold.lake.reading import object_listing
+from infold.lake.reading.json_lines import json_values
 from infold.lake.reading.listing import dated_path, list_files, list_without, matching_files
+from infold.lake.reading.object_listing import refuse_name
+from infold.lake.reading.source_file import SourceFile, location
 from infold.lake.stores.bucket import Bucket
 from infold.lake.stores.buckets import ObjectBucket
 from infold.messages import errors
@@ -434,3 +441,204 @@ def test_a_file_of_equal_size_and_time_is_another_one(
 
     assert (second.size, second.modified_at) == (first.size, first.modified_at)
     assert second.fingerprint != first.fingerprint
+
+
+MANY = 10_000
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ListingStore]:
+    """A store with many objects."""
+    with listing_store(monkeypatch) as found:
+        found.keys = [f"in/{number:06}.json" for number in range(MANY)]
+        yield found
+
+
+@pytest.fixture
+def project(tmp_path: Path, store: ListingStore) -> Project:
+    """A project with a source of that server."""
+    source = Source("raw.clicks", Format.JSON, (), path="s3://many/in/*.json")
+    target = Target("dev", stores=Stores(store.options))
+    return Project("shop", tmp_path, None, {source.name: source}, (), target)
+
+
+def test_ten_thousand_objects(project: Project, store: ListingStore) -> None:
+    """A request for each thousand, and less than a second of this process."""
+    started = time.process_time()
+    files, _ = list_files(project, project.sources["raw.clicks"], 0)
+    spent = time.process_time() - started
+    assert len(files) == MANY
+    assert files[1].path == "s3://many/in/000001.json"
+    assert files[1].fingerprint == '9:"1"'
+    assert len(store.asked) == MANY // PAGE
+    assert spent < 1  # of the server, too
+
+
+@pytest.mark.parametrize("folder", ["in/", "in/..", "in/a\nb"])
+def test_an_object_that_obstore_cannot_name(
+    project: Project, store: ListingStore, folder: str
+) -> None:
+    """The error names it and says what to do; the store did not fail."""
+    store.keys = [f"{folder}/0.json"]
+    with pytest.raises(InfoldError, match="begin further down") as refused:
+        list_files(project, project.sources["raw.clicks"], 0)
+    assert refused.value.slug == "bad-file-name"
+    named = repr(f"{folder}/0.json").strip("'")
+    assert refused.value.facts == (("at", "s3://many/in"), ("object", named))
+
+
+@pytest.mark.parametrize("ending", [".gzip", ".ZSTD", ".lz4", ".snappy", ".deflate"])
+def test_an_object_that_spark_unpacks_in_another_way(project: Project, ending: str) -> None:
+    """There are no links in a store, so it is refused by its name; an ORC file may have that."""
+    source = project.sources["raw.clicks"]
+    with pytest.raises(InfoldError) as refused:
+        refuse_name(source, f"s3://many/in/a.json{ending}")
+    assert refused.value.slug == "bad-file-name"
+    refuse_name(source, "s3://many/in/a.json.gz")
+    refuse_name(replace(source, format=Format.ORC), f"s3://many/in/a{ending}")
+
+
+def test_obstore_is_not_installed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says what to install."""
+    monkeypatch.setitem(__import__("sys").modules, "obstore.store", None)
+    source = replace(project.sources["raw.clicks"], path="s3://other/in/*.json")
+    with pytest.raises(InfoldError, match=r"infold\[s3\]"):
+        list_files(project, source, 0)
+
+
+LINES = b"a\nb\n"
+GOOD = {
+    "no bytes": (b"", b""),
+    "one member": (gzip.compress(LINES), LINES),
+    "two members": (gzip.compress(LINES) * 2, LINES * 2),
+    "an empty member": (gzip.compress(b""), b""),
+    "an empty member first": (gzip.compress(b"") + gzip.compress(LINES), LINES),
+}
+BAD = {
+    "cut off": gzip.compress(LINES)[:-3],
+    "half of a header": b"\x1f\x8b",
+    "a byte": b"\x1f",
+    "zeros behind it": gzip.compress(LINES) + b"\0" * 512,
+    "a zero behind it": gzip.compress(LINES) + b"\0",
+    "more behind it": gzip.compress(LINES) + b"more and more",
+    "another sum": gzip.compress(LINES)[:-8] + b"\0" * 4 + gzip.compress(LINES)[-4:],
+    "zlib": zlib.compress(LINES),
+    "not packed": LINES,
+}
+
+
+def put(folder: Path, name: str, content: bytes) -> SourceFile:
+    """A file."""
+    at = folder / name
+    at.write_bytes(content)
+    return SourceFile(str(at), len(content))
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_gzip_is_unpacked(tmp_path: Path, name: str) -> None:
+    """All of it, whatever it was put together from, and line by line."""
+    packed, content = GOOD[name]
+    file = put(tmp_path, "a.json.gz", packed)
+
+    with file.unpacked() as opened:
+        assert opened.read() == content
+    with file.unpacked() as opened:
+        assert list(opened) == content.splitlines(keepends=True)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_damaged_gzip_is_refused(tmp_path: Path, name: str) -> None:
+    """What Hadoop refuses is refused here too, so that a file's size does not matter."""
+    file = put(tmp_path, "a.json.gz", BAD[name])
+
+    with pytest.raises(OSError), file.unpacked() as opened:
+        opened.read()
+
+
+@pytest.mark.parametrize(
+    ("ending", "packed"),
+    [
+        *((ending, gzip.compress(LINES)) for ending in (".gz", ".gzip", ".GZ", ".GZip")),
+        *((ending, LINES) for ending in (".lz4", ".snappy", ".deflate", ".gz2", "gz")),
+    ],
+)
+def test_the_ending_says_how_it_is_packed(tmp_path: Path, ending: str, packed: bytes) -> None:
+    """In letters of any case, as Spark takes it. A file with another one is what it is."""
+    with put(tmp_path, f"a.json{ending}", packed).unpacked() as opened:
+        assert opened.read() == LINES
+
+
+@given(st.sampled_from(["/data/shop", "/"]), st.text(alphabet="a ./é:_", min_size=1))
+def test_it_is_pathlibs(root: str, path: str) -> None:
+    """Below the folder of the project, above it or elsewhere, the quick way gives what pathlib
+    does.
+    """
+    assert location(Path(root), path) == str(Path(root) / path)
+
+
+CASES: list[tuple[str, list[str]]] = [
+    ("", []),
+    (" \n", []),
+    ("[]", []),
+    ("[ \n ]\n", []),
+    ("[][]", []),
+    ('{"a": 1}', ['{"a": 1}']),
+    ('\ufeff{"a":\n 1}\n', ['{"a":\n 1}']),
+    ('{"a": 1}{"b": 2}\n[{"c": 3}, {"d": 4}]', ['{"a": 1}', '{"b": 2}', '{"c": 3}', '{"d": 4}']),
+    ('[{"a": "]}\\"[{,"}, {"b": [1, {"c": 2}]}]', ['{"a": "]}\\"[{,"}', '{"b": [1, {"c": 2}]}']),
+    ('[1, "a,b", null, [{"a": 1}]]', ["1", '"a,b"', "null", '[{"a": 1}]']),
+    ('null {"a": 1} true', ["null", '{"a": 1}', "true"]),
+    ('{"a": 1}, {"b": 2}', ['{"a": 1}', ",", '{"b": 2}']),
+    ('[{"a": 1}, , {"b": 2},]', ['{"a": 1}', ",", '{"b": 2}', ","]),
+    ("[,]", [",", ","]),
+    ('[{"a": 1,}, {"b": 2}]', ['{"a": 1,}', '{"b": 2}']),
+    ('[{"a": 1} x, {"b": 2}]', ['{"a": 1} x', '{"b": 2}']),
+    ('[{"a": 1}, {"b": 2}', ['{"a": 1}', '{"b": 2}', "["]),
+    ('[{"a": 1},', ['{"a": 1}', "["]),
+    ('[{"a": 1}, {"b": [2', ['{"a": 1}', '{"b": [2', "["]),
+    ('[{"a": 1}, {"b": "2}]', ['{"a": 1}', '{"b": "2}]', "["]),
+    ('[{"a": 1]}, {"b": 2}]', ['{"a": 1]}, {"b": 2}]', "["]),
+    ('{"a": 1}]{"b": 2}', ['{"a": 1}', "]", '{"b": 2}']),
+    ('{"a": "', ['{"a": "']),
+    ("[", ["["]),
+    ("<html>", ["<html>"]),
+]
+
+
+@pytest.mark.parametrize(("text", "parts"), CASES)
+def test_parts(text: str, parts: list[str]) -> None:
+    """Each part is there as it is written, and whatever is not in its place is a part too."""
+    assert [part.decode() for part in json_values(text.encode())] == parts
+
+
+_TEXTS = st.text(max_size=5)
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | _TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXTS, inner, max_size=3),
+    max_leaves=4,
+)
+
+
+@given(
+    st.lists(
+        st.dictionaries(_TEXTS, _VALUES, max_size=3) | st.lists(_VALUES, max_size=3), max_size=5
+    ),
+    st.sampled_from([None, 1]),
+    st.booleans(),
+)
+def test_what_is_written_comes_back(values: list[Any], indent: int | None, plain: bool) -> None:
+    """Whole JSON has its objects and the parts of its lists, however they are laid out."""
+    text = "\n".join(json.dumps(one, indent=indent, ensure_ascii=plain) for one in values)
+    wanted = [part for one in values for part in (one if isinstance(one, list) else [one])]
+
+    found = [json.loads(part) for part in json_values(text.encode())]
+
+    assert found == wanted
+
+
+@given(st.text(alphabet='[]{},"\\a1 \n'))
+def test_nothing_is_lost(text: str) -> None:
+    """Of any text, all letters but blanks, commas and the brackets of lists are in some part."""
+    found = b"".join(json_values(text.encode())).decode()
+
+    assert [one for one in found if one in '{}"\\a1'] == [one for one in text if one in '{}"\\a1']
