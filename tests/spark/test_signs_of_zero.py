@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pytest
-from tests.spark.events.clicks_project import MODEL, shop_with
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.spark.events.clicks_project import MODEL, NewShop
 
 pytestmark = pytest.mark.spark
 
@@ -26,14 +20,12 @@ MODELS = {
 }
 
 
-def test_a_correction_of_the_sign_alone(
-    tmp_path: Path, warehouse: Path, spark: SparkSession
-) -> None:
+def test_a_correction_of_the_sign_alone(new_shop: NewShop) -> None:
     """
     The sign of a zero is corrected in a file, and arrives in each table; groups have both zeros. Of
     copies that differ in it alone the same one is kept, whichever came first.
     """
-    shop = shop_with(tmp_path, warehouse, MODEL, SOURCE)
+    shop = new_shop(MODEL, SOURCE)
     for name, text in MODELS.items():
         shop.model(name, text)
     header = "id,at,v"

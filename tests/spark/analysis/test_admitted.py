@@ -34,7 +34,7 @@ from tests.analysis.rules.drawn import (
 )
 from tests.declare.shop import read
 from tests.queries.arrivals import TIME, Arrivals
-from tests.queries.beside import SEED, plain, views
+from tests.queries.beside import SEED, Beside, plain, views
 from tests.queries.catalog import Query, admitted, project_of_admitted
 from tests.reference.compare import difference
 from tests.spark.analysis.at_once import interpreted, rows_of, view
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
+
 
 DRAWN = 30
 TIMES = TIME | {"sessions": "session_start", "daily": "day"}
@@ -217,3 +218,36 @@ def _needed(node: Node, cells: Ranges) -> str:
 
 def _time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+CHOSEN = {
+    "price_by_max_by",
+    "source_read_directly",
+    "last_touch_in_thirty_days",
+    "weeks_from_sunday_as_cells",
+    "totals_of_two_keys",
+    "last_status_with_a_whole_order",
+    "month_before_by_add_months",
+    "key_that_holds_everywhere",
+    "events_joined",
+    "visits_of_days",
+    "cohorts_by_signup_lookup",
+    "centred_mean",
+    "except_all",
+    "berlin_hours_as_a_key",
+}
+"""By their names."""
+
+
+def test_tables_equal_plain_spark(tmp_path: Path, spark: SparkSession) -> None:
+    """Tables equal plain Spark after a first load, and after every kind of change to rows."""
+    chosen = [query for query in admitted() if query.name in CHOSEN]
+    assert {query.name for query in chosen} == CHOSEN
+    beside = Beside(tmp_path / "chosen", chosen)
+    wrong = []
+    for arrive in (Arrivals.first, Arrivals.later):
+        arrive(beside.arrivals)
+        wrong += beside.run()
+    wrong += beside.wrong(interpreted(spark))
+
+    assert not wrong, "\n".join(wrong)

@@ -1,4 +1,4 @@
-"""A cumulative table of users over sessions that move, merge and vanish: one row for each key.
+"""Cumulative tables of users over sessions that move, merge and vanish: one row for each key.
 
 Each user is a case of its own, and all of them run at once, from the files to the users. Many other
 users do not change, so that a run folds, and what it reads of them can be counted.
@@ -6,23 +6,23 @@ users do not change, so that a run folds, and what it reads of them can be count
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from tests.crash.scenario import living
 from tests.spark.cumulative.clicks_by_user import CLICKS, SESSIONS, SOURCE, USERS, put
-from tests.spark.events.clicks_project import NOW, ClicksProject, shop_with
+from tests.spark.events.clicks_project import NOW, ClicksProject, NewShop
+from tests.spark.project import CUMULATIVE
 
 from infold import api
 from infold.core.interval import parse_instant_text
 from infold.core.plan import Action
 from infold.core.record import Receipt
 from infold.spark import key_filter
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from infold.spark.cumulative import fold_states, states
 
 pytestmark = pytest.mark.spark
+
 
 CROWD = 80
 AT_FIRST = (2, 3, 6, "2024-03-02 09:00", "2024-03-05 12:00", "/a", "/c")
@@ -41,8 +41,8 @@ def first_of(who: str, page: str = "/b", amount: float = 2, minute: int = 20) ->
 
 def keyed(table: str, key: str, value: str) -> str:
     """A model of rows and their sum by a key."""
-    head = "---\nmaterialization: cumulative_aggregate\n---\n"
-    return f"{head}SELECT {key} AS k, count(*) AS n, sum({value}) AS v FROM {table} GROUP BY {key}"
+    shown = f"{key} AS k, count(*) AS n, sum({value}) AS v"
+    return f"{CUMULATIVE}SELECT {shown} FROM {table} GROUP BY {key}"
 
 
 def by_key(shop: ClicksProject, table: str) -> dict[Any, tuple[Any, ...]]:
@@ -63,16 +63,14 @@ def users(shop: ClicksProject) -> dict[Any, tuple[Any, ...]]:
 
 def fold(shop: ClicksProject) -> dict[str, Receipt]:
     """What a run did to each model: keys are folded."""
-    result = api.run(
-        api.open_project(shop.root), as_of=parse_instant_text(NOW), allow_removals=True
-    )
+    result = shop.go()
     actions = {step.action for step, _ in result.steps if step.model != "clicks"}
     assert actions <= {Action.FOLD}
     return {step.model: receipt for step, receipt in result.steps}
 
 
 def test_rows_follow_the_sessions_and_clicks_of_their_keys(
-    tmp_path: Path, warehouse: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    new_shop: NewShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
     Changes to sessions show in their user's row, and in no other row.
@@ -80,7 +78,7 @@ def test_rows_follow_the_sessions_and_clicks_of_their_keys(
     Keys are ordinary values: NULL, texts, expressions. A key without rows has no row, nor one whose
     rows do not pass HAVING. A run reads what changed, and writes what shows it.
     """
-    shop = shop_with(tmp_path, warehouse, CLICKS, SOURCE)
+    shop = new_shop(CLICKS, SOURCE)
     shop.model("sessions", SESSIONS)
     shop.model("users", USERS)
     shop.model("pages", keyed("clicks", "upper(url)", "amount"))
@@ -165,11 +163,11 @@ def test_rows_follow_the_sessions_and_clicks_of_their_keys(
     assert shop.version("returning") == version
 
 
-def test_a_user_loses_all_sessions(tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
+def test_a_user_loses_all_sessions(new_shop: NewShop) -> None:
     """Who has no session any more has no row, though no row came in the same run; by states, and
     where the rows of a key are read again.
     """
-    shop = shop_with(tmp_path, warehouse, CLICKS, SOURCE)
+    shop = new_shop(CLICKS, SOURCE)
     shop.model("sessions", SESSIONS)
     shop.model("users", USERS)
     shop.model("middles", keyed("clicks", "user_id", "amount").replace("sum(", "median("))
@@ -181,3 +179,81 @@ def test_a_user_loses_all_sessions(tmp_path: Path, warehouse: Path, spark: Spark
     assert fold(shop)["users"].removed == 1
     assert users(shop) == {}
     assert "ann" not in by_key(shop, "middles")
+
+
+TOPS = "SELECT user_id, max(amount) AS top, min(at) AS first_at FROM clicks GROUP BY user_id"
+GROUPS = "SELECT top, count(*) AS users FROM tops GROUP BY top HAVING count(*) > 1"
+OTHERS = 30
+FINISHING = "ledger finish_step: before commit"
+ANN = ("1,ann,2024-03-02 09:00:00,/a,5", "2,ann,2024-03-02 10:00:00,/b,3")
+
+
+@pytest.fixture
+def shop(new_shop: NewShop) -> ClicksProject:
+    """What a crowd and Ann paid at most, and how many paid the same."""
+    made = new_shop(CLICKS, SOURCE)
+    made.model("tops", CUMULATIVE + TOPS)
+    made.model("groups", CUMULATIVE + GROUPS)
+    put(made, "crowd.csv", *(f"c{n},u{n:02},2024-03-01 10:00:00,/,5" for n in range(OTHERS)))
+    put(made, "ann.csv", *ANN)
+    made.run()
+    return made
+
+
+def run(shop: ClicksProject) -> dict[str, Receipt]:
+    """What a run did to each model; the one of users folds, if it is due."""
+    result = shop.go()
+    assert {s.action for s, _ in result.steps if s.model == "tops"} <= {Action.FOLD}
+    return {step.model: receipt for step, receipt in result.steps}
+
+
+def top(shop: ClicksProject) -> tuple[object, ...]:
+    """Ann's row."""
+    return next((row for row in shop.rows("tops") if row[0] == "ann"), ())
+
+
+def test_runs(shop: ClicksProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run reads what changed, and the rows of keys that lost their greatest value alone."""
+    put(shop, "more.csv", "3,ann,2024-03-03 09:00:00,/c,4")
+    put(shop, "u00.csv", "5,u00,2024-03-03 09:00:00,/c,4")
+    with living() as life:
+        steps = run(shop)
+    # The rows show what they showed, and their states have one row more: readers need not look.
+    assert steps.keys() == {"clicks", "tops"}
+    assert (steps["tops"].read, steps["tops"].written, steps["tops"].removed) == (4, 2, 2)
+    assert steps["tops"].cells_cut_off == 1
+    planned = api.plan(api.open_project(shop.root), as_of=parse_instant_text(NOW))
+    assert not planned.steps
+
+    finishing = [at for at, (_, name) in enumerate(life.passed, 1) if name == FINISHING]
+    put(shop, "even.csv", "4,ann,2024-03-03 10:00:00,/d,2")
+    with living(at=finishing[-1]) as life:
+        run(shop)
+    assert life.dead, "a state alone was committed, and the ledger does not know it yet"
+    assert run(shop) == {}
+
+    monkeypatch.setattr(key_filter, "pays", lambda *_: True)  # as in a large table
+    put(shop, "ann.csv", ANN[1])  # the greatest and the first are gone
+    steps = run(shop)
+    assert top(shop) == ("ann", 4, "2024-03-02 10:00")
+    assert steps["tops"].read == 1 + 1 + 3, "one click went, one row is stored, three are read"
+    # Nor do they later, when another row has changed.
+    assert steps["groups"].read == 2 + 1 + 1, "its group is stored; another may be left out"
+    for name in ("more.csv", "even.csv", "ann.csv"):
+        shop.drop(name)
+    assert run(shop)["tops"].removed == 1
+    assert top(shop) == ()
+
+    for name, patch in {"other": lambda _: "of_0_0", "none": None}.items():
+        with monkeypatch.context() as older:
+            if patch is None:
+                older.setattr(fold_states, "states_of", lambda *_: None)
+            else:
+                older.setattr(states, "state_mark", patch)
+            put(shop, f"{name}.csv", f"{name},{name},2024-03-03 09:00:00,/c,4")
+            assert run(shop)["tops"].written == OTHERS + (1 if name == "other" else 2)
+        put(shop, "ann.csv", *ANN)
+        assert run(shop)["tops"].written > OTHERS, "a table of an older form is built once"
+        assert top(shop) == ("ann", 5, "2024-03-02 09:00")
+        shop.drop("ann.csv")
+    assert run(shop)["tops"].read == 3

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import os
 import random
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from tests.crash.scenario import living
 from tests.reference.tables import versions
-from tests.spark.events.clicks_project import NOW, AllBut, ClicksProject, shop_with
+from tests.spark.events.clicks_project import NewShop
 
-from infold import api
 from infold.core.interval import parse_instant_text, show_instant
 from infold.core.plan import Action
-from infold.core.record import Receipt
 from infold.spark import key_filter
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -45,14 +38,6 @@ unique_key: [who]
 scd_type_2: {updated_at: at, columns: "*", invalidate_hard_deletes: true}
 ---
 SELECT who, at, plan, seats FROM changes WHERE who NOT LIKE 'crowd%'"""
-AS_OF = """---
-materialization: table
-timeseries: {event_time_column: at, partition_column: day}
-incremental: {}
----
-SELECT cast(c.at AS date) AS day, c.id, v.plan, v.seats
-FROM changes c LEFT JOIN by_columns v ON v.who = c.who AND v.big
-  AND c.at >= v.valid_from AND (c.at < v.valid_to OR v.valid_to IS NULL)"""
 COLUMNS = ("id", "who", "at", "plan", "seats", "note")
 CROWD = tuple(f"c{n},crowd{n},2024-02-{n % 2 + 20} 10:00:00,a,1," for n in range(60))
 
@@ -116,44 +101,26 @@ def expected(lines: list[str]) -> dict[str, list[tuple[Any, ...]]]:
     }
 
 
-def run(shop: ClicksProject, **options: Any) -> dict[str, tuple[Action, Receipt]]:
-    """What a run did, by model."""
-    found = api.run(
-        api.open_project(shop.root),
-        as_of=parse_instant_text(NOW),
-        allow_removals=True,
-        **options,
-    )
-    assert not found.failures, [str(one.error) for one in found.failures]
-    return {step.model: (step.action, receipt) for step, receipt in found.steps}
-
-
-def test_random_changes(
-    tmp_path: Path, warehouse: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_random_changes(new_shop: NewShop, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    After every run all tables are those of the reference, folded, and in the end verified; where
-    one died after a commit, readers still learn which of their cells changed.
-
-    From the second run on, rows to remove are found by a filter, as in a large table.
+    After every run all tables are those of the reference, folded; also where one died after a
+    commit. From the second run on, rows to remove are found by a filter, as in a large table.
     """
     draw = random.Random(7)
-    shop = shop_with(tmp_path, warehouse, "SELECT 1", SOURCE)
-    (tmp_path / "models" / "clicks.sql").unlink()
-    for name, text in (
-        ("changes", CHANGES),
-        ("by_columns", BY_COLUMNS),
-        ("snapshots", SNAPSHOTS),
-        ("as_of", AS_OF),
-    ):
-        shop.model(name, text)
+    shop = new_shop("", SOURCE)
+    shop.models(changes=CHANGES, by_columns=BY_COLUMNS, snapshots=SNAPSHOTS)
     files = {"crowd.csv": list(CROWD)}
     number = 0
 
-    def land(name: str, lines: list[str]) -> None:
-        text = "\n".join([",".join(COLUMNS), *lines]) + "\n"
-        if not (path := tmp_path / "landing" / name).exists() or path.read_text() != text:
-            path.write_text(text)
+    def land() -> dict[str, list[tuple[Any, ...]]]:
+        for path in (shop.root / "landing").glob("*.csv"):
+            if path.name not in files:
+                path.unlink()
+        for name, lines in files.items():
+            text = "\n".join([",".join(COLUMNS), *lines]) + "\n"
+            if not (path := shop.root / "landing" / name).exists() or path.read_text() != text:
+                path.write_text(text)
+        return expected([line for lines in files.values() for line in lines])
 
     for turn in range(3):
         if turn == 1:
@@ -165,40 +132,27 @@ def test_random_changes(
             lines = [drawn(draw, number + n) for n in range(draw.randint(1, 5))]
             number += len(lines)
             files[f"f{draw.randint(0, 4)}.csv"] = lines
-        for path in (tmp_path / "landing").glob("*.csv"):
-            if path.name not in files:
-                path.unlink()
-        for name, lines in files.items():
-            land(name, lines)
-        steps = run(shop)
-        every = [line for lines in files.values() for line in lines]
-        for name, rows in expected(every).items():
+        wanted = land()
+        steps = {step.model: (step.action, receipt) for step, receipt in shop.go().steps}
+        for name, rows in wanted.items():
             assert shop.rows(name) == rows, name
             if turn and name in steps:
                 assert steps[name][0] is Action.FOLD
                 assert steps[name][1].written < 30
-    # A version from the third day on ends one that began before: no cell before it is looked at.
     files["last.csv"] = ["last,ann,2024-02-03 05:00:00,z,2,p"]
-    land("last.csv", files["last.csv"])
-    after = expected([*every, *files["last.csv"]])["by_columns"]
-    with living(met=AllBut([("by_columns", "table by_columns: after commit")])) as life:
-        run(shop, progress=life, jobs=1)
-    assert life.dead
-    assert shop.rows("by_columns") == after
-    action, receipt = run(shop)["as_of"]
-    assert (action, receipt.cells_built) == (Action.RECOMPUTE, 1)
-    assert shop.proven()
+    wanted = land()
+    shop.die_at("by_columns", "table by_columns: after commit")
+    assert shop.rows("by_columns") == wanted["by_columns"]
+    shop.run()
+    assert {name: shop.rows(name) for name in wanted} == wanted
 
 
-def test_snapshots_by_the_times_of_their_files(
-    tmp_path: Path, warehouse: Path, spark: SparkSession
-) -> None:
+def test_snapshots_by_the_times_of_their_files(new_shop: NewShop) -> None:
     """Files of a lookup are snapshots by their times: a late one enters, a deleted one goes."""
     source = """    file_time_column: taken_at
     columns: {who: string, plan: string}
 """
-    shop = shop_with(tmp_path, warehouse, "SELECT 1", source)
-    (tmp_path / "models" / "clicks.sql").unlink()
+    shop = new_shop("", source)
     shop.model(
         "plans",
         """---
@@ -212,10 +166,10 @@ SELECT * FROM raw.clicks""",
     def put(day: int, *rows: str) -> None:
         shop.put(f"{day}.csv", *rows, header="who,plan")
         at = parse_instant_text(f"2024-02-{day:02}") // 1_000_000
-        os.utime(tmp_path / "landing" / f"{day}.csv", (at, at))
+        os.utime(shop.root / "landing" / f"{day}.csv", (at, at))
 
     def held() -> list[str]:
-        run(shop)
+        shop.run()
         return [
             f"{who} {plan} {start[8:]}-{end[8:] if end else ''}"
             for who, plan, _, start, end in shop.rows("plans")

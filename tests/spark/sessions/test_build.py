@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from tests.reference import aggregates as agg
 from tests.reference.drawn import at, drawn, spread
+from tests.reference.tables import Ends
 from tests.reference.world import Row
-from tests.spark.sessions.folding import GAP, Call, FoldedSessions
+from tests.spark.sessions.folding import GAP, USER, Call, FoldedSessions
 from tests.spark.sessions.random_folds import (
     COUNT,
     MERGING,
@@ -28,9 +29,12 @@ from tests.spark.sessions.random_folds import (
 )
 
 from infold.core.interval import DAY, HOUR, MINUTE, SECOND
+from infold.core.session_rules import Keep
+from infold.spark import frame_schema
+from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -40,9 +44,9 @@ class Case:
     """Events of one user that are there, that come late and that go, and what is left of them."""
 
     claim: str
-    given: Sequence[int]
     then: str
     """The sessions, each ``start - end (events)``."""
+    given: Sequence[int]
     late: Sequence[int] = ()
     gone: Sequence[int] = ()
 
@@ -54,97 +58,49 @@ OCTOBER_23 = [
 ]
 
 CASES = (
-    Case(
-        "1: an event less than 30 minutes from two sessions makes them one",
-        given=OCTOBER_23,
-        late=[at("09:45")],
-        then="09:21 - 10:23 (26), 13:25 - 14:10 (20)",
-    ),
-    Case(
-        "2: an event inside a session only adds to it",
-        given=OCTOBER_23,
-        late=[at("09:23")],
-        then="09:21 - 09:30 (11), 10:05 - 10:23 (15), 13:25 - 14:10 (20)",
-    ),
-    Case(
-        "3: an event far from all sessions is a new one",
-        given=OCTOBER_23,
-        late=[at("11:15")],
-        then="09:21 - 09:30 (10), 10:05 - 10:23 (15), 11:15 - 11:15 (1), 13:25 - 14:10 (20)",
-    ),
-    Case(
-        "4: an event just after midnight extends the session that ended just before it",
-        given=[*spread("22 23:10", "22 23:59", 5), *OCTOBER_23[:10]],
-        late=[at("00:01")],
-        then="22 23:10 - 00:01 (6), 09:21 - 09:30 (10)",
-    ),
-    Case(
-        "5: an event just before midnight becomes the start of the next day's session",
-        given=spread("24 00:01", "24 00:20", 5),
-        late=[at("23:59")],
-        then="23:59 - 24 00:20 (6)",
-    ),
-    Case(
-        "a pause of exactly the gap is no break, a microsecond more is one",
-        given=[at("09:00")],
-        late=[at("09:00") + GAP, at("09:00") - GAP - 1],
-        then="08:29 - 08:29 (1), 09:00 - 09:30 (2)",
-    ),
-    Case(
-        "two late events bridge three sessions",
-        given=[at("09:00"), at("09:50"), at("10:40")],
-        late=[at("10:15"), at("09:25")],
-        then="09:00 - 10:40 (5)",
-    ),
-    Case(
-        "late events just before and just after a session bind it to its neighbours",
-        given=[at("09:00"), at("09:31"), at("10:01") + 30 * SECOND],
-        late=[at("09:30"), at("09:32")],
-        then="09:00 - 10:01 (5)",
-    ),
-    Case(
-        "a burst of equal times is one session",
-        given=[at("09:00")] * 3,
-        late=[at("09:00")] * 2,
-        then="09:00 - 09:00 (5)",
-    ),
-    Case(
-        "a session of three days is extended at its end",
-        given=[at("20 12:00") + i * 20 * MINUTE for i in range(216)],
-        late=[at("20 12:00") + 215 * 20 * MINUTE + GAP],
-        then="20 12:00 - 12:10 (217)",
-    ),
-    Case(
-        "without the event in the middle there are two sessions",
-        given=[at("09:00"), at("09:25"), at("09:50")],
-        gone=[at("09:25")],
-        then="09:00 - 09:00 (1), 09:50 - 09:50 (1)",
-    ),
-    Case(
-        "a session none of whose events is left is removed",
-        given=[at("09:00"), at("12:00"), at("12:01")],
-        gone=[at("12:00"), at("12:01")],
-        then="09:00 - 09:00 (1)",
-    ),
-    Case(
-        "without its first event a session starts later, on another day",
-        given=[at("22 23:59"), at("00:05")],
-        gone=[at("22 23:59")],
-        then="00:05 - 00:05 (1)",
-    ),
-    Case(
-        "an event that goes while another comes moves the session",
-        given=[at("09:00"), at("09:20")],
-        gone=[at("09:00")],
-        late=[at("09:40")],
-        then="09:20 - 09:40 (2)",
-    ),
-    Case(
-        "a user without new events keeps the sessions",
-        given=[at("09:00"), at("12:00")],
-        then="09:00 - 09:00 (1), 12:00 - 12:00 (1)",
-    ),
-)
+    Case("1: an event less than 30 minutes from two sessions makes them one",
+         "09:21 - 10:23 (26), 13:25 - 14:10 (20)", given=OCTOBER_23, late=[at("09:45")]),
+    Case("2: an event inside a session only adds to it",
+         "09:21 - 09:30 (11), 10:05 - 10:23 (15), 13:25 - 14:10 (20)",
+         given=OCTOBER_23, late=[at("09:23")]),
+    Case("3: an event far from all sessions is a new one",
+         "09:21 - 09:30 (10), 10:05 - 10:23 (15), 11:15 - 11:15 (1), 13:25 - 14:10 (20)",
+         given=OCTOBER_23, late=[at("11:15")]),
+    Case("4: an event just after midnight extends the session that ended just before it",
+         "22 23:10 - 00:01 (6), 09:21 - 09:30 (10)",
+         given=[*spread("22 23:10", "22 23:59", 5), *OCTOBER_23[:10]], late=[at("00:01")]),
+    Case("5: an event just before midnight becomes the start of the next day's session",
+         "23:59 - 24 00:20 (6)", given=spread("24 00:01", "24 00:20", 5), late=[at("23:59")]),
+    Case("a pause of exactly the gap is no break, a microsecond more is one",
+         "08:29 - 08:29 (1), 09:00 - 09:30 (2)",
+         given=[at("09:00")], late=[at("09:00") + GAP, at("09:00") - GAP - 1]),
+    Case("two late events bridge three sessions",
+         "09:00 - 10:40 (5)",
+         given=[at("09:00"), at("09:50"), at("10:40")], late=[at("10:15"), at("09:25")]),
+    Case("late events just before and just after a session bind it to its neighbours",
+         "09:00 - 10:01 (5)",
+         given=[at("09:00"), at("09:31"), at("10:01") + 30 * SECOND],
+         late=[at("09:30"), at("09:32")]),
+    Case("a burst of equal times is one session",
+         "09:00 - 09:00 (5)", given=[at("09:00")] * 3, late=[at("09:00")] * 2),
+    Case("a session of three days is extended at its end",
+         "20 12:00 - 12:10 (217)",
+         given=[at("20 12:00") + i * 20 * MINUTE for i in range(216)],
+         late=[at("20 12:00") + 215 * 20 * MINUTE + GAP]),
+    Case("without the event in the middle there are two sessions",
+         "09:00 - 09:00 (1), 09:50 - 09:50 (1)",
+         given=[at("09:00"), at("09:25"), at("09:50")], gone=[at("09:25")]),
+    Case("a session none of whose events is left is removed",
+         "09:00 - 09:00 (1)",
+         given=[at("09:00"), at("12:00"), at("12:01")], gone=[at("12:00"), at("12:01")]),
+    Case("without its first event a session starts later, on another day",
+         "00:05 - 00:05 (1)", given=[at("22 23:59"), at("00:05")], gone=[at("22 23:59")]),
+    Case("an event that goes while another comes moves the session",
+         "09:20 - 09:40 (2)",
+         given=[at("09:00"), at("09:20")], gone=[at("09:00")], late=[at("09:40")]),
+    Case("a user without new events keeps the sessions",
+         "09:00 - 09:00 (1), 12:00 - 12:00 (1)", given=[at("09:00"), at("12:00")]),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("calls", [COUNT, READ_AGAIN], ids=["merged", "read again"])
@@ -310,3 +266,123 @@ def test_folds_equal_the_reference(
         test=lambda row: row["url"] == "/" or (row["n"] is not None and row["n"] != 1),
     )
     play(made, programs(seed))
+
+
+LATE_CASES: Sequence[tuple[str, str, str, tuple[str, str, int] | None]] = (
+    ("a session loaded days after everything newer is there",
+     " |  | 02 10:00, 02 10:20", "02 10:00 - 02 10:20 None (2)", None),
+    ("a late event of a session that gets nothing new is not lost",
+     "05 10:00, 05 10:20 |  | 05 10:10", "05 10:00 - 05 10:20 None (3)", None),
+    ("an earlier first event moves the start back, in the run in which it comes",
+     "05 10:00 | 05 09:00 bob | 05 08:00", "05 08:00 - 05 10:00 bob (3)", None),
+    ("the user is the first that events name, whichever run brought them",
+     "05 10:00 zoe | 05 09:00 ann | 05 11:00 zzz", "05 09:00 - 05 11:00 ann (3)", None),
+    ("an identifier that returns after months is one session, held as soon as it returns",
+     "2019-07-01T10:00 |  | 05 10:00", "2019-07-01 10:00 - 2019-07-01 10:00 None (1)",
+     ("2019-07-01T10:00", "05 10:00", 2)),
+    ("an event exactly at the limit is kept, and holds nothing",
+     "05 10:00 | 08 10:00 | ", "05 10:00 - 08 10:00 None (2)", None),
+    ("what lies past the limit is counted though it is not kept",
+     "05 10:00 | 08 10:00 | 08 11:00, 20 11:00", "05 10:00 - 08 10:00 None (2)",
+     ("05 10:00", "20 11:00", 4)),
+    ("an earlier start moves the limit: what it cuts off leaves, and is counted still",
+     "05 10:00, 08 09:00 | 04 10:00 | ", "04 10:00 - 05 10:00 None (2)",
+     ("04 10:00", "08 09:00", 3)),
+    ("a start that moves back by months leaves no second row behind",
+     "20 10:00 | 2019-09-30T10:00 | ", "2019-09-30 10:00 - 2019-09-30 10:00 None (1)",
+     ("2019-09-30T10:00", "20 10:00", 2)),
+    ("a run without anything new leaves everything as it is",
+     "05 10:00 |  | ", "05 10:00 - 05 10:00 None (1)", None),
+)  # fmt: skip
+"""
+Cases in which sessions of Snowplow's packages lose or repeat data: the events of one identifier in
+three runs, each an instant and perhaps the user that it names; its session, as ``start - end user
+(events)``; and first and last instant and number of events of what is in quarantine.
+"""
+
+
+def test_late_events_of_identifiers(spark: SparkSession) -> None:
+    """After three runs table and quarantine have the sessions that each case draws."""
+    shop = FoldedSessions(
+        spark,
+        COUNT,
+        user="session_identifier",
+        owner_sql="url",
+        gap=None,
+        quarantine_after=3 * DAY,
+        keep=Keep.HEAD,
+        chosen_user=USER,
+        ends=Ends(whose=lambda row: row["url"], limit=3 * DAY, head=True),
+    )
+    for run in range(3):
+        shop.arrive(
+            {
+                "event_id": f"{number}.{run}.{n}",
+                "user_id": text.split(" ")[2] if len(text.split(" ")) > 2 else None,
+                "event_ts": at(" ".join(text.split(" ")[:2])),
+                "url": f"case {number}",
+            }
+            for number, (_, runs, _, _) in enumerate(LATE_CASES)
+            for n, text in enumerate(filter(None, runs.split(" | ")[run].split(", ")))
+        ).run()
+
+    rows = shop.rows()
+    for number, (claim, _, then, session_held) in enumerate(LATE_CASES):
+        of = f"case {number}"
+        own = [row for row in rows if row["session_identifier"] == of]
+        [(start, end, user, count)] = drawn(own, "user_id", "events")
+        assert f"{start} - {end} {user} ({count})" == then, claim
+        held = [(o.start, o.end, o.events) for o in shop.ledger.held.values() if o.owner == of]
+        first, last, events = session_held or ("", "", 0)
+        assert held == ([(at(first), at(last), events)] if session_held else []), claim
+
+
+SCHEMA = FrameSchema(
+    "a row",
+    (
+        FrameColumn("id", "bigint", "a number"),
+        FrameColumn("of", ANY, "of any type"),
+        FrameColumn("key", "struct<a:…", "a struct"),
+        FrameColumn("more", "string", "text", "some models"),
+    ),
+)
+
+FITS = "1L AS id, 'a' AS of, named_struct('a', 1) AS key"
+
+
+def test_frames_are_compared_with_schemas(spark: SparkSession) -> None:
+    """A missing column, another type and an undeclared column each fail the check.
+
+    A frame may have any type where the schema leaves it open, and may lack optional columns.
+    """
+    for more in ("", ", 'x' AS more"):
+        SCHEMA.check(spark.sql(f"SELECT {FITS}{more}"))
+    for columns, what in (
+        ("1L AS id, named_struct('a', 1) AS key", "no of"),
+        (FITS.replace("1L AS", "1 AS"), "id is int"),
+        (FITS.replace("'a', 1", "'b', 1"), "key is struct<b:int>"),
+        (f"{FITS}, 1 AS more", "more is int"),
+        (f"{FITS}, 1 AS other", "is not declared"),
+    ):
+        with pytest.raises(AssertionError, match=what):
+            SCHEMA.check(spark.sql(f"SELECT {columns}"))
+
+
+def test_frames_of_these_tests_are_checked(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Frames are checked in the tests with Spark, and not in a run; where there is one."""
+
+    @returns(SCHEMA)
+    def wrong() -> DataFrame:
+        return spark.range(1)
+
+    @returns(SCHEMA)
+    def nothing() -> DataFrame | None:
+        return None
+
+    assert nothing() is None
+    with pytest.raises(AssertionError, match="no of"):
+        wrong()
+    monkeypatch.setattr(frame_schema, "CHECKED", False)
+    assert wrong().columns == ["id"]

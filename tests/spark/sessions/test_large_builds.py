@@ -6,13 +6,12 @@ with numbers in place of the distinct strings in the files of its input.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from tests.spark.cumulative.clicks_by_user import CLICKS, SOURCE, put
-from tests.spark.events.clicks_project import shop_with
+from tests.spark.events.clicks_project import NewShop
 
 from infold.core.interval import (
     DAY,
@@ -92,7 +91,7 @@ FROM clicks"""
 
 @pytest.mark.usefixtures("spark")
 def test_a_large_build_of_stored_partitions(
-    tmp_path: Path, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+    new_shop: NewShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
     With events stored by month, sessions over the midnight of a first are whole.
@@ -111,7 +110,7 @@ def test_a_large_build_of_stored_partitions(
         used.append(given[-1])
         return sliced_events(*given)
 
-    def values(self: IcebergTables, *given: Any) -> pa.Array | None:
+    def values(new_shop: NewShop, self: IcebergTables, *given: Any) -> pa.Array | None:
         found = real(self, *given)
         assert found is not None
         asked.append((given[1], sorted(found.to_pylist())))
@@ -119,7 +118,7 @@ def test_a_large_build_of_stored_partitions(
 
     monkeypatch.setattr(build, "sliced_events", seen)
     monkeypatch.setattr(IcebergTables, "values", values)
-    made = shop_with(tmp_path, warehouse, CLICKS, SOURCE)
+    made = new_shop(CLICKS, SOURCE)
     rows: list[str] = []
     for at, month in enumerate(MONTHS):
         first = parse_instant_text(f"{month}-01")
