@@ -499,9 +499,7 @@ class TestOneRowForEachKey:
     """The copy to keep depends on what the copies say, not on which arrived first."""
 
     @pytest.mark.parametrize("size", ["large"], indirect=True)
-    def test_a_copy_on_another_day(
-        self, everywhere: ClicksProject, size: str
-    ) -> None:
+    def test_a_copy_on_another_day(self, everywhere: ClicksProject, size: str) -> None:
         """
         The earliest copy is kept, in one delivery or in later ones: a later copy changes nothing,
         and an earlier one moves the event. Each kind of copy is counted; rows with a NULL key are
@@ -563,16 +561,12 @@ class TestOneRowForEachKey:
         preferred, the latest copy is kept.
         """
         everywhere = new_shop(EVERYWHERE.replace("[id]", "[id, v]"))
-        everywhere.model(
-            "newest", having("prefer: [at desc]", "deduplicate: everywhere")
-        )
+        everywhere.model("newest", having("prefer: [at desc]", "deduplicate: everywhere"))
         everywhere.put(
             "a.csv", "1,2024-03-01,7", "1,2024-03-01,8", "2,2024-03-01,7", "2,2024-03-05,6"
         )
         everywhere.run()
-        everywhere.put(
-            "b.csv", "1,2024-03-02,7", "1,2024-03-02,9", "2,2024-03-03,7"
-        )
+        everywhere.put("b.csv", "1,2024-03-02,7", "1,2024-03-02,9", "2,2024-03-03,7")
         everywhere.run()
         assert everywhere.rows() == [
             ("1", "2024-03-01", 7),

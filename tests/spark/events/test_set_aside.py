@@ -87,21 +87,6 @@ def test_after_failures(new_shop: NewShop) -> None:
     assert shop.proven()
 
 
-def test_each_model_has_its_own(new_shop: NewShop) -> None:
-    """Two models over the same files with other keys set rows aside independently."""
-    shop = new_shop()
-    shop.model("landed", MODEL.replace("[id]", "[v]"))
-    shop.put("b.csv", ",2024-03-01,7")
-    shop.run()
-    shop.put("c.csv", GOOD, "4,2024-03-01,")
-    shop.run()
-    assert shop.aside("clicks") == [("b.csv", "null key: id")]
-    assert shop.aside("landed") == [("c.csv", "null key: v")]
-    shop.drop("b.csv")
-    shop.run()
-    assert shop.aside() == [("c.csv", "null key: v")]
-
-
 def test_their_texts_are_there_however_their_file_is_read(
     new_shop: NewShop, spark: SparkSession
 ) -> None:

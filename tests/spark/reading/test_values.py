@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zoneinfo
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal, localcontext
 from io import BytesIO
 from pathlib import Path
@@ -187,38 +187,31 @@ class TestTimestamps:
             ("g", utc(1970, 1, 1)),
         ]
 
-    @pytest.mark.parametrize("ending", ["avro", "orc"])
-    def test_times_of_long_ago(self, folder: Folder, ending: str) -> None:
+    @pytest.mark.parametrize("kind", ["avro", "orc", "parquet", "INT96"])
+    def test_times_of_long_ago(self, folder: Folder, kind: str) -> None:
         """
-        Times of long ago are read by today's calendar in Avro, and in ORC by the calendar that
-        Spark and Hive write them in.
+        Times of long ago are read by today's calendar in every format and column type, and in ORC
+        by the calendar that Spark and Hive write them in.
         """
-        columns = {"at": pa.array(LONG_AGO, pa.timestamp("us", "UTC")), "day": pa.array(DAYS)}
-        if ending == "avro":
-            folder.put("a.avro", pa.table(columns))
-        else:
-            written = folder.spark.createDataFrame(pa.table(columns)).coalesce(1)
+        times = [utc(1700, 2, 28, 23, 59, 59), utc(1899, 12, 31)] if kind == "INT96" else LONG_AGO
+        days = DAYS[-len(times) :]
+        rows = pa.table({"at": pa.array(times, pa.timestamp("us", "UTC")), "day": pa.array(days)})
+        if kind == "orc":
+            written = folder.spark.createDataFrame(rows).coalesce(1)
             written.write.orc(str(folder.root / "written"))
             (file,) = (folder.root / "written").glob("*.orc")
             folder.put("a.orc", file.read_bytes())
+        elif kind == "INT96":
+            parquet.write_table(
+                rows, folder.root / "a.parquet", use_deprecated_int96_timestamps=True
+            )
+            folder.listed("a.parquet")
+        else:
+            folder.put(f"a.{kind}", rows)
 
         found = folder.values({"at": "timestamp", "day": "date"})
 
-        assert sorted(found) == sorted(zip(LONG_AGO, DAYS, strict=True))
-
-    @pytest.mark.parametrize("old", [False, True])
-    def test_times_of_long_ago_are_what_is_written(self, folder: Folder, old: bool) -> None:
-        """Times of long ago are read by today's calendar in every format and column type."""
-        days = [date(1, 1, 1), date(1582, 10, 4), date(1582, 10, 15), date(1899, 12, 31)]
-        at = [datetime(1700, 2, 28, 23, 59, 59, tzinfo=UTC), datetime(1899, 12, 31, tzinfo=UTC)]
-        at = at if old else [utc(1, 1, 2), utc(1582, 10, 4, 12), *at]
-        days = days[-len(at) :]
-        path = folder.root / "a.parquet"
-        columns = {"at": pa.array(at, pa.timestamp("us", "UTC")), "day": pa.array(days)}
-        parquet.write_table(pa.table(columns), path, use_deprecated_int96_timestamps=old)
-        folder.put("a.parquet", path.read_bytes())
-
-        assert folder.values({"at": "timestamp", "day": "date"}) == list(zip(at, days, strict=True))
+        assert sorted(found) == sorted(zip(times, days, strict=True))
 
     def test_nanoseconds_of_the_old_kind_are_drift(self, folder: Folder) -> None:
         """Nanoseconds of the old INT96 type are drift, because Spark cannot check them row by
@@ -286,36 +279,6 @@ def test_values_fit_exactly_or_not_at_all(folder: Folder) -> None:
     assert found("a.csv", [",".join(columns), *lines]) == wanted
 
 
-WIDE = {"id": "int", "n": "bigint", "x": "double", "d": "decimal(20,2)"}
-FILES: dict[str, tuple[dict[str, pa.DataType], dict[str, Any]]] = {
-    "old": (
-        {"id": pa.int32(), "n": pa.int32(), "x": pa.float32(), "d": pa.decimal128(5, 2)},
-        {"id": 1, "n": 2**31 - 1, "x": 0.5, "d": Decimal("999.99")},
-    ),
-    "new": (
-        {"id": pa.int32(), "n": pa.int64(), "x": pa.float64(), "d": pa.decimal128(20, 2)},
-        {"id": 2, "n": 2**31, "x": 0.1, "d": Decimal("12345678901234567.89")},
-    ),
-}
-
-
-@pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
-@pytest.mark.spark
-def test_files_from_before_and_after_a_type_became_wider(folder: Folder, ending: str) -> None:
-    """In each format the values are the ones in the files."""
-    for name, (types, row) in FILES.items():
-        contents = {
-            "csv": ",".join(row) + "\n" + ",".join(map(str, row.values())) + "\n",
-            "json": "{" + ", ".join(f'"{key}": {value}' for key, value in row.items()) + "}",
-            "parquet": pa.Table.from_pylist([row], pa.schema([*types.items()])),
-        }
-        folder.put(f"{name}.{ending}", contents[ending])
-
-    assert folder.by_name(WIDE) == {
-        f"{name}.{ending}": [tuple(row.values())] for name, (_, row) in FILES.items()
-    }
-
-
 PARTS = {"l": "array<bigint>", "m": "map<string,double>", "s": "struct<a:decimal(20,2),b:bigint>"}
 
 
@@ -340,30 +303,10 @@ def test_parts_from_before_and_after_their_type_became_wider(folder: Folder, end
     assert found[f"old.{ending}"] == found[f"new.{ending}"] == [tuple(row.values())]
 
 
-PIECES = (
-    *(
-        "yyyy",
-        "MM",
-        "dd",
-        "HH",
-        "mm",
-        "ss",
-        "SSS",
-        "S",
-        "a",
-        "h",
-        "VV",
-        "XXX",
-        "Z",
-        "G",
-        "D",
-        "MMM",
-    ),
-    *("'", "''", "'T'", "[", "]", " ", ":", ".", "-", "/", "{", "#", "é", "E", "T", "yyyyyyy", "n"),
-)
+_PIECES = "yyyy MM dd HH mm ss SSS S a h VV XXX Z G D MMM ' '' 'T' [ ] : . - / { # é E T yyyyyyy n"
+PIECES = (*_PIECES.split(), " ")
 
 
-@pytest.mark.spark
 def test_each_letter_and_what_is_between_them(spark: SparkSession) -> None:
     """Each letter, as often in a row as any may be there; and two thousand patterns by chance."""
     jvm: Any = spark._jvm
