@@ -246,17 +246,3 @@ def test_damage_is_named_and_repaired(tmp_path: Path) -> None:
     api.run(shop.project())
     assert [row[1] for row in shop.rows("daily")] == [2, 1]
     assert [row[:1] for row in shop.rows("daily")] == [row[:1] for row in rows]
-
-    gone = data(shop, "raw__clicks")
-    gone.unlink()
-    with pytest.raises(RunFailed) as refused:
-        api.run(shop.project())
-    assert gone.name in str(refused.value)
-    found = api.verify(shop.project())
-    assert {one.model: one.equal for one in found.models} == {"raw.clicks": False, "daily": False}
-    assert all(cure in one.note for one in found.models)
-
-    api.teardown(shop.project())
-    assert not list((shop.root / "warehouse" / "shop" / "daily").rglob("*.parquet"))
-    assert {str(one.state) for one in api.run(shop.project()).model_states} == {"first run"}
-    assert [row[1] for row in shop.rows("daily")] == [2, 1]
