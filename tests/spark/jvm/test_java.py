@@ -46,51 +46,28 @@ def environment(java_home: Path | str = "", path: Path | str = "/nowhere") -> di
     return {"JAVA_HOME": str(java_home), "PATH": f"{path}{os.pathsep}/usr/bin{os.pathsep}/bin"}
 
 
-class TestFound:
-    """A new enough Java is taken from JAVA_HOME first, then from PATH."""
+def test_the_release_file_has_the_version(install: Install) -> None:
+    """So no JVM starts: this java would fail. Without one, java itself prints version and home."""
+    home = install("jdk", release='IMPLEMENTOR="X"\nJAVA_VERSION="21.0.2"\n', code=1)
+    says = '    java.home = /opt/real-jdk\nopenjdk version "17.0.9" 2023-10-17'
+    wrapper = install("shims", says=says)
 
-    def test_the_release_file_has_the_version(self, install: Install) -> None:
-        """The release file gives the version, so that no JVM starts: this java would fail."""
-        home = install("jdk", release='IMPLEMENTOR="X"\nJAVA_VERSION="21.0.2"\n', code=1)
+    java, asked = find_java(environment(home)), find_java(environment(path=wrapper / "bin"))
 
-        java = find_java(environment(home))
+    assert (java.home, java.version, java.major) == (home, "21.0.2", 21)
+    assert (asked.home, asked.version) == (Path("/opt/real-jdk"), "17.0.9")
 
-        assert (java.home, java.version, java.major) == (home, "21.0.2", 21)
 
-    def test_without_a_release_file_java_is_asked(self, install: Install) -> None:
-        """Without a release file, java itself prints its version and home."""
-        says = '    java.home = /opt/real-jdk\nopenjdk version "17.0.9" 2023-10-17'
-        wrapper = install("shims", says=says)
+def test_java_home_comes_before_path(install: Install, tmp_path: Path) -> None:
+    """As Spark has it; a stale one does not hide a good Java on PATH, where links are followed."""
+    one, other = (install(name, release='JAVA_VERSION="17.0.1"') for name in "ab")
+    links = tmp_path / "links"
+    links.mkdir()
+    (links / "java").symlink_to(other / "bin" / "java")
 
-        java = find_java(environment(path=wrapper / "bin"))
-
-        assert (java.home, java.version) == (Path("/opt/real-jdk"), "17.0.9")
-
-    def test_java_home_comes_before_path(self, install: Install) -> None:
-        """JAVA_HOME is used before PATH, as Spark does."""
-        wanted = install("a", release='JAVA_VERSION="17.0.1"')
-        other = install("b", release='JAVA_VERSION="21"')
-
-        java = find_java(environment(wanted, other / "bin"))
-
-        assert java.home == wanted
-
-    def test_a_java_home_without_java_is_skipped(self, install: Install) -> None:
-        """A stale JAVA_HOME does not hide a good Java on PATH."""
-        good = install("good", release='JAVA_VERSION="17"')
-
-        java = find_java(environment("/gone", good / "bin"))
-
-        assert java.home == good
-
-    def test_a_link_on_path_leads_to_the_home(self, install: Install, tmp_path: Path) -> None:
-        """A link on PATH, such as /usr/bin/java, is followed to find the release file."""
-        home = install("jdk", release='JAVA_VERSION="17.0.15"')
-        links = tmp_path / "links"
-        links.mkdir()
-        (links / "java").symlink_to(home / "bin" / "java")
-
-        assert find_java(environment(path=links)).home == home
+    assert find_java(environment(one, other / "bin")).home == one
+    assert find_java(environment("/gone", other / "bin")).home == other
+    assert find_java(environment(path=links)).home == other
 
 
 class TestRefused:
@@ -230,33 +207,19 @@ FETCHES = f'printf "{CONTENT.decode()}" > "$ivy/jars/{JAR.file_name}"'
 
 
 def test_jars_are_fetched_once(spark: Spark) -> None:
-    """The second start finds the jars in the cache and runs no spark-submit."""
-    spark.will(FETCHES)
-
-    first, second = jars.jar_paths(), jars.jar_paths()
-
-    assert first == second
-    assert first[0].read_bytes() == CONTENT
-    assert spark.calls == 1
-
-
-def test_processes_that_fetch_at_once_do_it_once(spark: Spark) -> None:
-    """Of two processes that fetch at once, the second waits and uses what the first has fetched."""
+    """
+    Of processes that fetch at once the others wait, and use what the first has fetched, as later
+    starts do. The folder in which Ivy worked is removed afterwards.
+    """
     spark.will(FETCHES)
 
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: jars.jar_paths(), range(4)))
 
-    assert len(set(found)) == 1
+    [paths] = {*found, jars.jar_paths()}
+    assert paths[0].read_bytes() == CONTENT
     assert spark.calls == 1
-
-
-def test_nothing_else_is_left_in_the_cache(spark: Spark) -> None:
-    """The folder in which Ivy worked is removed afterwards."""
-    spark.will(FETCHES)
-
-    folder = jars.jar_paths()[0].parent
-
+    folder = paths[0].parent
     assert sorted(path.name for path in folder.iterdir()) == [".lock", JAR.file_name]
 
 
@@ -316,20 +279,9 @@ def test_a_failed_fetch_does_not_stop_the_next_one(spark: Spark) -> None:
     assert jars.jar_paths()[0].read_bytes() == CONTENT
 
 
-class TestCache:
-    """Where the cache is follows the environment."""
+def test_xdg_cache_home_contains_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without INFOLD_CACHE the cache is a folder in the user's cache."""
+    monkeypatch.delenv("INFOLD_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
-    def test_infold_cache_names_it(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        """INFOLD_CACHE names the cache folder itself."""
-        monkeypatch.setenv("INFOLD_CACHE", str(tmp_path))
-
-        assert cache_dir() == tmp_path
-
-    def test_xdg_cache_home_contains_it(
-        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
-        """Without INFOLD_CACHE the cache is a folder in the user's cache."""
-        monkeypatch.delenv("INFOLD_CACHE", raising=False)
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-
-        assert cache_dir() == tmp_path / "infold"
+    assert cache_dir() == tmp_path / "infold"
