@@ -25,6 +25,7 @@ from infold.api.environments import (
     show_environment,
     verify_environment,
 )
+from infold.api.opening import published_lake
 from infold.core.model import table_name
 from infold.core.promotion import Exchange
 
@@ -339,3 +340,31 @@ def test_production_and_back(tmp_path: Path) -> None:
     used = {Path(at).parent.parent.name for at in book.locations().values() if "/" in at}
     assert folders == used
     shop.exact(changed=True, filtered=True)
+
+
+def seen(shop: Shop) -> tuple[list[int], list[int], bool]:
+    """What readers see: clicks of each day, sums over days, and whether the new column is there."""
+    tables = published_lake(shop.project())
+    daily, rolling = (
+        sorted(tables.rows(name).to_pylist(), key=lambda row: row["day"])
+        for name in ("daily", "rolling")
+    )
+    return [row["n"] for row in daily], [row["n"] for row in rolling], "top" in daily[0]
+
+
+def test_readers_see_promotes_as_one(tmp_path: Path) -> None:
+    """Where a target publishes together: all tables of a promote at once, and of the way back."""
+    shop = Shop(tmp_path / "shop")
+    shop.configure("apply: manual", "apply: manual, publish: together")
+    shop.models(visits="", people="", spenders="")
+    shop.land(("ann", "2024-03-01T10:00:00", 1), ("ann", "2024-03-02T10:00:00", 2))
+    shop.land(("bob", "2024-03-03T10:00:00", 3))
+    shop.apply()
+    head, rolling = MODELS["rolling"]
+    shop.define({"daily": CHANGED["daily"], "rolling": (head, rolling.replace("2 DAYS", "1 DAYS"))})
+    shop.run_environment()
+    assert seen(shop) == ([1, 1, 1], [1, 2, 3], False)
+    shop.promote()
+    assert seen(shop) == ([1, 1, 1], [1, 2, 2], True)
+    shop.rollback()
+    assert seen(shop) == ([1, 1, 1], [1, 2, 3], False)

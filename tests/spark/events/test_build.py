@@ -20,6 +20,7 @@ from tests.spark.events.clicks_project import (
     having,
 )
 
+from infold import api
 from infold.core.files import ListedFile
 from infold.core.formats import Format
 from infold.core.interval import Interval
@@ -64,6 +65,8 @@ class TestCopies:
         assert shop.run().commits == 0
         assert shop.version() == version
         assert set(shop.files()) == {"a.csv", "b.csv"}
+        said = "one row for each id and at, sought in the cells of new rows"
+        assert api.explain(shop.project(), "clicks").notes == (("copies", said),)
 
     def test_the_kept_copy_depends_on_content_only(self, new_shop: NewShop) -> None:
         """
@@ -553,6 +556,10 @@ class TestOneRowForEachKey:
             (2, 1),
             (1, 0),
         ]
+        assert api.explain(everywhere.project(), "clicks").notes == (
+            ("copies", "one row for each id, whatever its at"),
+            ("", "a run that ingests rows searches the keys of all 5 stored rows"),
+        )
         assert everywhere.proven()
 
     def test_other_keys_and_preferences(self, new_shop: NewShop) -> None:

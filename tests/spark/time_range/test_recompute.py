@@ -24,6 +24,7 @@ from infold.core.interval import DAY, Interval, Ranges, parse_instant_text
 from infold.core.plan import PlanOptions
 from infold.core.project import Node
 from infold.core.report import RunFailed
+from infold.messages.errors import InfoldError
 from infold.spark.time_range import cell_states, recompute
 from infold.spark.time_range.cell_states import CellStates, compute_once, states_of_cells
 
@@ -113,6 +114,21 @@ def test_steps_that_are_refused(shop: DailyProject) -> None:
     shop.go()
     assert [row[1] for row in shop.rows("picked")] == [1, 2, 3]
     assert [row[1] for row in shop.rows("daily")] == [3, 1, 1]
+
+
+def test_a_refused_model_can_be_rebuilt_completely_once(shop: DailyProject) -> None:
+    """A refused model is rebuilt completely with the flag, and refused again without it."""
+    numbered = "SELECT cast(ts AS date) AS day, row_number() OVER (ORDER BY ts, id) AS n FROM {}"
+    shop.models(numbered=model(numbered.format("raw.clicks")))
+    shop.land(*days("2024-03-01", 3))
+    result = shop.go(downgrade=True)
+    assert "built whole" in " ".join(result.plans[0].notes)
+    shop.land("2024-02-01T00:00:00Z")
+    with pytest.raises(InfoldError, match="window-over-cells"):
+        shop.go()
+    shop.go(downgrade=True)
+
+    assert [row[1] for row in shop.rows("numbered")] == [1, 2, 3, 4]
 
 
 def test_declared_bounds_hold_in_every_build(shop: DailyProject) -> None:
