@@ -202,6 +202,7 @@ def test_a_type_that_becomes_wider_beside(tmp_path: Path) -> None:
     shop.models(daily=model(daily.replace("AS last", "AS last, max(id) * 2 AS twice")))
 
     assert [*shop.actions().items()] == [("events", ["evolve"]), ("daily", ["build"])]
+    assert [row[2:] for row in shop.rows("daily")] == [(1, 2), (2, 4)]
 
 
 DAYS = ("2024-03-01T10:00:00Z", "2024-03-01T11:00:00Z", "2024-03-02T10:00:00Z")

@@ -166,6 +166,24 @@ def test_rows_follow_the_sessions_and_clicks_of_their_keys(
     assert shop.version("returning") == version
 
 
+def test_a_user_loses_all_sessions(new_shop: NewShop) -> None:
+    """Who has no session any more has no row, though no row came in the same run; by states, and
+    where the rows of a key are read again.
+    """
+    shop = new_shop(CLICKS, SOURCE)
+    shop.model("sessions", SESSIONS)
+    shop.model("users", USERS)
+    shop.model("middles", keyed("clicks", "user_id", "amount").replace("sum(", "median("))
+    put(shop, "crowd.csv", *(f"c{n},u{n:02},2024-03-01 10:00:00,/,1" for n in range(CROWD)))
+    put(shop, "ann.csv", *first_of("ann"))
+    shop.run()
+    shop.drop("ann.csv")
+
+    assert fold(shop)["users"].removed == 1
+    assert users(shop) == {}
+    assert "ann" not in by_key(shop, "middles")
+
+
 TOPS = "SELECT user_id, max(amount) AS top, min(at) AS first_at FROM clicks GROUP BY user_id"
 GROUPS = "SELECT top, count(*) AS users FROM tops GROUP BY top HAVING count(*) > 1"
 OTHERS = 30
@@ -242,6 +260,7 @@ def test_runs(shop: ClicksProject, monkeypatch: pytest.MonkeyPatch) -> None:
         assert top(shop) == ("ann", 5, "2024-03-02 09:00")
         shop.drop("ann.csv")
     assert run(shop)["tops"].read == 3
+    assert shop.proven()
 
 
 PLANS = """    event_time_column: at

@@ -166,6 +166,7 @@ def test_cells_with_changed_keys(new_shop: NewShop, spark: SparkSession) -> None
     )
     why = [reason.detail for reason in done["best_price"][0].reasons]
     assert any(detail.endswith("of best, dropped since it was read") for detail in why)
+    assert shop.proven()
 
 
 VISITS = """---

@@ -436,6 +436,8 @@ def test_tables_in_other_cells_are_those_built_afresh(tmp_path: Path) -> None:
     written(fresh, by)
     run(fresh)
     assert states(shop) == states(fresh)
+    for name in (*TABLES, "calls", "by_visitor"):
+        assert shop.rows(name) == fresh.rows(name), name
 
 
 def come_and_gone_as_rows_of_another_cell(shop: DailyProject, by: dict[str, str]) -> None:
