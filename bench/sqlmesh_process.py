@@ -20,7 +20,7 @@ from bench.stock_spark import stock_spark
 
 from infold.spark.jvm.session_settings import default_memory
 from infold.spark.jvm.spark_session import start
-from infold.spark.tables.iceberg.session_settings import CATALOG
+from infold.spark.tables.iceberg.catalogs import CATALOG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,7 +19,7 @@ def stock_spark(
     from pyspark.sql import SparkSession
 
     from infold.spark.jvm.jars import jar_paths
-    from infold.spark.tables.iceberg.session_settings import catalog_settings
+    from infold.spark.tables.iceberg.catalogs import catalog_settings
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {

@@ -81,10 +81,10 @@ def record(demo: Path) -> None:
     """Write what the commands print in the demo's folder, as in a terminal."""
     from click.testing import CliRunner
 
-    from infold.cli import cli, terminal
+    from infold.cli import cli, output
     from infold.render.pictures.look import Look
 
-    terminal.look = lambda: Look(WIDTH, plain=False)
+    output.terminal_look = lambda: Look(WIDTH, plain=False)
     PICTURES.mkdir(exist_ok=True)
     for name, command in COMMANDS.items():
         done = CliRunner().invoke(cli, ["-C", str(demo), *split(command)], color=True)

@@ -219,7 +219,8 @@ def _no_power_cut_in_java(request: pytest.FixtureRequest) -> Iterator[None]:
     if not any(item.get_closest_marker("spark") for item in request.session.items):
         yield
         return
-    from infold.spark.tables.iceberg import catalogs, session_settings
+    from infold.spark.tables.iceberg import catalogs
+    from infold.spark.tables.iceberg import catalogs as session_settings
 
     real = session_settings.catalog_settings
 
@@ -271,7 +272,7 @@ def _every_jar(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     from infold.core.storages import Storage, extensions
     from infold.spark.jvm import spark_session
-    from infold.spark.reading.source_jars import AVRO
+    from infold.spark.reading.avro_files import AVRO
     from infold.spark.tables.delta.adapters import JARS
     from infold.spark.tables.delta.session_settings import DELTA_CATALOG
 

@@ -17,7 +17,9 @@ from tests.analysis.fingerprints import ALL, BEFORE, changed, fingerprints
 from tests.declare.shop import SESSIONS
 
 from infold.analysis.sql.parse import parse
-from infold.declare import models, project, sessions, sources, versions
+from infold.declare import models, project, sources
+from infold.declare import models as sessions
+from infold.declare import models as versions
 
 SPACE = st.sampled_from([" ", "\n", "\t", "  \n ", " /* ; -- */ ", " -- select\n", "\r\n"])
 WORDS = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER})
@@ -310,10 +312,10 @@ def every_key() -> set[str]:
         "model": models.KEYS,
         "timeseries": models.TIMESERIES,
         "incremental": models.INCREMENTAL,
-        "sessions": sessions.KEYS,
+        "sessions": sessions.SESSION_KEYS,
         "cuts": sessions.CUTS,
         "campaign": sessions.CAMPAIGN,
-        "scd_type_2": versions.KEYS,
+        "scd_type_2": versions.VERSION_KEYS,
         "source": sources.KEYS,
         "project": project.KEYS,
     }

@@ -39,29 +39,27 @@ from infold import api
 from infold.core import write_points
 from infold.core.files import FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import EVER, Interval, Ranges
-from infold.core.manual_entry import ManualEntry
 from infold.core.model import Kind, Source, table_name
 from infold.core.plan import Action, ChangedKeyRows, FileDiff, PlanOptions, Step
-from infold.core.ports import Lake, Prepared
-from infold.core.progress import Progress
+from infold.core.ports import Lake, Prepared, Progress, TableMetadata
 from infold.core.project import Node, Project, Validity
 from infold.core.record import Outcome, Receipt
 from infold.core.report import RunResult
-from infold.core.stored_table import TableMetadata
+from infold.core.session_rules import ManualEntry
 from infold.core.swap import Renaming
 from infold.core.trace import UNKNOWN, CellChange, CellState, signed
 from infold.core.type_changes import Type
-from infold.declare.definitions import definitions_of
+from infold.declare.from_definitions import definitions_of
 from infold.inspecting.as_built import Stretches, project_as_built
 from infold.inspecting.changed_definitions import ChangedDefinitions
-from infold.lake.named_by_catalog import NamedByCatalog
+from infold.lake.iceberg.tables import NamedByCatalog
 from infold.ledger.store import SqlLedger
 from infold.messages import mismatches
 from infold.messages.errors import InfoldError
 from infold.planning.selection import select_models, with_landed
 from infold.running.execute import Runner
 from infold.running.observe import Observer
-from infold.running.request import Request
+from infold.running.run_progress import Request
 
 
 @dataclass

@@ -51,11 +51,11 @@ from infold.core.definition import Definition
 from infold.core.environment import APART, PRODUCTION
 from infold.core.files import FileCell, FilesOutcome
 from infold.core.interval import EVER, HOUR, MAX, MIN, Granularity, Interval, Ranges, show_instant
-from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
 from infold.core.plan import Action, FileDiff, Plan, PlanOptions, Step
 from infold.core.project import Node, Project
 from infold.core.report import RunFailed, RunResult
+from infold.core.session_rules import ManualEntry
 from infold.core.swap import Renaming
 from infold.core.trace import UNKNOWN, Trace
 from infold.ledger.store import SqlLedger
@@ -435,7 +435,7 @@ class BranchPlay(DryPlay):
             patch.setattr("infold.spark.storages.storage_of", lambda project: adapters)
             patch.setattr("infold.lake.reading.formats.FORMAT_FILES", formats)
             patch.setattr("infold.spark.jvm.class_archive.make_later", lambda: False)
-            patch.setattr("infold.api.recovering.open_project", lambda *_: self.project)
+            patch.setattr("infold.api.repairing.open_project", lambda *_: self.project)
             patch.setattr("infold.api.building.engine", engine)
             patch.setattr(environment_runs, "engine", engine)
             yield

@@ -34,11 +34,11 @@ from tests.reference.world import Aside, Broken, Record, Row, Rules, Usable, Wor
 from infold import api
 from infold.core import interval
 from infold.core.interval import DAY, HOUR, Interval
-from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
 from infold.core.plan import HELD_BACK, Action, Step
 from infold.core.project import Project
 from infold.core.report import RunResult
+from infold.core.session_rules import ManualEntry
 from infold.core.trace import Cause
 
 BROKEN: Mapping[str, Sequence[str]] = {

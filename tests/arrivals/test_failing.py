@@ -32,9 +32,9 @@ from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.core.report import Failure, RunFailed, RunResult
 from infold.messages import audit_findings, catalog_errors, errors, run_errors
-from infold.messages.analyser_findings import refused_by_spark
-from infold.planning.audit_notes import tables_of_audits
-from infold.running.request import MOST_STEPS
+from infold.messages.findings import refused_by_spark
+from infold.planning.plan_notes import tables_of_audits
+from infold.running.run_progress import MOST_STEPS
 
 EXAMPLES = settings().max_examples // 5
 Chosen = Callable[[Step], BaseException | None]

@@ -49,9 +49,9 @@ from infold.core.report import (
 from infold.core.session_rules import Sessions
 from infold.core.target import Target
 from infold.core.trace import Cause, CellState, Pending, Trace, Version
-from infold.inspecting.event_batches import EventBatch
 from infold.inspecting.session_events import BY_SPARK
 from infold.inspecting.session_history import (
+    EventBatch,
     Session,
     SessionChange,
     SessionHistories,

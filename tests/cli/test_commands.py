@@ -15,12 +15,12 @@ from tests.cli.conftest import FakeApi, Infold, Screen
 
 from infold import api, demo
 from infold.api import rows
+from infold.core.hooks import Sinks
 from infold.core.interval import Interval, parse_instant_text
 from infold.core.model import Kind
 from infold.core.plan import PlanOptions
 from infold.core.record import Receipt
 from infold.core.report import RunFailed, RunResult, Verdict
-from infold.core.sinks import Sinks
 from infold.core.trace import Version
 from infold.messages import command_errors, errors, faults
 from infold.spark.jvm import java

@@ -21,11 +21,10 @@ from tests.cli.conftest import FakeApi, Infold
 from tests.declare.shop import DAILY, write
 
 import infold as package
-from infold.api import displayed
-from infold.api.displayed import SHOWN_ROWS, Table
-from infold.api.notebook import Project
+from infold.api import notebook
+from infold.api.notebook import SHOWN_ROWS, Project, Table
 from infold.core.plan import Plan
-from infold.core.progress import SilentProgress
+from infold.core.ports import SilentProgress
 from infold.core.report import Explanation, ModelStatus, RunResult
 from infold.messages.errors import InfoldError
 
@@ -229,7 +228,7 @@ def test_importing_it_imports_nothing_slow() -> None:
     )
 
     assert done.stdout.strip() == "['infold']"
-    assert not {"pd", "pl", "duckdb"} & set(vars(displayed))
+    assert not {"pd", "pl", "duckdb"} & set(vars(notebook))
 
 
 def check_types(project: Project, table: Table) -> None:

@@ -16,7 +16,7 @@ from tests.cli.conftest import FakeApi, Infold
 from tests.page.history import history, lay_out
 
 from infold import api
-from infold.cli import terminal
+from infold.cli import output
 from infold.cli.show_plot import BARS
 from infold.render.pictures.look import NARROWEST
 
@@ -224,7 +224,7 @@ class TestLook:
         stdout = SimpleNamespace(encoding=encoding, isatty=lambda: is_terminal)
         monkeypatch.setattr(sys, "stdout", stdout)
 
-        assert terminal.look().plain is plain
+        assert output.terminal_look().plain is plain
 
     @pytest.mark.parametrize(
         ("columns", "width"), [("20", NARROWEST), ("40", 40), ("87", 87), ("500", 160)]
@@ -233,4 +233,4 @@ class TestLook:
         """As wide as the terminal, within limits."""
         monkeypatch.setenv("COLUMNS", columns)
 
-        assert terminal.look().width == width
+        assert output.terminal_look().width == width

@@ -14,17 +14,16 @@ from tests.cli import sample
 from tests.render.test_lateness import LATE
 
 from infold.cli.main import COMMANDS, cli
-from infold.core import fixed_settings
-from infold.core.graph import graph_of
+from infold.core import engines
 from infold.core.interval import Ranges
 from infold.core.model import Materialization, Override
 from infold.core.report import Forgotten, LedgerCopy
-from infold.declare import models, project, seeds, sources, targets, versions
-from infold.declare import sessions as declared_sessions
+from infold.declare import models, project, seeds, sources, targets
+from infold.declare import models as declared_sessions
 from infold.render import json_shapes
 from infold.render.lateness import lateness_json
-from infold.render.ledger_copies import ledger_copy_json
-from infold.render.pictures.graph_text import graph_json
+from infold.render.pictures.graph import graph_json, graph_of
+from infold.render.repair import ledger_copy_json
 from infold.render.session_history import session_history_shape
 
 ROOT = Path(__file__).parents[2]
@@ -117,8 +116,8 @@ def opts_of(param: click.Parameter) -> list[str]:
         ("### incremental", models.INCREMENTAL),
         ("### safety_overrides", tuple(Override)),
         ("### bounds", models.BOUND),
-        ("### sessions", declared_sessions.KEYS),
-        ("### scd_type_2", versions.KEYS),
+        ("### sessions", declared_sessions.SESSION_KEYS),
+        ("### scd_type_2", models.VERSION_KEYS),
         ("### cuts", declared_sessions.CUTS),
         ("### campaign", declared_sessions.CAMPAIGN),
     ],
@@ -133,8 +132,8 @@ def test_every_fixed_setting_is_listed_with_its_value() -> None:
     text = PAGES["spark-settings"]
     rows = dict(re.findall(r"^\| `(spark[^`*]*)` \| `([^`]+)` \|", text, re.MULTILINE))
 
-    assert rows == dict(fixed_settings.FIXED)
-    assert [start for start in fixed_settings.REFUSED if f"`{start}*`" not in text] == []
+    assert rows == dict(engines.FIXED)
+    assert [start for start in engines.REFUSED if f"`{start}*`" not in text] == []
 
 
 def test_every_materialization_has_its_keys() -> None:

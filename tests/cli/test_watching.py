@@ -13,11 +13,11 @@ from tests.cli.conftest import FakeApi, Infold
 from tests.declare.shop import DAILY, write
 
 from infold import api
-from infold.cli import watching
-from infold.cli.watching import LATEST, SOONEST, pause
+from infold.cli import run as watching
+from infold.cli.run import LATEST, SOONEST, pause
 from infold.core.plan import Plan
 from infold.core.report import RunFailed
-from infold.declare import changes
+from infold.declare import folder
 
 
 def watched(finds: list[bool], *, does: bool = True) -> list[str]:
@@ -102,7 +102,7 @@ def test_it_prints_what_each_check_finds(
         yield
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(changes, "each_change", each_change)
+    monkeypatch.setattr(folder, "each_change", each_change)
     done = infold("-C", str(root), "check", "--watch")
 
     lines = [line.partition("  ")[2] for line in done.stdout.splitlines()]

@@ -11,9 +11,9 @@ from infold.analysis.sql.functions import BUILT_IN
 from infold.core.aggregates import AGGREGATES
 from infold.core.definition import KEYS, Decides
 from infold.core.model import Incremental, Model, Source, Timeseries
+from infold.core.queries import VersionRules
 from infold.core.session_cuts import DeclaredCut
 from infold.core.session_rules import Sessions
-from infold.core.version_rules import VersionRules
 
 SPARK = Path(infold.__file__).parent / "spark"
 MERGES = SPARK / "sessions" / "mergeable.py"

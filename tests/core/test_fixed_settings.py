@@ -12,7 +12,7 @@ import pytest
 from pyspark.errors import PySparkException
 from tests.declare.shop import INFOLD, SHOP, write
 
-from infold.core.fixed_settings import FIXED, changed_settings
+from infold.core.engines import FIXED, changed_settings
 from infold.declare import check
 from infold.messages.errors import InfoldError
 from infold.spark.jvm.given_settings import (
@@ -21,7 +21,7 @@ from infold.spark.jvm.given_settings import (
     refuse_given,
     refuse_session,
 )
-from infold.spark.tables.iceberg.session_settings import refuse_without_catalog
+from infold.spark.tables.iceberg.catalogs import refuse_without_catalog
 
 WRONG = {
     "spark.sql.session.timeZone": "America/New_York", "spark.sql.ansi.enabled": "false",

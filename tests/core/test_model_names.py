@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from infold.core.environment import with_model_names
 from infold.core.interval import Ranges
 from infold.core.model import Kind
-from infold.core.model_names import with_model_names
 from infold.core.plan import Action, Plan, Reason, Skipped, Step
 from infold.core.trace import Cause
 from infold.messages.errors import InfoldError

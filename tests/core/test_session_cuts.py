@@ -17,7 +17,7 @@ from infold.core.session_cuts import (
     SqlType,
     StartEvents,
 )
-from infold.declare import sessions as declared
+from infold.declare import models as declared
 
 # By name: a dataclass with slots leaves the class behind that it was made from.
 DECLARED = {cut.__name__ for cut in DeclaredCut.__subclasses__()}
@@ -45,7 +45,7 @@ def test_spark_has_a_file_for_every_cut() -> None:
 def test_every_cut_has_a_key_that_can_be_declared(cut: DeclaredCut) -> None:
     """The key of a cut is read by ``declare``, and the reference describes it."""
     above, _, own = cut.key.rpartition(".")
-    assert own in (declared.CUTS if above else declared.KEYS)
+    assert own in (declared.CUTS if above else declared.SESSION_KEYS)
     assert f"`{own}`" in (DOCS / "reference" / "keys.md").read_text()
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from tests.planning.strips import day
 
 from infold.core.interval import Interval, Ranges
-from infold.core.trace import CellChange
-from infold.core.unchanged import Unchanged, changes_of_columns
+from infold.core.trace import CellChange, Unchanged, changes_of_columns
 
 AB, A = frozenset({"a", "b"}), frozenset({"a"})
 

@@ -8,7 +8,7 @@ from tests.declare.shop import CLICKS, SHOP, model, project, read
 from tests.declare.test_mistakes import shown
 
 from infold.core.audits import AuditKind, Severity, Within
-from infold.planning.audit_notes import tables_of_audits
+from infold.planning.plan_notes import tables_of_audits
 
 AT = "models/clicks.sql"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.declare.shop import write
 
-from infold.declare.changes import each_change
+from infold.declare.folder import each_change
 
 
 def add(root: Path) -> None:

@@ -20,7 +20,7 @@ from tests.declare.test_mistakes import shown
 
 from infold.core.storages import Storage
 from infold.core.target import Target
-from infold.declare.shared_tables import shared_tables
+from infold.declare.project import shared_tables
 from infold.messages.errors import Spot
 
 Case = tuple[str, Mapping[str, str], Sequence[str]]

@@ -6,9 +6,9 @@ import pytest
 from tests.declare.shop import INFOLD, SHOP, model, project, read
 
 from infold.analysis.definitions.compare import compare_projects
+from infold.core.functions import PythonInput
 from infold.core.model import DeclaredBound
 from infold.core.project import Batches, Bound
-from infold.core.python_code import PythonInput
 
 DAY = 86_400_000_000
 

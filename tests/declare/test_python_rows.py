@@ -10,8 +10,8 @@ from tests.declare.shop import SHOP, model, project, read
 from infold.analysis.definitions.compare import compare_projects
 from infold.analysis.definitions.meanings import Meanings
 from infold.analysis.definitions.same_events import same_events
+from infold.core.functions import PythonInput
 from infold.core.project import Input
-from infold.core.python_code import PythonInput
 
 EVENTS = """from infold import model
 from lib.text import clean

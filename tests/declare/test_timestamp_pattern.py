@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from infold.declare.timestamp_pattern import wrong_with
+from infold.declare.sources import find_pattern_fault
 
 GOOD = """
 yyyy-MM-dd HH:mm:ss | yyyyMMddHHmmssSSS | dd/MMM/yyyy:HH:mm:ss Z | yyyy-MM-dd'T'HH:mm:ss.SSSSSSSXXX
@@ -17,7 +17,7 @@ ss.S' is left open
 @pytest.mark.parametrize("pattern", GOOD.strip().replace("\n", " | ").split(" | "))
 def test_patterns_that_spark_reads(pattern: str) -> None:
     """As in the logs of web servers, and others."""
-    assert wrong_with(pattern) == ""
+    assert find_pattern_fault(pattern) == ""
 
 
 BAD = {
@@ -46,4 +46,4 @@ BAD = {
 @pytest.mark.parametrize("pattern", BAD)
 def test_patterns_that_spark_does_not_read(pattern: str) -> None:
     """Each says why."""
-    assert wrong_with(pattern).startswith(BAD[pattern])
+    assert find_pattern_fault(pattern).startswith(BAD[pattern])

@@ -40,20 +40,7 @@ from infold.core.formats import Format
 from infold.core.hooks import When
 from infold.core.model import Override
 from infold.core.object_store import APPLICATION, AWS_KEY, OPTION_KEYS
-from infold.declare import (
-    catalogs,
-    engines,
-    hooks,
-    lineage,
-    models,
-    project,
-    seeds,
-    sessions,
-    sources,
-    storage_options,
-    targets,
-    versions,
-)
+from infold.declare import catalogs, models, project, seeds, sources, targets
 
 FOLDER = Path(infold.declare.__file__).parent / "schemas"
 ROWS = {(row.section, row.key): row for row in rows()}
@@ -89,10 +76,10 @@ def _keys(section: str, known: Iterable[str], inside: str = "", **own: Schema) -
 
 
 def _sessions() -> Schema:
-    campaign = {"anyOf": [TEXTS, mapping(_keys("campaign", sessions.CAMPAIGN))]}
+    campaign = {"anyOf": [TEXTS, mapping(_keys("campaign", models.CAMPAIGN))]}
     without = {"anyOf": [{"const": "set_aside"}, mapping({"gap": LENGTH})]}
-    cuts = mapping(_keys("cuts", sessions.CUTS, campaign=campaign))
-    return mapping(_keys("sessions", sessions.KEYS, without_identifier=without, cuts=cuts))
+    cuts = mapping(_keys("cuts", models.CUTS, campaign=campaign))
+    return mapping(_keys("sessions", models.SESSION_KEYS, without_identifier=without, cuts=cuts))
 
 
 def _incremental() -> Schema:
@@ -111,7 +98,7 @@ def _model_keys(known: Iterable[str]) -> dict[str, Any]:
         timeseries=mapping(_keys("timeseries", models.TIMESERIES)),
         incremental=_incremental(),
         sessions=_sessions(),
-        scd_type_2=mapping(_keys("scd_type_2", versions.KEYS)),
+        scd_type_2=mapping(_keys("scd_type_2", models.VERSION_KEYS)),
     )
 
 
@@ -168,7 +155,7 @@ def _storage_options() -> Schema:
     one, other, token = AWS_KEY
     parts = {part: [more for more in APPLICATION if more != part] for part in APPLICATION}
     needs = {"dependencies": {one: [other], other: [one], token: [one], **parts}}
-    name = storage_options.BUCKETS
+    name = catalogs.BUCKETS
     buckets = _keys(
         "Target keys", (name,), "storage_options", **{name: mapping_of(mapping(options, **needs))}
     )
@@ -197,9 +184,9 @@ def _catalog() -> Schema:
 
 def _engine() -> Schema:
     section = mapping(
-        _keys("Target keys", engines.KEYS, "engine"),
+        _keys("Target keys", targets.ENGINE_KEYS, "engine"),
         anyOf=[
-            *({"required": [key]} for key in engines.PLACES),
+            *({"required": [key]} for key in targets.PLACES),
             {"required": ["idle"], "maxProperties": 1},
         ],
     )
@@ -208,7 +195,7 @@ def _engine() -> Schema:
 
 def _hooks() -> Schema:
     """One that is told of runs, or a list: by a command, or by a webhook."""
-    types = dict.fromkeys(hooks.KEYS, TEXT) | {
+    types = dict.fromkeys(targets.HOOK_KEYS, TEXT) | {
         "body": {},
         "headers": mapping_of(SCALAR),
         "timeout": LENGTH,
@@ -216,14 +203,17 @@ def _hooks() -> Schema:
     one = mapping(
         types,
         oneOf=[{"required": ["command"]}, {"required": ["webhook"]}],
-        dependencies={key: ["webhook"] for key in hooks.OF_WEBHOOKS},
+        dependencies={key: ["webhook"] for key in targets.OF_WEBHOOKS},
     )
     return {"anyOf": [one, {"type": "array", "items": one}]}
 
 
 def _lineage() -> Schema:
     """Events to a URL, or into a file."""
-    types = dict.fromkeys(lineage.KEYS, TEXT) | {"headers": mapping_of(SCALAR), "timeout": LENGTH}
+    types = dict.fromkeys(targets.LINEAGE_KEYS, TEXT) | {
+        "headers": mapping_of(SCALAR),
+        "timeout": LENGTH,
+    }
     return mapping(types, oneOf=[{"required": ["url"]}, {"required": ["file"]}])
 
 

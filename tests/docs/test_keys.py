@@ -30,7 +30,7 @@ from infold.core.session_cuts import Nulls
 from infold.core.session_rules import Choose, Keep
 from infold.core.storages import Storage
 from infold.core.target import Apply, HideTechnical, Publish
-from infold.declare import database_sources, models, sources
+from infold.declare import models, sources
 
 ROWS = [row for row in rows() if "." not in row.key]
 
@@ -56,7 +56,7 @@ VALUES: Mapping[str, Iterable[str]] = {
     "state_messages": ["snowplow"],
     "format": Format,
     "timestamp_format": TIMESTAMP_FORMATS,
-    "corrections": database_sources.CORRECTIONS,
+    "corrections": sources.CORRECTIONS,
     "quote": sources.QUOTES,
     "full_listing": ("always", "daily", "weekly"),
     "on_drift": Drift,

@@ -18,8 +18,7 @@ from click.shell_completion import get_completion_class
 
 from infold import api
 from infold.cli.main import cli
-from infold.core.graph import graph_of
-from infold.render.pictures.graph import graph_screen
+from infold.render.pictures.graph import graph_of, graph_screen
 from infold.render.pictures.look import Look
 
 ROOT = Path(__file__).parents[2]

@@ -19,7 +19,7 @@ from tests.docs.schemas import FOLDER, schemas, text_of
 from tests.hostile import test_keys as hostile
 
 from infold.cli import cli
-from infold.declare.front_matter import split_front_matter
+from infold.declare.tree import split_front_matter
 from infold.messages.errors import InfoldError
 
 SCHEMAS = schemas()

@@ -15,7 +15,7 @@ from tests.declare.shop import SHOP, read
 
 from infold.declare.types import is_type
 from infold.importing.dbt.templates import macros_in
-from infold.importing.yaml_lines import read_yaml
+from infold.importing.project_files import read_yaml
 from infold.messages.other_tools import find_template
 
 SECONDS = 30

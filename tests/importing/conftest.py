@@ -10,8 +10,8 @@ from textwrap import dedent
 import pytest
 
 from infold.declare.load import check
+from infold.importing.draft import Line, Outcome
 from infold.importing.fit import Fitted, fit, place
-from infold.importing.report import Line, Outcome
 from infold.importing.sources import reader_of
 
 

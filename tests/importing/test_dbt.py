@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.importing.conftest import Import, Imported
 
-from infold.importing.report import Outcome
+from infold.importing.draft import Outcome
 
 PROJECT = "name: shop\nversion: '1.0'\n"
 SOURCES = """

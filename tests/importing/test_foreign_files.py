@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.importing.conftest import Import, Imported
 
+from infold.importing.draft import Outcome
 from infold.importing.fit import Fitted, fit
-from infold.importing.report import Outcome
 from infold.importing.sources import reader_of
 from infold.render.imported import report_page
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.importing.conftest import Import
 
-from infold.importing.report import Outcome
-from infold.importing.snowplow.enriched import COLUMNS
+from infold.importing.draft import Outcome
+from infold.importing.snowplow.project import COLUMNS
 
 
 def project(**variables: str) -> dict[str, str]:

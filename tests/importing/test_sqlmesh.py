@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.importing.conftest import Import, Imported
 
-from infold.importing.report import Outcome
+from infold.importing.draft import Outcome
 
 CONFIG = "model_defaults: {dialect: duckdb, start: 2024-01-01}\nvariables: {least: 5}\n"
 EXTERNAL = """

@@ -15,7 +15,7 @@ from infold.core.ports import Lake
 from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.core.trace import UNKNOWN, Trace
-from infold.declare.definitions import definitions_of
+from infold.declare.from_definitions import definitions_of
 from infold.inspecting.as_built import earlier_definition_note, project_as_built
 from infold.inspecting.tables_apart import tables_apart
 from infold.running.keep_definitions import keep_definitions

@@ -17,7 +17,7 @@ from infold.core.interval import MIN, Interval, Ranges, parse_instant_text
 from infold.core.project import Project
 from infold.core.record import ForwardOnly, Outcome
 from infold.core.trace import CellChange, EarlierCells
-from infold.declare.definitions import definitions_of
+from infold.declare.from_definitions import definitions_of
 from infold.inspecting.as_built import Stretches
 from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.messages.errors import InfoldError

@@ -17,8 +17,8 @@ from tests.page.history import FIRST, day, history, lay_out
 
 from infold import api
 from infold.core.interval import DAY, HOUR, micros_of
-from infold.core.lateness import How
 from infold.core.ports import Lake
+from infold.core.report import How
 from infold.core.trace import CellState
 from infold.inspecting.lateness import (
     LOOKBACKS,

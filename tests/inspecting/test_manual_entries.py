@@ -17,11 +17,11 @@ from tests.running.standing_tables import commit, day, stand_up
 from infold import api
 from infold.cli import cli
 from infold.core.interval import datetime_of
-from infold.core.manual_entry import ManualEntry
 from infold.core.project import Project
 from infold.core.record import Outcome, QuarantinedSession
+from infold.core.session_rules import ManualEntry
 from infold.core.trace import Trace
-from infold.lake.filtered_rows import filtered_rows
+from infold.lake.chosen_rows import filtered_rows
 from infold.lake.iceberg.tables import IcebergLake
 from infold.messages import errors
 

@@ -10,11 +10,11 @@ from tests.ledger.fresh import FreshLedger
 from tests.planning.strips import DAILY as WITH_USERS
 from tests.planning.strips import EVENTS, SESSIONS, built, changed, day, project, states
 
+from infold.api.states import model_status
 from infold.core.interval import MAX, MIN, Interval, Ranges
 from infold.core.plan import InputDiff, ModelObservation, Observations
 from infold.core.project import Node
 from infold.core.trace import Cause, CellState, Pending, Trace
-from infold.inspecting.model_status import model_status
 from infold.planning.model_states import model_states
 from infold.planning.planner import plan
 from infold.render.plan import plan_screen

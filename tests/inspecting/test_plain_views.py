@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from infold import api
-from infold.inspecting.plain_views import NotPlainError, ShownTable, shown_tables
+from infold.inspecting.session_events import NotPlainError, ShownTable, shown_tables
 
 PROJECT = """
 name: shop

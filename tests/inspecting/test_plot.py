@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.cli import sample
 
 from infold.core.interval import DAY, HOUR, Granularity, micros_of
-from infold.core.plot import OverTime, RowByRow
+from infold.core.report import OverTime, RowByRow
 from infold.inspecting.plot import MOST_COLUMNS, MOST_GROUPS, drawn_columns, picture_of
 
 FIRST = datetime(2024, 3, 1, tzinfo=UTC)

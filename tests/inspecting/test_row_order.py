@@ -8,8 +8,8 @@ from tests.declare.shop import SHOP, project
 
 from infold.core.interval import DAY, Interval, parse_instant_text
 from infold.core.trace import CellState
-from infold.inspecting import row_order
-from infold.inspecting.row_order import first_cells, in_order, own_order
+from infold.inspecting import show
+from infold.inspecting.show import first_cells, in_order, own_order
 from infold.messages.errors import InfoldError
 
 ROWS = pa.table(
@@ -61,5 +61,5 @@ def test_the_first_rows_are_in_the_first_cells(monkeypatch: pytest.MonkeyPatch) 
     assert first_cells(daily, cells, 20) == "`day` < '2024-03-02'"
     assert first_cells(daily, cells, 31) == "`day` < '2024-03-03'"
     assert first_cells(daily, cells, 91) is None
-    monkeypatch.setattr(row_order, "MOST", 20)
+    monkeypatch.setattr(show, "MOST", 20)
     assert first_cells(daily, cells, 20) is None

@@ -13,14 +13,14 @@ from tests.cli import sample
 from tests.ledger.fresh import FreshLedger
 
 from infold.core.model import Materialization
+from infold.core.ports import TimeSpan
 from infold.core.project import Node, Reference
 from infold.core.queries import Fallback
 from infold.core.record import Outcome
 from infold.core.session_rules import Sessions
-from infold.core.snapshot_reader import TimeSpan
 from infold.core.trace import Trace
-from infold.inspecting.event_batches import Event
 from infold.inspecting.session_events import BY_SPARK, UserEvents, events_of
+from infold.inspecting.session_history import Event
 
 ROWS = pa.table(
     {

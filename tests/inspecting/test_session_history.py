@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from infold.core.trace import Version
-from infold.inspecting.event_batches import Event, event_batches
 from infold.inspecting.session_history import (
+    Event,
     InputVersions,
     Session,
     Verb,
@@ -16,6 +16,7 @@ from infold.inspecting.session_history import (
     changes_in_span,
     changes_since,
     differing_columns,
+    event_batches,
     session_changes,
     verb_of,
 )

@@ -14,10 +14,10 @@ from tests.declare.shop import project
 
 from infold.core.definition import Category, How, Redefinition
 from infold.core.interval import DAY, Interval, Ranges
-from infold.core.table_diff import EnvironmentDiff, Row, RowDiff, TableDiff
+from infold.core.report import EnvironmentDiff, Row, RowDiff, TableDiff
 from infold.core.trace import CellState
 from infold.inspecting.table_diff import row_diffs, table_diff
-from infold.render.environment_diff import diff_json, diff_screen
+from infold.render.environments import diff_json, diff_screen
 
 ROWS = st.lists(
     st.fixed_dictionaries({"id": st.integers(0, 3), "n": st.none() | st.floats(0, 2)}), max_size=8

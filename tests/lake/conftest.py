@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
+from infold.lake.iceberg.sql_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 
 Snapshots = list[dict[str, Any]]

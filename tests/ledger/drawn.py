@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from infold.core.files import FileCell, FilesOutcome, IngestedFile
 from infold.core.interval import DAY, EVER, Interval, Ranges
 from infold.core.record import COUNTS, Outcome, QuarantinedSession, Receipt
-from infold.core.trace import Cause, CellChange, CellState, Pending, Trace
-from infold.core.unchanged import Unchanged
+from infold.core.trace import Cause, CellChange, CellState, Pending, Trace, Unchanged
 
 T = TypeVar("T")
 DAYS = tuple(Interval(day * DAY, (day + 1) * DAY) for day in range(-2, 4))

@@ -6,7 +6,7 @@ import itertools
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from infold.core.clock import Clock
+from infold.core.ports import Clock
 from infold.ledger import SqlLedger
 
 _FOLDER = TemporaryDirectory(prefix="infold-ledgers-")

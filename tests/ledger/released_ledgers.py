@@ -16,15 +16,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from infold.ledger.sql import SCHEMA
 from tests.ledger import filled
 from tests.ledger.conftest import Place
 
 from infold.ledger import SqlLedger
 from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW
 from infold.ledger.exported_file import export_ledger
-from infold.ledger.generated_sql import SCHEMA
-from infold.ledger.postgresql_sql import statement, table_statement
-from infold.ledger.stored_text import escaped
+from infold.ledger.postgresql import escaped, statement, table_statement
 
 FOLDER = Path(__file__).with_name("released")
 FORMATS = sorted(int(path.stem) for path in FOLDER.glob("*.sql"))

@@ -13,7 +13,7 @@ from infold.core.interval import EVER
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, CellState, Trace
 from infold.ledger import codec
-from infold.ledger.stored_text import MARK, escaped, unescaped
+from infold.ledger.postgresql import MARK, escaped, unescaped
 
 
 @given(any_outcomes)

@@ -13,11 +13,10 @@ from infold.core.definition_text import digest_of
 from infold.core.environment import Environment, OwnTable
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import EVER, MIN, Interval, Ranges
-from infold.core.manual_entry import ManualEntry
 from infold.core.ports import Ledger
 from infold.core.record import LISTED, Arrival, ForwardOnly, Outcome, Receipt
-from infold.core.trace import CellState, EarlierCells, Trace
-from infold.core.unchanged import Unchanged
+from infold.core.session_rules import ManualEntry
+from infold.core.trace import CellState, EarlierCells, Trace, Unchanged
 from infold.messages import errors
 
 ONE, TWO, THREE = DAYS[2:5]

@@ -12,8 +12,8 @@ from tests.ledger import filled
 from tests.ledger.conftest import Place, killed
 
 from infold.core.audits import AuditResult
-from infold.core.manual_entry import ManualEntry
 from infold.core.report import LedgerCopy
+from infold.core.session_rules import ManualEntry
 from infold.ledger import SqlLedger, copying, whole_tables
 from infold.ledger.copying import copy_ledger
 from infold.ledger.lease import NAME, Holder

@@ -17,9 +17,8 @@ from infold.core.definition_text import digest_of
 from infold.core.interval import DAY, Interval
 from infold.core.record import Receipt
 from infold.ledger import SqlLedger
-from infold.ledger.damage import damage_of
+from infold.ledger.damage import damage_of, entries_in
 from infold.ledger.database import USED_FILES
-from infold.ledger.salvage import entries_in
 from infold.messages.errors import InfoldError
 
 SEEDS = 500

@@ -11,11 +11,10 @@ from tests.ledger.drawn import DAYS
 from tests.ledger.steps import change, do, next_run, outcome
 
 from infold.core.interval import Interval, Ranges
-from infold.core.ports import Lake, Ledger
+from infold.core.ports import Lake, Ledger, TableMetadata
 from infold.core.record import Outcome
-from infold.core.stored_table import TableMetadata
 from infold.core.trace import UNKNOWN, Cause, CellState, Pending, Trace
-from infold.running.recover import FORGET, LOSE, recover
+from infold.running.exchange import FORGET, LOSE, recover
 
 ONE, TWO, THREE = DAYS[2:5]
 

@@ -20,13 +20,12 @@ from tests.ledger.steps import kept_of
 
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import DAY, Interval, Ranges
-from infold.core.manual_entry import ManualEntry
 from infold.core.ports import Ledger
 from infold.core.project import Project
 from infold.core.record import Outcome, QuarantinedSession, Receipt
+from infold.core.session_rules import ManualEntry
 from infold.core.target import Target
-from infold.core.trace import UNKNOWN, CellChange, CellState, Trace
-from infold.core.unchanged import Unchanged
+from infold.core.trace import UNKNOWN, CellChange, CellState, Trace, Unchanged
 from infold.ledger import generated_sql, ledger_schema, open_ledger
 from infold.ledger.apply_outcome import vanished
 from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW
@@ -217,8 +216,7 @@ class TestStatements:
 
     def test_a_server_runs_what_sqlalchemy_compiles_for_it(self) -> None:
         """What PostgreSQL has otherwise than SQLite is replaced when the texts are loaded."""
-        from infold.ledger import generate_sql
-        from infold.ledger import postgresql_sql as postgresql
+        from infold.ledger import generate_sql, postgresql
 
         dialect = generate_sql.dialects()["postgresql"]
         compiled = generate_sql.statements(dialect)

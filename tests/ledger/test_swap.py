@@ -13,8 +13,16 @@ from infold.core.environment import Environment, OwnTable
 from infold.core.interval import Interval, Ranges
 from infold.core.record import FULL_LISTING, LISTED, Outcome, QuarantinedSession
 from infold.core.swap import Swap, SwapKind, SwappedTable
-from infold.core.trace import Cause, CellChange, CellState, Pending, Trace, net_changes, was_dropped
-from infold.core.unchanged import Unchanged
+from infold.core.trace import (
+    Cause,
+    CellChange,
+    CellState,
+    Pending,
+    Trace,
+    Unchanged,
+    net_changes,
+    was_dropped,
+)
 from infold.ledger.store import SqlLedger
 
 DAYS = tuple(map(day, range(1, 12)))

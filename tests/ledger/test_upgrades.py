@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from infold.ledger.sql import SCHEMA
 from tests.crash.scenario import living
 from tests.ledger import released_ledgers
 from tests.ledger.conftest import Place
 
 from infold.ledger import database, postgresql, upgrades
 from infold.ledger.database import FORMAT, FORMAT_ROW
-from infold.ledger.generated_sql import SCHEMA
 from infold.messages.errors import InfoldError
 
 NEXT = upgrades.Upgrade(

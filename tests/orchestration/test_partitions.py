@@ -10,8 +10,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from infold.core.interval import DAY, Granularity, datetime_of
-from infold.orchestration.graph import GraphModel
-from infold.orchestration.partitions import Stretch, instant, overlap, partitions_of, window_words
+from infold.orchestration.graph import (
+    GraphModel,
+    Stretch,
+    instant,
+    overlap,
+    partitions_of,
+    window_words,
+)
 from infold.render.formatting import iso
 
 

@@ -13,10 +13,8 @@ from tests.orchestration.recorded import GRAPH, step
 from infold.cli import cli
 from infold.cli.main import COMMANDS
 from infold.messages.errors import InfoldError
-from infold.orchestration.command import WITH_LOG, InfoldProject, summary
+from infold.orchestration.command import WITH_LOG, InfoldProject, RunOptions, log_line, summary
 from infold.orchestration.graph import ProjectGraph
-from infold.orchestration.log_lines import log_line
-from infold.orchestration.words import RunOptions
 
 
 def test_every_option_is_one_of_the_command() -> None:

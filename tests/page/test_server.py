@@ -17,8 +17,7 @@ from tests.page.history import EVIL, history
 
 from infold.cli import cli
 from infold.messages.errors import InfoldError
-from infold.page.redirect import file_that_leads_to
-from infold.page.server import PageServer
+from infold.page.server import PageServer, file_that_leads_to
 
 SECRET: dict[str, dict[str, Any]] = {
     "project": {"name": EVIL, "models": [{"model": "a"}]},

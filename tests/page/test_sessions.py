@@ -22,9 +22,7 @@ from infold.core.project import Project
 from infold.core.trace import CellState, Trace
 from infold.inspecting.left_out import set_aside_schema
 from infold.ledger import SqlLedger
-from infold.page.aside import aside_document
-from infold.page.documents import Documents
-from infold.page.session_documents import sessions_document
+from infold.page.documents import Documents, aside_document, sessions_document
 from infold.render.session_history import session_history_shape
 
 

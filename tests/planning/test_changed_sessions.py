@@ -14,8 +14,8 @@ from infold.core.interval import MAX, MIN, Interval, Ranges
 from infold.core.plan import Action, ModelObservation, Plan, PlanOptions
 from infold.core.queries import SessionsQuery
 from infold.core.trace import Cause, EarlierCells, Pending, Trace
+from infold.planning.derivations import REFOLDS, STATES
 from infold.planning.model_states import reads_nothing
-from infold.planning.refolds import REFOLDS, STATES
 from infold.planning.stretches import by_definitions_in_force
 
 OLD = replace(SESSIONS, fingerprint="old")

@@ -38,9 +38,8 @@ from infold.core.plan import (
 from infold.core.project import Node
 from infold.core.trace import Cause, CellState, Pending, Trace
 from infold.messages.errors import ExitCode, InfoldError
-from infold.planning.derivations import FOLLOWS
+from infold.planning.derivations import ADDED_UP, COUNTED, FOLLOWS
 from infold.planning.model_states import reads_nothing
-from infold.planning.rebuckets import ADDED_UP, COUNTED
 from infold.planning.removals import refuse_removals
 
 OLD = replace(DAILY, fingerprint="old")

@@ -41,7 +41,7 @@ from infold.core.report import ModelState, State
 from infold.core.trace import UNKNOWN, Cause, Pending, Trace
 from infold.planning.model_states import model_states, state_after_run
 from infold.planning.planner import plan
-from infold.render.state_messages import message
+from infold.render.status import message
 
 NOW = day(6).end
 

@@ -14,8 +14,7 @@ from infold.core.plan import UP_TO_DATE, Action, Plan, Reason, Skipped, Step
 from infold.core.trace import Cause
 from infold.messages import apply_errors
 from infold.messages.errors import Spot
-from infold.planning.derivations import FOLLOWS
-from infold.planning.rebuckets import ADDED_UP
+from infold.planning.derivations import ADDED_UP, FOLLOWS
 from infold.render.definitions import definitions_json, definitions_part
 
 

@@ -9,7 +9,7 @@ import pytest
 from infold.core.engines import WarmEngine
 from infold.core.interval import EVER, MAX, MIN, Granularity, Interval, Ranges, parse_instant_text
 from infold.render import formatting
-from infold.render.warm_engine import warm_engine_json, warm_engine_screen
+from infold.render.checkup import warm_engine_json, warm_engine_screen
 
 DAY = Granularity.DAY
 

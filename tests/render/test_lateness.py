@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.cli import sample
 
 from infold.core.interval import DAY, HOUR, Granularity, parse_instant_text
-from infold.core.lateness import Heat, How, Lateness, Measures, Missed
+from infold.core.report import Heat, How, Lateness, Measures, Missed
 from infold.inspecting.lateness import measures_of
 from infold.render.lateness import bins, lateness_json, lateness_screen
 from infold.render.pictures.look import Look

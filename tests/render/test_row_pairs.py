@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infold.render.row_pairs import pair_rows
+from infold.render.json_shapes import pair_rows
 
 Row = Mapping[str, Any]
 

@@ -16,13 +16,12 @@ from tests.running.standing_tables import also_built, drop, leased, stand_up
 from infold import api
 from infold.core.interval import Ranges
 from infold.core.plan import Action
+from infold.core.ports import FORBIDDEN
 from infold.core.project import Project
 from infold.core.report import RunFailed, RunResult
-from infold.core.stored_table import FORBIDDEN
-from infold.lake.iceberg import missing_files
-from infold.lake.iceberg.copied_warehouse import CatalogInWarehouse
-from infold.lake.iceberg.sql_catalog import SqlCatalog
-from infold.lake.iceberg.sqlite_catalog import SqliteDatabase
+from infold.lake.iceberg import tables as missing_files
+from infold.lake.iceberg.open_catalog import CatalogInWarehouse
+from infold.lake.iceberg.sql_catalog import SqlCatalog, SqliteDatabase
 from infold.lake.iceberg.table_catalog import Key
 from infold.lake.stores import places
 from infold.messages import catalog_errors

@@ -16,7 +16,7 @@ from tests.running.production import applied, as_json, change, shop_in_productio
 from infold.core.plan import PlanOptions
 from infold.core.project import Project
 from infold.core.target import Target
-from infold.running.destructive_changes import DestructiveChanges
+from infold.running.execute import DestructiveChanges
 
 DROP = ("models/daily.sql", ", sum(revenue) AS revenue", "")
 WINDOW = ("--start", "2024-03-04", "--end", "2024-03-06")

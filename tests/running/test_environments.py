@@ -28,13 +28,12 @@ from infold.api import environments
 from infold.api.environments import expire_environments, list_environments
 from infold.core.environment import PRODUCTION, Environment
 from infold.core.interval import DAY, Ranges
-from infold.core.lateness import How, Lateness
 from infold.core.plan import Action, Step
 from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
-from infold.core.report import ModelState, RunResult, State, together
+from infold.core.report import How, Lateness, ModelState, RunResult, State, together
 from infold.core.trace import CellChange, CellState, Trace
-from infold.declare.definitions import definitions_of
+from infold.declare.from_definitions import definitions_of
 from infold.inspecting import lateness as measured
 from infold.inspecting.environments import Variant, same_contents, variant
 from infold.running.keep_definitions import keep_definitions

@@ -28,7 +28,7 @@ from infold.core.report import RunFailed
 from infold.ledger.lease import Holder
 from infold.ledger.store import SqlLedger
 from infold.messages.errors import InfoldError
-from infold.running.recover import LOSE, recover
+from infold.running.exchange import LOSE, recover
 
 PROD = "  prod: {warehouse: tables, ledger: 'sqlite:///prod.db', protected: true, apply: auto}\n"
 

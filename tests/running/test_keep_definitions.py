@@ -17,7 +17,7 @@ from infold.core.definition_text import digest_of
 from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.core.trace import Trace
-from infold.declare.definitions import definitions_of
+from infold.declare.from_definitions import definitions_of
 from infold.running.keep_definitions import keep_definitions
 
 PAID = "---\nmaterialization: view\n---\nSELECT * FROM clicks WHERE amount > 0\n"

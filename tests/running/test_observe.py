@@ -34,9 +34,13 @@ from infold.core.plan import Action, FileDiff
 from infold.core.ports import Lake
 from infold.core.record import LISTED, Outcome, Receipt
 from infold.core.trace import CellChange, Trace
-from infold.running.file_changes import file_policy_fingerprint, is_gone
-from infold.running.file_diff import listed_changes, listing_digest
 from infold.running.observe import Observer
+from infold.running.source_listings import (
+    file_policy_fingerprint,
+    is_gone,
+    listed_changes,
+    listing_digest,
+)
 
 WAITS_FOR = FIRST + DAY
 TAKEN = IngestedFile(1, "a.csv", 10, "one", FIRST, next_due=WAITS_FOR, rows=3, waiting=1)

@@ -35,7 +35,7 @@ from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.core.trace import Cause, CellChange, EarlierCells, Pending
 from infold.ledger.database import close_all
-from infold.render.exchange import exchange_screen
+from infold.render.environments import exchange_screen
 
 BOTH = {"sessions": {"clicks": 1}, "daily": {OWN["sessions"]: 1}}
 

@@ -14,9 +14,8 @@ from infold.core.interval import Ranges
 from infold.core.plan import InputDiff, ModelObservation, Observations
 from infold.core.project import Node, Stretch
 from infold.core.record import Outcome
-from infold.core.trace import CellChange, Trace
-from infold.core.unchanged import Unchanged
-from infold.running.advance_traces import advance_traces
+from infold.core.trace import CellChange, Trace, Unchanged
+from infold.running.execute import advance_traces
 from infold.running.read_columns import InputChanges
 
 ID = frozenset({"id"})

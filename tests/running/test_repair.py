@@ -36,14 +36,14 @@ from infold import api
 from infold.api.doctor import examine
 from infold.api.repairing import look_at_ledger, repair_ledger
 from infold.core.interval import show_instant
-from infold.core.manual_entry import ManualEntry
 from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
+from infold.core.session_rules import ManualEntry
 from infold.core.trace import CellChange, Trace
 from infold.ledger.database import close_all
 from infold.messages.errors import InfoldError
+from infold.running.exchange import FORGET
 from infold.running.ledger_consistency import foreign_tables
-from infold.running.recover import FORGET
 from infold.running.table_locations import remember_locations
 
 CLICKS = ("r1-1", 101)

@@ -12,7 +12,7 @@ from tests.declare.shop import project
 from infold.core.interval import MIN, Interval, Ranges
 from infold.core.trace import UNKNOWN, EarlierCells, Trace, Version
 from infold.messages import run_errors
-from infold.running.retyped_inputs import RetypedInputs, without_retyped_inputs
+from infold.running.observe import RetypedInputs, without_retyped_inputs
 
 SHOP = project()
 BUILT = Trace("daily", SHOP["daily"].fingerprint, {"sessions": 1}, definition="new")

@@ -10,7 +10,7 @@ from infold.core.files import IngestedFile, ListedFile
 from infold.core.interval import Ranges
 from infold.core.plan import Action, FileDiff, Step
 from infold.core.record import Receipt
-from infold.running.run_totals import run_receipt
+from infold.running.run_progress import run_receipt
 
 
 def took(

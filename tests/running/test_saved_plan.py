@@ -16,11 +16,11 @@ from tests.running.standing_tables import commit, leased, new_folder
 
 from infold import api
 from infold.core.interval import Interval
-from infold.core.manual_entry import ManualEntry
 from infold.core.plan import PlanOptions
 from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.core.saved_plan import KEYS, SavedFiles, SavedPlan, plan_of_text, text_of
+from infold.core.session_rules import ManualEntry
 
 COMMENT = ("models/daily.sql", "FROM sessions", "FROM sessions /* all */")
 OTHER = ("models/daily.sql", "FROM sessions", "FROM sessions /* every one */")

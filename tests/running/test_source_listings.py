@@ -21,8 +21,7 @@ from tests.running.production import EVENT as CLICK
 from tests.running.production import as_json, change, production
 
 from infold import api
-from infold.core.dated_path import FullListing, Listed
-from infold.core.files import FilesOutcome, IngestedFile
+from infold.core.files import FilesOutcome, FullListing, IngestedFile, Listed
 from infold.core.formats import Format
 from infold.core.interval import DAY, HOUR, datetime_of
 from infold.core.model import Source
@@ -30,11 +29,9 @@ from infold.core.project import Project
 from infold.core.record import FULL_LISTING, Outcome
 from infold.core.target import Target
 from infold.core.trace import Trace
-from infold.lake.reading.dated_folders import dated_path, list_without
-from infold.lake.reading.listing import list_files
-from infold.running.file_diff import ListedChanges
+from infold.lake.reading.listing import dated_path, list_files, list_without
 from infold.running.looks import DatedLook
-from infold.running.source_listings import SourceListings
+from infold.running.source_listings import ListedChanges, SourceListings
 
 START = 20_000 * DAY
 """2024-10-04."""

@@ -19,7 +19,7 @@ from infold.core.catalogs import Catalog, CatalogType
 from infold.lake.iceberg.hive_catalog import hive_catalog
 from infold.lake.iceberg.jdbc_catalog import jdbc_catalog
 from infold.lake.iceberg.rest_catalog import rest_catalog
-from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
+from infold.lake.iceberg.sql_catalog import sqlite_catalog
 from infold.lake.iceberg.table_catalog import TableCatalog
 from infold.lake.iceberg.tables import IcebergLake
 

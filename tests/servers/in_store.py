@@ -19,8 +19,7 @@ from infold import api
 from infold.cli import cli
 from infold.core.files import ListedFile
 from infold.core.project import Project
-from infold.lake.reading.dated_folders import list_without
-from infold.lake.reading.listing import list_files
+from infold.lake.reading.listing import list_files, list_without
 from infold.lake.reading.object_listing import changed_objects
 from infold.lake.reading.source_file import SourceFile, source_file
 from infold.lake.stores import places

@@ -27,14 +27,13 @@ from infold.core import write_points
 from infold.core.catalogs import Catalog, CatalogType
 from infold.core.formats import Format
 from infold.core.model import Source
-from infold.core.stored_table import FORBIDDEN
+from infold.core.ports import FORBIDDEN
 from infold.core.swap import Renaming
 from infold.lake.iceberg import jdbc_catalog as jdbc
 from infold.lake.iceberg import rest_client
 from infold.lake.iceberg.jdbc_catalog import jdbc_catalog
 from infold.lake.iceberg.rest_catalog import RestCatalog, rest_catalog
-from infold.lake.iceberg.sql_catalog import SqlCatalog, Statements
-from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
+from infold.lake.iceberg.sql_catalog import SqlCatalog, Statements, sqlite_catalog
 from infold.lake.reading.iceberg_table import table_files
 from infold.messages.errors import InfoldError
 

@@ -30,7 +30,7 @@ from infold.cli import cli
 from infold.core.catalogs import Catalog, CatalogType
 from infold.core.storages import Storage
 from infold.lake.delta.metastore import FOLDER
-from infold.lake.delta.spark_view import SparkView, said_by
+from infold.lake.delta.reader_views import SparkView, said_by
 from infold.lake.hive_client import HiveClient
 from infold.messages.errors import InfoldError
 from infold.spark.jvm.jars import jar_paths

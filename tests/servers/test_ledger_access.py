@@ -11,9 +11,9 @@ import pytest
 from tests.ledger.conftest import Place
 from tests.servers.postgresql import Postgresql
 
-from infold.core.manual_entry import ManualEntry
+from infold.core.session_rules import ManualEntry
 from infold.ledger import SqlLedger, open_ledger
-from infold.ledger.postgresql_server import LedgerServer
+from infold.ledger.postgresql import LedgerServer
 from infold.messages.errors import InfoldError
 from infold.system import postgresql_server
 

@@ -19,7 +19,7 @@ from tests.servers.object_store import ObjectStore
 
 from infold.cli import cli
 from infold.core.formats import Format
-from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
+from infold.lake.iceberg.sql_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.stores import places
 from infold.messages.errors import InfoldError

@@ -17,7 +17,7 @@ from infold.lake.iceberg.reader_views import views_in
 from infold.lake.iceberg.rest_catalog import RestCatalog, rest_catalog
 from infold.lake.iceberg.sql_catalog import SqlCatalog
 from infold.lake.iceberg.tables import IcebergLake
-from infold.lake.iceberg.view_port import CatalogViews
+from infold.lake.iceberg.view_metadata import CatalogViews
 from infold.lake.views import FoundViews
 from infold.messages.errors import InfoldError
 

@@ -27,7 +27,7 @@ from infold.api.environments import (
 )
 from infold.api.opening import published_lake
 from infold.core.model import table_name
-from infold.core.promotion import Exchange
+from infold.core.report import Exchange
 
 pytestmark = pytest.mark.spark
 

@@ -29,7 +29,7 @@ LIMITS = {
     "infold.spark.key_filter": ("PAYS_FROM",),
     "infold.spark.sessions.build": ("LARGE", "READ_BY_ONE", "MOST_TO_DIVIDE"),
     "infold.spark.sessions.micro_islands": ("TIES",),
-    "infold.spark.sessions.time_slices": ("ROWS",),
+    "infold.spark.sessions.micro_islands": ("ROWS",),
     "infold.spark.time_range.recompute": (
         *("_ROWS_FOR_OWN_PARTITION", "_ROWS_FOR_PARTITIONS", "_ROWS_TO_CARRY"),
         "_ROWS_IN_ONE_PART",

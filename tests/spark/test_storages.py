@@ -14,18 +14,18 @@ import yaml
 from pyspark.sql import types as T
 
 from infold import api
-from infold.core.fixed_settings import changed_settings
+from infold.core.engines import changed_settings
 from infold.core.project import Project
 from infold.core.storages import STORAGE_SETTINGS, Storage, extensions
 from infold.core.target import Target
-from infold.core.widened_types import type_of_text
+from infold.core.type_changes import type_of_text
 from infold.declare.load import load
 from infold.declare.types import is_type
 from infold.messages.errors import InfoldError
 from infold.spark import storages
 from infold.spark.engine import SparkEngine
-from infold.spark.sql_types import sql_type
 from infold.spark.storages import storage_of
+from infold.spark.stored_types import sql_type
 
 
 def test_every_storage_has_adapters_and_settings() -> None:

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql.functions import partitioning
 from tests.lake.iceberg import filters
 
-from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
-from infold.lake.iceberg.static_table import open_table
+from infold.lake.iceberg.metadata_file import open_table
+from infold.lake.iceberg.sql_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from tests.declare.shop import INFOLD, SHOP, write
 
-from infold.declare.branch_environment import environment_of_branch
-from infold.system.git_branch import branch_of, environment_of
+from infold.declare.branch_environment import branch_of, environment_of, environment_of_branch
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from infold.system import memory
+from infold.cli.warm_engine import keeper
 
 
 @pytest.mark.parametrize(
@@ -25,15 +25,15 @@ def test_when_it_is_short(
     short: bool,
 ) -> None:
     """Either is enough."""
-    monkeypatch.setattr(memory, "_of_machine", lambda: machine)
-    monkeypatch.setattr(memory, "_of_container", lambda: container)
+    monkeypatch.setattr(keeper, "_of_machine", lambda: machine)
+    monkeypatch.setattr(keeper, "_of_container", lambda: container)
 
-    assert memory.is_short() is short
+    assert keeper.is_memory_short() is short
 
 
 def test_what_a_process_has() -> None:
     """A Python has some megabytes; a process that is gone has nothing."""
-    assert memory.of_process(os.getpid()) > 1_000_000
-    assert memory.of_process(2**22 + 1) == 0
-    left, total = memory._of_machine()
+    assert keeper.memory_of_process(os.getpid()) > 1_000_000
+    assert keeper.memory_of_process(2**22 + 1) == 0
+    left, total = keeper._of_machine()
     assert 0 < left < total

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.declare import shop
 from tests.declare.test_python_rows import FILES
 
-from infold.testing.branches import branches
+from infold.testing.in_spark import branches
 
 DAILY = """---
 materialization: table

@@ -21,12 +21,10 @@ from infold.declare.unit_tests import read_test_file
 from infold.messages.command_errors import not_built
 from infold.messages.errors import InfoldError
 from infold.render.unit_tests import junit_xml, report_json, report_screen, result_line
-from infold.testing.compare import compare
-from infold.testing.names import Names
-from infold.testing.play import Player
+from infold.testing.play import Player, compare
 from infold.testing.project import Tables, project_under_test
 from infold.testing.scratch import Scratch, State
-from infold.testing.typed import Values
+from infold.testing.typed import Names, Values
 
 TYPES = {
     "clicks": {"event_id": "string", "user_id": "string", "event_ts": "timestamp"},

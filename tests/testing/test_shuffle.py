@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from infold.core.unit_tests import Arrival, Change, Delivery, Entry, UnitTest
 from infold.messages.errors import Spot
-from infold.testing.shuffle import Change_, variants
+from infold.testing.play import Change_, variants
 
 AT = Spot("tests/a.md")
 

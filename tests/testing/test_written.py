@@ -13,9 +13,8 @@ from infold.core.typed_text import Unusable
 from infold.core.unit_tests import Change, UnitTest
 from infold.declare.unit_tests import read_test_file, read_tests
 from infold.messages.errors import InfoldError
-from infold.testing.names import Names
 from infold.testing.project import Tables
-from infold.testing.typed import Values
+from infold.testing.typed import Names, Values
 
 GOOD = r"""Some words about the file, and | a bar.
 

@@ -16,8 +16,7 @@ from infold.core.files import IngestedFile
 from infold.core.interval import Ranges
 from infold.core.plan import Action, FileDiff, ModelObservation, Observations, PlanOptions
 from infold.core.trace import Trace
-from infold.core.type_changes import shown, type_losses
-from infold.core.widened_types import Retyping, type_of_text, widenings
+from infold.core.type_changes import Retyping, shown, type_losses, type_of_text, widenings
 from infold.planning.derivations import REHASHES, WIDENS
 from infold.planning.planner import plan
 

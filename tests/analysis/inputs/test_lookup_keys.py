@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from tests.declare import shop
 
-from infold.analysis.inputs.landed_sources import tables_named
+from infold.analysis.inputs.ingested import tables_named
 from infold.analysis.inputs.lookup_keys import lookup_matches_of
 from infold.analysis.names.relation import Table
 from infold.analysis.names.resolve import resolve

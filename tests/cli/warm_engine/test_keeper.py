@@ -19,7 +19,7 @@ from tests.cli.warm_engine.engines import COMMAND, HASTY, Engine, await_that, en
 
 from infold.cli.init import write_project
 from infold.cli.warm_engine.keeper import Command, Keeper
-from infold.cli.warm_engine.marks import TOUCHED
+from infold.cli.warm_engine.served import TOUCHED
 from infold.system import engine_socket as wire
 
 pytestmark = pytest.mark.deep

@@ -11,7 +11,7 @@ from tests.lake.delta.made import Made
 
 from infold.core import write_points
 from infold.core.swap import Renaming
-from infold.lake.delta import scratch
+from infold.lake.delta import expiry
 from infold.lake.delta.expiry import files_of, forget_before
 from infold.messages.errors import InfoldError
 
@@ -241,9 +241,9 @@ def test_later_versions_and_tables_are_gone(made: Made) -> None:
     Checksums that Spark keeps of files of the log go with these: it would believe them.
     """
     parent = made.warehouse / "shop"
-    assert scratch.versions(parent) == {}
+    assert expiry.scratch_versions(parent) == {}
     first = made.write("daily", {"n": [1]}, "s-1")
-    kept = scratch.versions(parent)
+    kept = expiry.scratch_versions(parent)
     made.write("daily", {"n": [2]}, "s-2")
     made.write("weekly", {"n": [3]}, "s-3")
     log = made.lake.log("daily")
@@ -252,7 +252,7 @@ def test_later_versions_and_tables_are_gone(made: Made) -> None:
     checksum = later.with_name(f".{later.name}.crc")
     checksum.write_bytes(b"crc")
 
-    scratch.put_back(parent, kept)
+    expiry.put_scratch_back(parent, kept)
 
     head = made.lake.metadata("daily")
     assert head is not None
@@ -268,6 +268,6 @@ def test_no_table_is_left_of_none(made: Made) -> None:
     made.write("daily", {"n": [1]}, "s-1")
 
     for folder in ("shop", "none"):
-        scratch.put_back(made.warehouse / folder, {})
+        expiry.put_scratch_back(made.warehouse / folder, {})
 
-    assert scratch.versions(made.warehouse / "shop") == {}
+    assert expiry.scratch_versions(made.warehouse / "shop") == {}

@@ -16,9 +16,9 @@ import pytest
 from tests.lake.delta.made import Made
 from tests.lake.delta.vectors import mark_deleted
 
-from infold.core.stored_table import History, TableMetadata
+from infold.core.ports import History, TableMetadata
 from infold.lake.delta.log import DROPPED, Newest, newest
-from infold.lake.delta.partitions import partition_files
+from infold.lake.delta.rows import partition_files
 from infold.lake.stores import places
 from infold.messages.errors import InfoldError
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from tests.lake.delta.made import Made
 
-from infold.core.snapshot_reader import TimeSpan
+from infold.core.ports import TimeSpan
 from infold.lake.delta.snapshots import DeltaSnapshotReader
 from infold.messages.errors import InfoldError
 

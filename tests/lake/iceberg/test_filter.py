@@ -10,7 +10,7 @@ import pytest
 from tests.lake.iceberg import filters
 from tests.lake.iceberg.conftest import Warehouse
 
-from infold.lake.iceberg.static_table import open_table
+from infold.lake.iceberg.metadata_file import open_table
 from infold.lake.iceberg.tables import IcebergLake
 from infold.messages import errors
 

@@ -16,7 +16,7 @@ import pytest
 from tests.lake.conftest import Put, snapshot
 
 from infold.core.swap import Renaming
-from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
+from infold.lake.iceberg.sql_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.stores import places
 

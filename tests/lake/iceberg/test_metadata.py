@@ -15,9 +15,9 @@ import pytest
 from tests.declare.shop import write
 from tests.lake.conftest import Put, snapshot
 
-from infold.core.stored_table import History
+from infold.core.ports import History
 from infold.declare import load
-from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
+from infold.lake.iceberg.sql_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.messages import errors
 
@@ -209,7 +209,7 @@ import sys
 from pathlib import Path
 import infold.api
 from infold.declare import load
-from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
+from infold.lake.iceberg.sql_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.reading import formats, listing
 from infold.ledger import open_ledger

@@ -13,7 +13,7 @@ from tests.lake.conftest import Put, snapshot
 from infold.core import write_points
 from infold.core.swap import Renaming
 from infold.lake.iceberg import publishing
-from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
+from infold.lake.iceberg.sql_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.messages.errors import InfoldError
 

@@ -15,7 +15,7 @@ import pytest
 
 from infold.core.formats import Format
 from infold.core.model import Source
-from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
+from infold.lake.iceberg.sql_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.reading import iceberg_table
 from infold.messages.errors import InfoldError

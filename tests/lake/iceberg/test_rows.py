@@ -24,12 +24,11 @@ from infold.core.files import ListedFile
 from infold.core.formats import Format
 from infold.core.interval import parse_instant_text
 from infold.core.model import Column, Source
-from infold.core.snapshot_reader import TimeSpan
-from infold.lake.iceberg.missing_files import missing_data_files
+from infold.core.ports import TimeSpan
 from infold.lake.iceberg.nulls import keep_null_lists
 from infold.lake.iceberg.snapshots import IcebergSnapshotReader
-from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
-from infold.lake.iceberg.tables import IcebergLake
+from infold.lake.iceberg.sql_catalog import sqlite_catalog
+from infold.lake.iceberg.tables import IcebergLake, missing_data_files
 from infold.lake.reading import iceberg_table
 from infold.lake.stores.places import local_path
 from infold.messages.errors import InfoldError

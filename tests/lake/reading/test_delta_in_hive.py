@@ -21,7 +21,7 @@ from infold.core.model import Source
 from infold.core.object_store import StorageOptions, Stores
 from infold.core.project import Project
 from infold.core.target import Target
-from infold.lake.reading import delta_place
+from infold.lake.reading import delta_table
 from infold.lake.reading.delta_table import table_files
 from infold.lake.stores import places
 from infold.messages.errors import InfoldError
@@ -105,7 +105,7 @@ def test_a_store_of_the_target(
 ) -> None:
     """By one name, however engines call it: else each other form would be other files."""
     asked: list[str] = []
-    monkeypatch.setattr(delta_place, "newest", asked.append)
+    monkeypatch.setattr(delta_table, "newest", asked.append)
     monkeypatch.setattr(places, "is_folder", lambda _: True)
     hive.put("sales", "orders", at)
 

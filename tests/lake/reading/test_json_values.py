@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infold.lake.reading.json_values import json_values
+from infold.lake.reading.json_lines import json_values
 
 CASES: list[tuple[str, list[str]]] = [
     ("", []),

@@ -15,17 +15,16 @@ from typing import cast
 import pytest
 from obstore.store import MemoryStore
 
-from infold.core.dated_path import DatedPath, Listed
+from infold.core.files import DatedPath, Listed
 from infold.core.formats import Format
 from infold.core.interval import DAY, SECOND
 from infold.core.model import Source
 from infold.core.project import Project
 from infold.core.target import Target
 from infold.lake.reading import object_listing
-from infold.lake.reading.dated_folders import dated_path, list_without
-from infold.lake.reading.listing import list_files, matching_files
+from infold.lake.reading.listing import dated_path, list_files, list_without, matching_files
 from infold.lake.stores.bucket import Bucket
-from infold.lake.stores.object_bucket import ObjectBucket
+from infold.lake.stores.buckets import ObjectBucket
 from infold.messages import errors
 from infold.messages.errors import InfoldError
 

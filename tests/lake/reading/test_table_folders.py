@@ -18,8 +18,7 @@ from infold.core.model import Source
 from infold.core.object_store import Stores
 from infold.core.project import Project
 from infold.core.target import Target
-from infold.lake.reading.dated_folders import list_without
-from infold.lake.reading.listing import list_files
+from infold.lake.reading.listing import list_files, list_without
 from infold.messages.errors import InfoldError
 
 ROWS = pa.table({"id": [1, 2, 3], "day": ["2024-03-08", "2024-03-08", "2024-03-09"]})

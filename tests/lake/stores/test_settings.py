@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from infold.core.object_store import StorageOptions, Stores
-from infold.lake.iceberg.missing_files import names_digest
+from infold.lake.iceberg.tables import names_digest
 from infold.lake.stores import places
-from infold.lake.stores.errors import refused
+from infold.lake.stores.buckets import HdfsBucket
 from infold.lake.stores.hdfs import HdfsAccess
-from infold.lake.stores.hdfs_bucket import HdfsBucket
+from infold.lake.stores.requests import refused
 from infold.lake.stores.settings import access_of, hadoop_settings, hadoop_user
 from infold.messages.errors import InfoldError
 

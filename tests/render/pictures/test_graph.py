@@ -12,10 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli import sample
 
-from infold.core.graph import SOURCE, Graph, GraphNode, _in_depth, graph_of
-from infold.render.pictures import graph_text
-from infold.render.pictures.graph import graph_screen
-from infold.render.pictures.graph_svg import svg
+from infold.render.pictures import graph as graph_text
+from infold.render.pictures.graph import (
+    SOURCE,
+    Graph,
+    GraphNode,
+    _in_depth,
+    graph_of,
+    graph_screen,
+    svg,
+)
 from infold.render.pictures.look import Look
 
 PROJECT = sample.project()

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from tests.render.pictures.test_plot import days, picture, without_colours
 
 from infold.core.interval import DAY, Granularity, parse_instant_text
-from infold.core.plot import OverTime, Point, Series
-from infold.render.pictures.lines import Scale, line_texts, scale_of
+from infold.core.report import OverTime, Point, Series
 from infold.render.pictures.look import Look
-from infold.render.pictures.plot import plot_screen
+from infold.render.pictures.plot import Scale, line_texts, plot_screen, scale_of
 
 FIRST = parse_instant_text("2024-03-01")
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)

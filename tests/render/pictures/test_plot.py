@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from infold.core.interval import DAY, HOUR, Granularity, parse_instant_text
-from infold.core.plot import OverTime, Point, RowByRow, Series
+from infold.core.report import OverTime, Point, RowByRow, Series
 from infold.render.pictures.look import Look
 from infold.render.pictures.plot import HEIGHT, plot_screen
 

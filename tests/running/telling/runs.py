@@ -11,10 +11,10 @@ from tests.declare.shop import INFOLD, SHOP
 from tests.declare.shop import read as read_shop
 
 from infold.api.listening import told
-from infold.core.progress import Progress, SilentProgress
+from infold.core.hooks import Sinks
+from infold.core.ports import Progress, SilentProgress
 from infold.core.project import Project
 from infold.core.report import RunFailed, RunResult
-from infold.core.sinks import Sinks
 
 TARGET = "  dev: {warehouse: warehouse}\n"
 

@@ -16,8 +16,8 @@ from tests.running.standing_tables import DECLARED
 from tests.running.telling.runs import end, project, raising
 
 from infold import api
+from infold.core.hooks import Sinks
 from infold.core.project import Project
-from infold.core.sinks import Sinks
 from infold.system import signals
 
 GOOD = "'echo $INFOLD_COMMAND $INFOLD_STATE >> told'"

@@ -17,7 +17,7 @@ from tests.running.telling.receiver import Receiver, receiver
 from tests.running.telling.runs import bad, end, project, raising
 
 from infold.api.listening import told
-from infold.core.progress import Progress, SilentProgress
+from infold.core.ports import Progress, SilentProgress
 from infold.core.report import RunFailed, RunResult
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError

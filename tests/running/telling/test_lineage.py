@@ -30,13 +30,12 @@ from infold import api
 from infold.core.audits import AuditResult, AuditState, JudgedAudit, Severity
 from infold.core.interval import Ranges
 from infold.core.plan import Action, Step
-from infold.core.progress import Progress, SilentProgress
+from infold.core.ports import Progress, SilentProgress
 from infold.core.project import Project
 from infold.core.record import Receipt
 from infold.core.report import RunFailed, RunResult
 from infold.messages import run_errors
-from infold.running.telling.datasets import VERSIONS, Datasets
-from infold.running.telling.lineage import LineageEvents
+from infold.running.telling.lineage import VERSIONS, Datasets, LineageEvents
 from infold.running.telling.log import JsonLog
 from infold.running.telling.sender import Event
 from infold.running.telling.tell import tell

@@ -20,9 +20,9 @@ from tests.cli import sample
 from tests.running.telling.receiver import Receiver, receiver
 from tests.running.telling.runs import bad, end, good, project, raising
 
-from infold.core.progress import Progress
+from infold.core.hooks import Sinks
+from infold.core.ports import Progress
 from infold.core.report import RunFailed, RunResult
-from infold.core.sinks import Sinks
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
 from infold.running.telling import traces

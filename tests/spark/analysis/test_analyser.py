@@ -22,7 +22,7 @@ from infold.core.project import Node, Project, Reference
 from infold.declare.folder import Folder
 from infold.declare.functions import ProjectFunctions, read_functions
 from infold.messages.errors import InfoldError
-from infold.spark import analysed
+from infold.spark import analyser
 from infold.spark.connect import plans
 from infold.spark.engine import SparkEngine
 
@@ -446,7 +446,7 @@ def test_what_is_not_determined_is_found_in_both_ways(
     monkeypatch.setattr(plans, "_explained", explained)
     rows = spark.sql(query)
 
-    by_objects = list(analysed.nondeterministic_expressions(rows, query))
+    by_objects = list(analyser.nondeterministic_expressions(rows, query))
     by_text = list(plans.nondeterministic_expressions(rows, query))
 
     assert bool(by_objects) == bool(by_text), (by_objects, by_text)
@@ -475,7 +475,7 @@ def test_every_function_says_whose_it_is(spark: SparkSession) -> None:
     found = {name: plans.class_of(spark, name) for name in BUILT_IN}
 
     none = {name for name, class_ in found.items() if not class_}
-    foreign = {name for name in found.keys() - none if analysed._OF_SPARK not in found[name]}
+    foreign = {name for name in found.keys() - none if analyser._OF_SPARK not in found[name]}
     shown = {row[0] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
     assert foreign == set()
     assert none & shown <= {"case"}, "syntax that Spark shows among its functions"

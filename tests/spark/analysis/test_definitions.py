@@ -17,8 +17,8 @@ import pytest
 from tests.analysis.definitions.pairs import COLUMNS, VIEW, change, meaning, pairs
 from tests.spark.analysis.at_once import interpreted, rows_of, view
 
-from infold.analysis.definitions.brackets import redundant
 from infold.analysis.definitions.canonical import Canon
+from infold.analysis.definitions.clauses import redundant
 from infold.analysis.names.relation import Block
 from infold.analysis.sql.parse import parse
 from infold.core.definition import Category

@@ -20,20 +20,12 @@ import pytest
 from sqlglot import exp
 from tests.spark.analysis.at_once import interpreted, view
 
-from infold.analysis.bounds import scope, transitive
-from infold.analysis.bounds.entries import Entries
+from infold.analysis.bounds import known_columns, scope
+from infold.analysis.bounds.known_columns import Entries
 from infold.analysis.names import relation, resolve
 from infold.analysis.sql import parse
 from infold.analysis.sql.functions import BUILT_IN
-from infold.analysis.times import (
-    buckets,
-    call_shapes,
-    conditional_values,
-    distances,
-    durations,
-    epoch_numbers,
-    floors,
-)
+from infold.analysis.times import call_shapes, distances, durations, floors
 from infold.analysis.times.shape import Shape
 from infold.core.interval import Granularity, micros_of
 from infold.messages.errors import InfoldError
@@ -253,7 +245,7 @@ def claimed(sql: str, column: str) -> Shape | None:
     return here.shapes(block.node.expressions[0]).get(key)
 
 
-def _block(sql: str) -> tuple[relation.Block | None, transitive.InputPath]:
+def _block(sql: str) -> tuple[relation.Block | None, known_columns.InputPath]:
     try:
         read = parse.parse("times.sql", sql)
     except InfoldError:
@@ -360,13 +352,13 @@ def test_every_node_with_a_meaning_is_in_a_form() -> None:
     """
     wanted = set()
     for module in (
-        buckets,
+        floors,
         call_shapes,
         floors,
         durations,
         distances,
-        epoch_numbers,
-        conditional_values,
+        durations,
+        call_shapes,
     ):
         for node in ast.walk(ast.parse(inspect.getsource(module))):
             if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "exp":

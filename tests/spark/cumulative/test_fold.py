@@ -22,7 +22,7 @@ from infold.core.interval import parse_instant_text, show_instant
 from infold.core.plan import Action
 from infold.core.record import Receipt
 from infold.spark import key_filter
-from infold.spark.cumulative import fold_states, states
+from infold.spark.cumulative import fold_states
 
 pytestmark = pytest.mark.spark
 
@@ -252,7 +252,7 @@ def test_runs(shop: ClicksProject, monkeypatch: pytest.MonkeyPatch) -> None:
             if patch is None:
                 older.setattr(fold_states, "states_of", lambda *_: None)
             else:
-                older.setattr(states, "state_mark", patch)
+                older.setattr(fold_states, "state_mark", patch)
             put(shop, f"{name}.csv", f"{name},{name},2024-03-03 09:00:00,/c,4")
             assert run(shop)["tops"].written == OTHERS + (1 if name == "other" else 2)
         put(shop, "ann.csv", *ANN)

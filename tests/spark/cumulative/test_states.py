@@ -20,14 +20,18 @@ from pyspark.sql import functions as F
 from tests.declare.shop import project
 
 from infold.core.interval import Ranges
-from infold.core.own_columns import KEY, VERSION
+from infold.core.own_columns import KEY, STATE, VERSION
 from infold.core.plan import Action, Step
 from infold.core.ports import Ledger
 from infold.core.project import Project
-from infold.core.session_columns import STATE
 from infold.spark.content import user_columns
-from infold.spark.cumulative.fold_states import DOUBT, StatedModel, StateFold, _with_parts
-from infold.spark.cumulative.states import states_of
+from infold.spark.cumulative.fold_states import (
+    DOUBT,
+    StatedModel,
+    StateFold,
+    _with_parts,
+    states_of,
+)
 from infold.spark.inputs.feed import Feed
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Tables

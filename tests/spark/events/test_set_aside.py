@@ -105,7 +105,7 @@ def test_their_texts_are_there_however_their_file_is_read(
         patch.setattr("infold.spark.reading.json_lines.worth_keeping", lambda _: False)
         for number in range(3):  # a first load, a fold, and one that Spark's own reader cannot read
             if number == 2:
-                patch.setattr("infold.spark.reading.json_plain.may_be_plain", lambda *_: False)
+                patch.setattr("infold.spark.reading.json_lines.may_be_plain", lambda *_: False)
             lines = [good.replace('"1"', f'"{number}"'), *bad]
             (shop.root / "landing" / f"{number}.json").write_text("\n".join(lines))
             shop.run()

@@ -16,7 +16,7 @@ import pytest
 from infold.messages.errors import InfoldError
 from infold.spark.jvm import jars
 from infold.spark.jvm.java import Java, find_java
-from infold.spark.tables.jar import Jar
+from infold.spark.tables.catalog import Jar
 from infold.system.kept_files import cache_dir
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -17,13 +17,13 @@ from pyspark.sql.connect.client.retries import Retrying
 
 from infold.lake.stores.hdfs import USER_SETTING
 from infold.spark.connect.retries import MOST, Retries
+from infold.spark.engine import words_and_condition
 from infold.spark.jvm import gateway, lasting, spark_session
 from infold.spark.jvm.gateway import Jvm
 from infold.spark.jvm.java import Java
 from infold.spark.jvm.lasting import OfAnother, Offer, needs
 from infold.spark.jvm.session_settings import Size
-from infold.spark.jvm.spill import new_spill_folder
-from infold.spark.spark_words import words_and_condition
+from infold.spark.jvm.spark_session import new_spill_folder
 
 SETTINGS = {"spark.driver.memory": "2g", "spark.master": "local[*]"}
 

@@ -25,10 +25,10 @@ from py4j.java_gateway import JavaObject
 from pyspark.sql import functions as F
 
 from infold import api
-from infold.core.fixed_settings import FIXED
+from infold.core.engines import FIXED
 from infold.core.project import Project
 from infold.core.target import Target
-from infold.spark.jvm import extension_settings, round_trips
+from infold.spark.jvm import given_settings, round_trips
 from infold.spark.jvm.given_settings import all_settings
 from infold.spark.jvm.round_trips import KnownCalls, ListsAtOnce, keep_looked_up_classes
 from infold.spark.jvm.session_settings import Size
@@ -254,7 +254,7 @@ def test_an_extension_changes_no_fixed_setting(start: Start) -> None:
     second.sql("SELECT 1").collect()
 
     for session in (first, second):
-        assert session.conf.get(extension_settings.CHANGED) == FIXED[extension_settings.CHANGED]
+        assert session.conf.get(given_settings.CHANGED) == FIXED[given_settings.CHANGED]
 
 
 class _One(IntEnum):

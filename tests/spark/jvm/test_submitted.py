@@ -11,15 +11,14 @@ from typing import Any
 
 import pytest
 
-from infold.core.engines import Engine
-from infold.core.fixed_settings import FIXED
+from infold.core.engines import FIXED, Engine
 from infold.messages.errors import InfoldError
 from infold.spark.jvm import cluster, submitted
-from infold.spark.jvm import submit_command as module
+from infold.spark.jvm import gateway as module
+from infold.spark.jvm.gateway import submit_command
 from infold.spark.jvm.jars import spark_home
 from infold.spark.jvm.java import Java, find_java
 from infold.spark.jvm.session_settings import REDACTED, common_settings
-from infold.spark.jvm.submit_command import submit_command
 from infold.spark.storages import common_jars
 
 OPTIONS = "spark.executor.extraJavaOptions"

@@ -14,11 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from infold.core.functions import FunctionCode
-from infold.core.python_code import PythonCode, PythonInput, PythonModule
+from infold.core.functions import FunctionCode, PythonCode, PythonInput, PythonModule
 from infold.spark.python_functions.author_code import FunctionFailedError
-from infold.spark.python_functions.calls import ArrowCall
-from infold.spark.row_functions import EachKey, EachRow, RowFunction, author_code
+from infold.spark.python_functions.register import ArrowCall
+from infold.spark.python_models import EachKey, EachRow, RowFunction, author_code
 from infold.system.failures import FUNCTION_FAILED
 
 NOON = datetime(2024, 3, 9, 12, tzinfo=UTC)

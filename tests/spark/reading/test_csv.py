@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.spark.reading.folder import Folder
 
 from infold.core.model import Drift
-from infold.spark.reading import csv_bytes, csv_quotes
+from infold.spark.reading import csv_shape
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,13 +53,13 @@ def records(text: str) -> list[tuple[str, str]]:
 @example(text='"a"a,"\n"\r\n', size=1)
 def test_records_and_their_ends(text: str, size: int) -> None:
     """Ends in quotes are text, and the others are found, where no quote swallows lines."""
-    with patch.object(csv_quotes, "_CHUNK", size):
-        rough = csv_quotes.quotes_of(io.BytesIO(text.encode()), ",")
-        close = csv_quotes.quotes_of(io.BytesIO(text.encode()), ",", closely=True)
+    with patch.object(csv_shape, "_CHUNK", size):
+        rough = csv_shape.quotes_of(io.BytesIO(text.encode()), ",")
+        close = csv_shape.quotes_of(io.BytesIO(text.encode()), ",", closely=True)
     assume(rough.swallows is None)
     wanted = records(text)
 
-    assert [*csv_quotes.records(text.encode(), ",", quoted=True)][: len(wanted)] == [
+    assert [*csv_shape.records(text.encode(), ",", quoted=True)][: len(wanted)] == [
         record.encode() for record, _ in wanted
     ]
     ends = {end for _, end in wanted if end}
@@ -71,13 +71,13 @@ def test_records_and_their_ends(text: str, size: int) -> None:
 @given(text=st.text('a,"\n\r', max_size=30), size=SIZES)
 def test_without_quotes_lines_are_records(text: str, size: int) -> None:
     """Where nothing is quoted a quote is a letter."""
-    with patch.object(csv_quotes, "_CHUNK", size):
-        found = csv_quotes.quotes_of(io.BytesIO(text.encode()), ",", quoted=False)
+    with patch.object(csv_shape, "_CHUNK", size):
+        found = csv_shape.quotes_of(io.BytesIO(text.encode()), ",", quoted=False)
     lines = io.StringIO(text, newline="").readlines()
     ends = {line[len(line.rstrip("\r\n")) :] for line in lines} - {""}
 
-    assert found == csv_quotes.Quotes(None, strays=False, spans=False, ends=frozenset(ends))
-    assert [*csv_quotes.records(text.encode(), ",", quoted=False)] == [
+    assert found == csv_shape.Quotes(None, strays=False, spans=False, ends=frozenset(ends))
+    assert [*csv_shape.records(text.encode(), ",", quoted=False)] == [
         row.encode() for row in re.split("\r\n|\r|\n", text.removesuffix("\n").removesuffix("\r"))
     ][: len(lines)]
 
@@ -91,9 +91,9 @@ LETTERS = 'a \t\0\x0b,\n\r"\ufeff\u00e4'
 def test_bytes_of_a_file(text: str, cut: int, size: int, one: bool) -> None:
     """Quotes, CR, bytes that are no text, and lines of controls are found, and blanks first."""
     raw = text.encode()[cut:]
-    with patch.object(csv_bytes, "_CHUNK", max(size, 9)):
-        found = csv_bytes.bytes_of(io.BytesIO(raw), " \t", one_field=one, quoted=False)
-        quoted = csv_bytes.bytes_of(io.BytesIO(raw), " \t", one_field=one)
+    with patch.object(csv_shape, "_CHUNK", max(size, 9)):
+        found = csv_shape.bytes_of(io.BytesIO(raw), " \t", one_field=one, quoted=False)
+        quoted = csv_shape.bytes_of(io.BytesIO(raw), " \t", one_field=one)
 
     trimmed = [line for line in re.split(b"[\r\n]", raw) if not line.strip(bytes(range(0x21)))]
     blanks = b"" if one else b" \t"
@@ -112,7 +112,7 @@ def test_records_are_those_of_pythons_reader() -> None:
     text = 'id,"a\r\n""b"""\r\n"x\n","y\r"\rc,\n\r\n'
     rows = list(csv.reader(io.StringIO(text, newline="")))
 
-    found = [one.decode() for one in csv_quotes.records(text.encode(), ",", quoted=True)]
+    found = [one.decode() for one in csv_shape.records(text.encode(), ",", quoted=True)]
 
     assert [
         next(csv.reader(io.StringIO(one, newline="")), []) for one in found[: len(rows)]

@@ -23,7 +23,7 @@ from infold.lake.reading.source_file import SourceFile
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
 from infold.spark.reading.arrow_types import type_fit
-from infold.spark.reading.delta_fields import FileFields, NoIdsError, as_in_file, fields_in
+from infold.spark.reading.delta_table import FileFields, NoIdsError, as_in_file, fields_in
 from infold.spark.reading.drift import PresentFile, differences, refuse_moved
 from infold.spark.reading.failures import naming_files, unread_file
 from infold.spark.reading.parquet_files import names_by_id, read_footer

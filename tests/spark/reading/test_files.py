@@ -18,7 +18,7 @@ from tests.spark.reading.landing import COLUMNS, MODEL, LandingProject
 from tests.spark.time_range.daily_project import DAILY, DailyProject, model
 
 from infold import api
-from infold.core.folder_values import folder_values
+from infold.core.files import folder_values
 from infold.core.model import Column, Drift
 from infold.core.report import RunFailed
 from infold.messages.errors import InfoldError

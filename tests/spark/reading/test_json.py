@@ -18,7 +18,7 @@ from infold.core.model import Column, Drift, NewColumns, Source
 from infold.core.project import Project
 from infold.core.target import Target
 from infold.lake.reading.source_file import SourceFile
-from infold.spark.reading import json_keys, json_lines, json_plain, lines_here, source_rows
+from infold.spark.reading import json_lines, source_rows
 from infold.spark.reading.drift import PresentFile
 
 if TYPE_CHECKING:
@@ -147,16 +147,16 @@ def read(folder: Folder, columns: Mapping[str, str], **keys: Any) -> list[str]:
 def both(folder: Folder, columns: Mapping[str, str], **keys: Any) -> set[int]:
     """Compare the rows in both ways; the files whose rows Spark's own reader gave."""
     by_spark: set[int] = set()
-    rows: Callable[..., Any] = json_plain.rows
+    rows: Callable[..., Any] = json_lines.plain_rows
 
     def spied(*words: Any) -> Any:
         found, there = rows(*words)
         by_spark.update(there)
         return found, there
 
-    with patch.object(json_plain, "rows", spied):
+    with patch.object(json_lines, "rows", spied):
         quick = read(folder, columns, **keys)
-    with patch.object(json_plain, "may_be_plain", lambda *_: False):
+    with patch.object(json_lines, "may_be_plain", lambda *_: False):
         assert quick == read(folder, columns, **keys)
     return by_spark
 
@@ -249,7 +249,7 @@ def test_files_that_were_ingested_before(folder: Folder) -> None:
     assert both(folder, COLUMNS, **KEYS) == set()
     with (
         patch.object(json_lines, "IN_PROCESS", 1_000_000),
-        patch("infold.spark.reading.lines_here._LONGEST", 5_000),
+        patch("infold.spark.reading.json_lines._LONGEST", 5_000),
     ):
         assert both(folder, COLUMNS, **KEYS) == set()
 
@@ -278,7 +278,7 @@ def test_many_columns(folder: Folder) -> None:
 def test_rows_that_do_not_fit_on_the_disk_are_not_kept(folder: Folder) -> None:
     """They are read as all others."""
     folder.put("a.json", GOOD)
-    with patch.object(json_plain, "MOST", 10):
+    with patch.object(json_lines, "MOST", 10):
         assert both(folder, COLUMNS, **KEYS) == set()
 
 
@@ -351,11 +351,11 @@ def test_the_same_keys_as_by_spark(spark: SparkSession) -> None:
         PresentFile(at, f"{at}", SourceFile(f"{at}", 0), spark_path=f"{at}")
         for at in range(len(LINES))
     ]
-    lines = lines_here.frame(spark, files, {at: [line] for at, line in enumerate(LINES)})
+    lines = json_lines.frame_of_lines(spark, files, {at: [line] for at, line in enumerate(LINES)})
 
-    there = json_keys.keys_there(lines, source, files, judge=False)
+    there = json_lines.keys_there(lines, source, files, judge=False)
 
-    here = {at: json_keys.keys_of([line]) for at, line in enumerate(LINES)}
+    here = {at: json_lines.keys_of([line]) for at, line in enumerate(LINES)}
     unlike = [
         (LINES[at][:60], one, there[at])
         for at, one in here.items()

@@ -571,7 +571,7 @@ class TestDrift:
         self, folder: Folder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """It is Spark's to read, line by line, and not to be held in memory."""
-        monkeypatch.setattr("infold.spark.reading.lines_here._LONGEST", 10_000)
+        monkeypatch.setattr("infold.spark.reading.json_lines._LONGEST", 10_000)
         folder.put("a.json.gz", '{"id":"a","n":1}\n' * 5_000)
 
         rows = folder.frame({"id": "string", "n": "bigint"})
@@ -648,7 +648,7 @@ def test_rows_of_some_files_of_an_iceberg_table(
     """Only rows of the data files asked for are read,
     though the table has others and has changed since.
     """
-    from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
+    from infold.lake.iceberg.sql_catalog import sqlite_catalog
     from infold.lake.reading.iceberg_table import data_files
     from infold.spark.reading.source_rows import read
 

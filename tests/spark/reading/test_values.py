@@ -26,8 +26,8 @@ from pyspark.errors import PySparkException
 from tests.spark.reading.folder import Folder, utc
 
 from infold.core.interval import micros_of
-from infold.declare.timestamp_pattern import wrong_with
-from infold.lake.reading import timestamp_text
+from infold.declare.sources import find_pattern_fault
+from infold.lake.reading import event_times
 from infold.lake.reading.avro_types import arrow_type
 from infold.messages.errors import InfoldError
 
@@ -111,7 +111,7 @@ class TestTimestamps:
         """Spark reads from each format the timestamps that the plan's estimate reads."""
         texts = sorted(set(NOTATIONS))
         csv, jsons, pq = in_every_format(folder, "timestamp", texts)
-        estimate = {text: timestamp_text.iso(text) for text in texts}
+        estimate = {text: event_times.iso(text) for text in texts}
         stored = {
             text: None if value == "unparsable" else micros_of(value) for text, value in csv.items()
         }
@@ -134,7 +134,7 @@ class TestTimestamps:
 
         read = {text: value for text, value in found.items() if value != "unparsable"}
         assert {texts[text] for text in read} - known == set()
-        estimates = {text: timestamp_text.iso(text) for text in read}
+        estimates = {text: event_times.iso(text) for text in read}
         assert {text: micros_of(value) for text, value in read.items()} == estimates
         assert len(read) > 550
 
@@ -161,7 +161,7 @@ class TestTimestamps:
         wanted[good] = utc(2024, 3, 1, 10, 0, 0, 1)
         for found in in_every_format(folder, "timestamp", texts, timestamp_format=written):
             assert found == wanted
-        parse = timestamp_text.parser(written)
+        parse = event_times.timestamp_parser(written)
         if parse is not None:
             assert parse(good) == micros_of(wanted[good])
             assert parse(finer) is None
@@ -325,7 +325,7 @@ def test_each_letter_and_what_is_between_them(spark: SparkSession) -> None:
     patterns = [letter * count for letter in ascii_letters for count in range(1, 21)]
     patterns += ["".join(draw.choices(PIECES, k=draw.randint(1, 8))) for _ in range(2_000)]
     ours = ("z:", "v:", "it has no letter", "digits finer")
-    wrong = {pattern: wrong_with(pattern) for pattern in patterns}
+    wrong = {pattern: find_pattern_fault(pattern) for pattern in patterns}
     both = {one: why for one, why in wrong.items() if not why.startswith(ours)}
 
     assert {one: why for one, why in both.items() if spark_reads(one) is bool(why)} == {}

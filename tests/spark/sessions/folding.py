@@ -24,14 +24,13 @@ from tests.reference.tables import Ends, Entry, all_sessions, numbered, quaranti
 from tests.reference.world import Row
 
 from infold.core.interval import MIN, MINUTE, Granularity, Interval, Ranges, datetime_of
-from infold.core.manual_entry import ManualEntry
 from infold.core.model import Materialization, Model, Timeseries
 from infold.core.plan import Action, Step
 from infold.core.ports import Prepared
 from infold.core.project import Input, Node, Project
 from infold.core.queries import Aggregate, Output, SessionsQuery
 from infold.core.record import Outcome, QuarantinedSession, Receipt
-from infold.core.session_rules import Sessions
+from infold.core.session_rules import ManualEntry, Sessions
 from infold.core.target import Target
 from infold.core.trace import CellChange, CellState, Trace, Version, signed
 from infold.spark.content import cell_of, cell_start, column, micros, row_hash, user_columns

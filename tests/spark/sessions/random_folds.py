@@ -19,7 +19,7 @@ from tests.spark.sessions.folding import Call, FoldedSessions
 from infold.core.interval import MINUTE, SECOND
 from infold.core.queries import SessionsQuery
 from infold.spark.sessions.build import LARGE, build
-from infold.spark.sessions.packed_values import ColumnValues, no_column_values
+from infold.spark.sessions.micro_islands import ColumnValues, no_column_values
 from infold.spark.tables.port import Layout, Stamp
 
 D = Decimal

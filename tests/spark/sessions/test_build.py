@@ -45,7 +45,7 @@ from infold.core.trace import CellState
 from infold.spark import frame_schema
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.sessions import build
-from infold.spark.sessions.time_slices import MOST, ROWS, slice_borders, sliced_events
+from infold.spark.sessions.micro_islands import MOST, ROWS, slice_borders, sliced_events
 from infold.spark.tables.iceberg.tables import IcebergTables
 
 if TYPE_CHECKING:

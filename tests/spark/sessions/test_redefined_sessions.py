@@ -12,10 +12,10 @@ from tests.spark.time_range.daily_project import DailyProject, model
 
 from infold import api
 from infold.core.interval import parse_instant_text
-from infold.core.manual_entry import ManualEntry
 from infold.core.plan import PlanOptions
 from infold.core.record import Receipt
-from infold.planning.refolds import REFOLDS, STATES
+from infold.core.session_rules import ManualEntry
+from infold.planning.derivations import REFOLDS, STATES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

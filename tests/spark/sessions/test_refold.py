@@ -46,9 +46,9 @@ from infold.spark.sessions.components import Components
 from infold.spark.sessions.cuts.silence import silence_between_slots, slots_with_events
 from infold.spark.sessions.derived import DerivedSessions
 from infold.spark.sessions.frames import END, SILENCE, START, TIME
-from infold.spark.sessions.packed_values import LONGEST_BUCKET
+from infold.spark.sessions.micro_islands import LONGEST_BUCKET
+from infold.spark.stored_types import stored_type
 from infold.spark.tables.port import Layout, Stamp
-from infold.spark.time_range.types import stored_type
 from infold.spark.verify import sessions_from_scratch as from_scratch
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ import pytest
 from tests.spark.project import VIEW, SparkProject
 
 from infold import api
-from infold.inspecting.event_batches import EventBatch
 from infold.inspecting.session_events import BY_SPARK
-from infold.inspecting.session_history import SessionChange, SessionHistory
+from infold.inspecting.session_history import EventBatch, SessionChange, SessionHistory
 from infold.messages.errors import InfoldError
 from infold.render.session_history import session_history_screen
 

@@ -268,7 +268,7 @@ def test_cases_that_other_tools_get_wrong(
     cells built singly, of which a few are combined at a time; an example of another tool, too.
     """
     monkeypatch.setattr(recompute, "_ROWS_FOR_PARTITIONS", 1)
-    monkeypatch.setattr("infold.spark.time_range.by_cell.CELLS_TOGETHER", 3)
+    monkeypatch.setattr("infold.spark.time_range.recompute.CELLS_TOGETHER", 3)
     numbered = """SELECT cast(ts AS date) AS day,
       count(*) OVER (PARTITION BY who ORDER BY ts, id) AS n FROM raw.clicks"""
     monthly = "SELECT date_trunc('month', hour) AS month, sum(n) AS n FROM hourly GROUP BY 1"

@@ -13,19 +13,18 @@ from tests.spark.time_range.daily_project import DAILY, ROLLING, DailyProject, m
 
 from infold import api
 from infold.core.interval import DAY
-from infold.core.progress import SilentProgress
+from infold.core.ports import SilentProgress
 from infold.core.project import Bound, Project
 from infold.core.record import Outcome, Receipt
 from infold.core.report import Verdict, VerificationReport
 from infold.core.trace import CellChange, Trace
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
-from infold.render.row_pairs import pair_rows
+from infold.render.json_shapes import pair_rows
 from infold.spark.verify import verify
 from infold.spark.verify.beyond_bounds import least_bounds
 from infold.spark.verify.compare import Comparison, compare
-from infold.spark.verify.moment import TRIES, Moment, moment_of
-from infold.spark.verify.verify import Verifier
+from infold.spark.verify.verify import TRIES, Moment, Verifier, moment_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
