@@ -2,21 +2,19 @@
 Deaths at commits of tables, on each storage: in the test's own process, and by SIGKILL.
 
 A real death costs the start of a JVM, so two points are drawn for each storage; INFOLD_KILL_SEED
-draws others, and a soak kills at all of them and at random moments between them. Also two runs at
-once, and commits of other programs.
+draws others, and a soak kills at all of them and at random moments between them. Also commits of
+other programs.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import threading
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
-from click.testing import CliRunner
 from tests.crash.scenario import (
     SHAPE,
     TABLES,
@@ -31,7 +29,6 @@ from tests.crash.scenario import (
 )
 
 from infold import api
-from infold.cli.main import cli
 from infold.core.storages import Storage
 from infold.messages.errors import InfoldError
 
@@ -108,27 +105,6 @@ def test_sigkill_leaves_whole_steps(scenario: Scenario, tmp_path: Path) -> None:
     assert reader.looks > 3
     for found in seen:
         assert not whole_steps(found, before, after)
-    scenario.check(set(TABLES), None)
-
-
-def test_of_two_runs_the_second_is_refused_or_waits(scenario: Scenario) -> None:
-    """It names the owner, at once or when it waited in vain; else it starts afterwards."""
-    scenario.deliver(300)
-    other = api.ledger(scenario.project)
-    other.acquire("the-other-run")
-    ended = CliRunner().invoke(cli, ["-C", str(scenario.folder), "run"])
-    assert ended.exit_code == 3, ended.output
-    assert "locked: run the-other-run is working on this target" in ended.stderr
-    with pytest.raises(InfoldError) as refused:
-        api.run(scenario.project, as_of=scenario.world.as_of, wait=0.2)
-    assert (refused.value.slug, refused.value.exit_code) == ("locked", 3)
-
-    ends = threading.Timer(1, other.release)
-    ends.start()
-    result = api.run(scenario.project, as_of=scenario.world.as_of, wait=60, allow_removals=True)
-
-    assert ends.finished.is_set()
-    assert result.steps
     scenario.check(set(TABLES), None)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.spark.events.clicks_project import NewShop, shop_with
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,3 +33,9 @@ def _frames_are_checked() -> None:
     from infold.spark import frame_schema
 
     frame_schema.CHECKED = True
+
+
+@pytest.fixture
+def new_shop(tmp_path: Path, warehouse: Path) -> NewShop:
+    """A project of clicks in the folder of a test."""
+    return partial(shop_with, tmp_path, warehouse)

@@ -1,4 +1,4 @@
-"""Changes that take something from stored tables: refused by what Spark and the tables know."""
+"""Changes of definitions in production: refused by what Spark and the stored tables know."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.spark.test_apply import Shop
-from tests.spark.time_range.daily_project import DAILY, model
+from tests.spark.project import built
+from tests.spark.time_range.daily_project import DAILY, ROLLING, Production, model
 
 from infold import api
 from infold.core.model import Kind, table_name
-from infold.core.plan import PlanOptions
 from infold.messages.errors import ExitCode, InfoldError
 
 pytestmark = pytest.mark.spark
+
 
 EVENTS = """---
 materialization: events
@@ -41,11 +41,13 @@ SELECT who, ts, id FROM events"""
 NO_AMOUNT = DAILY.replace(", sum(amount) AS amount", "")
 
 
-class Guarded(Shop):
+class Guarded(Production):
     """Production with a table of every kind."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
+        self.models(daily=model(DAILY), rolling=model(ROLLING))
+        self.land("2024-03-01T10:00:00", "2024-03-02T10:00:00")
         self.models(events=EVENTS, visits=VISITS, sums=SUMS, whole=WHOLE, versions=VERSIONS)
 
     def state(self) -> Mapping[str, object]:
@@ -61,10 +63,7 @@ class Guarded(Shop):
 
     def allow(self, *models: str) -> list[str]:
         """`infold apply` with ``--allow-destructive``; the models that it built."""
-        declared = api.open_project(self.root, "prod", declared=True)
-        asked = PlanOptions(allow_destructive=frozenset(models))
-        done = api.run(api.to_apply(declared), asked=asked, command="apply")
-        return [step.model for step, _ in done.steps]
+        return built(self.apply(allow_destructive=frozenset(models)))
 
     def refused(self, *allowed: str) -> str:
         """The facts of a refusal, which leaves everything as it was."""
@@ -100,15 +99,13 @@ def test_a_destructive_change_is_refused_before_anything_is_written_and_producti
     assert shop.refused("raw.clicks", "sums") == lost
 
     shop.models(daily=model(DAILY), sums=SUMS)
-    config = shop.root / "infold.yml"
-    text = config.read_text()
-    config.write_text(text.replace("decimal(18,2)", "decimal(12,2)"))
+    shop.configure("decimal(18,2)", "decimal(12,2)")
     narrower = "type of amount: decimal(18,2) → decimal(12,2) (infold.yml:5)"
     assert shop.refused() == f"raw.clicks: {narrower}; events: {narrower}"
     follows = shop.refused("raw.clicks", "events")
     assert "daily: type of amount: decimal(28,2) → decimal(22,2)" in follows
     assert "visits: type of most: decimal(18,2) → decimal(12,2)" in follows
-    config.write_text(text)
+    shop.configure("decimal(12,2)", "decimal(18,2)")
 
     table = "infold.shop.daily"
     api.session(project).sql(f"ALTER TABLE {table} ADD COLUMN note string")
@@ -119,5 +116,31 @@ def test_a_destructive_change_is_refused_before_anything_is_written_and_producti
     assert shop.allow("daily") == ["daily"]
     assert {*api.lake(project).columns("daily")} == {"day", "n"}
     shop.land("2024-03-01T11:00:00")
-    api.run(shop.project())
-    shop.verify()
+    shop.run()
+
+
+def test_what_spark_refuses_is_not_applied(tmp_path: Path) -> None:
+    """A definition that Spark does not accept is refused before it is applied, and so is another
+    one that was to be applied with it; runs go on as before.
+    """
+    shop = Production(tmp_path / "shop")
+    shop.models(daily=model(DAILY), rolling=model(ROLLING))
+    shop.land("2024-03-01T10:00:00", "2024-03-02T10:00:00")
+    assert built(shop.apply()) == ["raw.clicks", "daily", "rolling"]
+    before = api.ledger(shop.project()).applied()
+    wrong = DAILY.replace("count(*) AS n", "length(ts, ts) AS n, count(*) AS m")
+    shop.models(daily=model(wrong), rolling=model(ROLLING.replace("6 DAYS", "2 DAYS")))
+
+    with pytest.raises(InfoldError) as caught:
+        shop.apply()
+
+    assert (caught.value.slug, caught.value.exit_code) == ("refused-by-spark", 2)
+    assert "daily" in str(caught.value)
+    assert api.ledger(shop.project()).applied() == before
+    shop.land("2024-03-01T11:00:00")
+    done = shop.go()
+    assert (built(done), done.unapplied) == (
+        ["raw.clicks", "daily", "rolling"],
+        ("daily", "rolling"),
+    )
+    assert [row[1] for row in shop.rows("daily")] == [2, 1]

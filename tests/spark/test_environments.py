@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.running.commands import infold
-from tests.spark.promoted_shop import CHANGED, FILTERED, MODELS, PROJECT, Shop
+from tests.spark.project import SparkProject
 
 from infold import api
+from infold.api import environment_runs, promoting
 from infold.api.environments import (
     diff_environment,
     drop_environment,
@@ -21,9 +25,152 @@ from infold.api.environments import (
     show_environment,
     verify_environment,
 )
+from infold.api.opening import published_lake
 from infold.core.model import table_name
+from infold.core.report import Exchange
 
 pytestmark = pytest.mark.spark
+
+PROJECT = """
+name: shop
+dev_target: dev
+sources:
+  raw.clicks:
+    path: landing/*.csv
+    event_time_column: ts
+    columns: {id: int, who: string, ts: timestamp, amount: int}
+targets:
+  dev: {}
+  prod: {warehouse: tables, ledger: "sqlite:///prod.db", apply: manual}
+"""
+EVENTS = "materialization: events\nunique_key: [id]\ntimeseries: {event_time_column: ts}"
+SERIES = "timeseries: {event_time_column: day, partition_column: day, granularity: day}"
+TABLE = f"materialization: table\n{SERIES}\nincremental: {{}}"
+CUMULATIVE = "materialization: cumulative_aggregate"
+MODELS = {
+    "clicks": (EVENTS, "SELECT id, who, ts, amount FROM raw.clicks"),
+    "daily": (
+        TABLE.replace("event_time_column: day", "event_time_column: ts"),
+        """SELECT cast(ts AS date) AS day, count(*) AS n, sum(amount) AS amount
+FROM clicks GROUP BY 1""",
+    ),
+    "rolling": (
+        TABLE,
+        """SELECT day, sum(n) OVER (
+  ORDER BY day RANGE BETWEEN INTERVAL 2 DAYS PRECEDING AND CURRENT ROW) AS n
+FROM daily""",
+    ),
+    "visits": (
+        "materialization: sessions\nsessions: {user: who, gap: 30 minutes}",
+        "SELECT count(*) AS clicks, sum(amount) AS amount FROM clicks",
+    ),
+    "people": (CUMULATIVE, "SELECT who, count(*) AS visits FROM visits GROUP BY who"),
+    "spenders": (CUMULATIVE, "SELECT who, sum(amount) AS amount FROM clicks GROUP BY who"),
+}
+CHANGED = {
+    "daily": (
+        MODELS["daily"][0],
+        MODELS["daily"][1].replace("\nFROM", ", max(amount) AS top\nFROM"),
+    ),
+    "visits": (MODELS["visits"][0].replace("30 min", "60 min"), MODELS["visits"][1]),
+    "tops": (TABLE, "SELECT day, top FROM daily"),
+}
+"""
+Another environment: a column more in the middle (``rolling`` uses none of it), another gap (of
+which ``people`` has other rows), and a new model. ``clicks`` and ``spenders`` are shared.
+"""
+FILTERED = {"clicks": (EVENTS, f"{MODELS['clicks'][1]} WHERE amount <> 2")}
+"""Other events as well: all that reads them has other rows."""
+
+
+class Shop(SparkProject):
+    """Production, and an environment ``dev``."""
+
+    target = "prod"
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root, PROJECT)
+        self.define(MODELS)
+        self.clicks: list[tuple[int, str, datetime, int]] = []
+        self.files = 0
+
+    def define(self, models: dict[str, tuple[str, str]]) -> None:
+        """The files of models."""
+        for name, (head, sql) in models.items():
+            self.model(name, f"---\n{head}\n---\n{sql}\n")
+
+    def land(self, *clicks: tuple[str, str, int]) -> None:
+        """A file of clicks: who, when, how much."""
+        lines = ["id,who,ts,amount"]
+        for who, at, amount in clicks:
+            self.clicks.append((len(self.clicks), who, datetime.fromisoformat(at), amount))
+            lines.append(f"{len(self.clicks) - 1},{who},{at},{amount}")
+        self.files += 1
+        self.write(f"landing/{self.files}.csv", "\n".join(lines) + "\n")
+
+    def run(self) -> list[str]:
+        """`infold run`; the models that it built."""
+        return sorted(self.receipts())
+
+    def run_environment(self) -> None:
+        """`infold run --env dev`, by the files."""
+        environment_runs.run_environment(self.project(declared=True), "dev")
+
+    def promote(self) -> Exchange:
+        """`infold promote dev`."""
+        shown = promoting.find_promotion(self.project(), "dev")
+        promoting.promote(self.project(), shown)
+        return shown
+
+    def rollback(self) -> Exchange:
+        """`infold rollback`."""
+        shown = promoting.find_rollback(self.project())
+        promoting.rollback(self.project(), shown)
+        return shown
+
+    def rows(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
+        """The rows that readers see of a table of production, in order."""
+        return sorted(tuple(row.values()) for row in self.shown(table))
+
+    def exact(self, *, changed: bool, filtered: bool = False) -> None:
+        """Production's tables are what plain Python computes."""
+        oracle = self.expected(changed=changed, filtered=filtered)
+        assert {name: self.rows(name) for name in oracle} == oracle
+
+    def expected(self, *, changed: bool, filtered: bool) -> dict[str, list[tuple[Any, ...]]]:
+        """The rows of each table by the definitions before or after the change."""
+        clicks = [click for click in self.clicks if not filtered or click[3] != 2]
+        days = defaultdict(list)
+        for _, _, at, amount in clicks:
+            days[at.date()].append(amount)
+        daily = [
+            (day, len(of), sum(of), *([max(of)] if changed else [])) for day, of in days.items()
+        ]
+        rolling = [
+            (day, sum(len(days.get(day - timedelta(n), ())) for n in range(3))) for day in days
+        ]
+        visits = _visits(clicks, timedelta(minutes=60 if changed else 30))
+        spent: Counter[str] = Counter()
+        for _, who, _, amount in clicks:
+            spent[who] += amount
+        return {
+            "daily": sorted(daily),
+            "rolling": sorted(rolling),
+            "people": sorted(Counter(visits).items()),
+            "spenders": sorted(spent.items()),
+            **({"tops": sorted((day, max(of)) for day, of in days.items())} if changed else {}),
+        }
+
+
+def _visits(clicks: Iterable[tuple[int, str, datetime, int]], gap: timedelta) -> list[str]:
+    """Who came, once for each session."""
+    found, last = [], dict[str, datetime]()
+    for _, who, at, _ in sorted(clicks, key=lambda click: click[2]):
+        if who not in last or at - last[who] > gap:
+            found.append(who)
+        last[who] = at
+    return found
+
 
 NAMES = "columns: {who: string, name: string}"
 LOOKUP = f"  raw.names:\n    path: names.csv\n    {NAMES}\n"
@@ -64,10 +211,9 @@ def new_shop(root: Path, *, more: bool = False) -> Shop:
     """Production with three days of clicks."""
     shop = Shop(root)
     if more:
-        text = PROJECT.replace("targets:", f"{LOOKUP}targets:")
-        (root / "infold.yml").write_text(text, encoding="utf-8")
-        (root / "names.csv").write_text("who,name\nann,Ann\nbob,Bob\n", encoding="utf-8")
-        shop.write(MORE)
+        shop.configure("targets:", f"{LOOKUP}targets:")
+        shop.write("names.csv", "who,name\nann,Ann\nbob,Bob\n")
+        shop.define(MORE)
     shop.land(
         ("ann", "2024-03-01T10:00:00", 1),
         ("ann", "2024-03-01T10:45:00", 2),
@@ -89,20 +235,19 @@ def test_an_environment_beside_production(tmp_path: Path) -> None:
     """
     shop = new_shop(tmp_path / "shop", more=True)
     before = production(shop)
-    config = shop.root / "infold.yml"
-    text = config.read_text()
-    config.write_text(
-        text.replace(NAMES, "columns: {who: string}\n    on_new_columns: ignore"), encoding="utf-8"
-    )
+    other = "columns: {who: string}\n    on_new_columns: ignore"
+    shop.configure(NAMES, other)
     head, daily = MODELS["daily"]
-    shop.write({"daily": (head, daily.replace("count(*) AS n", "count(*) + 1 AS n"))})
-    shop.write({"named": (MODELS["daily"][0], NAMED.format("who"))})
+    shop.define({"daily": (head, daily.replace("count(*) AS n", "count(*) + 1 AS n"))})
+    shop.define({"named": (MODELS["daily"][0], NAMED.format("who"))})
     shop.run_environment()
 
     assert own(shop, "dev") == {"daily", "rolling", "weekly", "raw.names", "named"}
-    report = verify_environment(shop.declared(), "dev")
+    report = verify_environment(shop.project(declared=True), "dev")
     assert {verdict.model for verdict in report.models if verdict.equal} == own(shop, "dev")
-    found = {table.model: table for table in diff_environment(shop.declared(), "dev").tables}
+    found = {
+        table.model: table for table in diff_environment(shop.project(declared=True), "dev").tables
+    }
     assert (found["daily"].added, found["daily"].removed) == (0, 0)
     assert found["daily"].changed == found["daily"].rows[0] == found["daily"].rows[1] == 3
     assert all(
@@ -110,19 +255,19 @@ def test_an_environment_beside_production(tmp_path: Path) -> None:
         for one in found["daily"].sample
     )
     assert found["weekly"].added == found["weekly"].removed > 0  # nothing tells its rows apart
-    names = show_environment(shop.declared(), "dev", "raw.names").to_pylist()
+    names = show_environment(shop.project(declared=True), "dev", "raw.names").to_pylist()
     assert sorted(row["who"] for row in names) == ["ann", "bob"]
-    _, states = environment_status(shop.declared(), "dev")
+    _, states = environment_status(shop.project(declared=True), "dev")
     assert {state.model for state in states} >= {"daily", "raw.names"}
     [size] = list_environments(shop.project())
     assert size.bytes > 0 < size.rows["daily"]
 
-    config.write_text(text, encoding="utf-8")
-    shop.write({"named": MORE["named"]})
-    shop.write({"daily": (head, daily.replace("FROM clicks", "FROM clicks WHERE id >= 0"))})
+    shop.configure(other, NAMES)
+    shop.define({"named": MORE["named"]})
+    shop.define({"daily": (head, daily.replace("FROM clicks", "FROM clicks WHERE id >= 0"))})
     shop.run_environment()
     assert own(shop, "dev") == {"daily"}  # the same rows
-    code, printed = infold(shop.declared(), "diff", "dev", "--json")
+    code, printed = infold(shop.project(declared=True), "diff", "dev", "--json")
     assert (code, json.loads(printed)["tables"][0]["equal"]) == (5, True)
 
     drop_environment(shop.project(), "dev")
@@ -145,12 +290,12 @@ def test_production_and_back(tmp_path: Path) -> None:
     second promote follows the first, and what is not kept any more is dropped.
     """
     shop = new_shop(tmp_path / "shop")
-    shop.write(CHANGED)
+    shop.define(CHANGED)
     shop.run_environment()
     shop.exact(changed=False)
     book, tables = api.ledger(shop.project()), api.lake(shop.project())
     at = {model: tables.location(key) for model, key in book.environments()["dev"].own.items()}
-    [daily] = diff_environment(shop.declared(), "dev", ["daily"]).tables
+    [daily] = diff_environment(shop.project(declared=True), "dev", ["daily"]).tables
     assert [name for name, old, new in daily.columns if not old] == ["top"]
     assert (daily.added, daily.removed, daily.changed) == (0, 0, 0)
 
@@ -174,7 +319,7 @@ def test_production_and_back(tmp_path: Path) -> None:
     assert set(shop.run()) == {"daily", "visits", "people", "rolling"}
     shop.exact(changed=False)
 
-    shop.write(FILTERED)
+    shop.define(FILTERED)
     shop.land(("bob", "2024-03-02T10:20:00", 7))
     shop.run()
     shop.run_environment()
@@ -186,8 +331,7 @@ def test_production_and_back(tmp_path: Path) -> None:
     kept = [key for swap in book.swaps() for key in swap.kept.values() if key is not None]
     there = [key for key in kept if tables.location(table_name(key)) is not None]
     assert there == kept
-    yml = shop.root / "infold.yml"
-    yml.write_text(yml.read_text().replace("apply: manual", "apply: manual, keep_old: 1 second"))
+    shop.configure("apply: manual", "apply: manual, keep_old: 1 second")
     notes = api.run(shop.project()).notes
     assert [note for note in notes if "replaced were dropped" in note]
     assert book.swaps() == ()
@@ -196,3 +340,31 @@ def test_production_and_back(tmp_path: Path) -> None:
     used = {Path(at).parent.parent.name for at in book.locations().values() if "/" in at}
     assert folders == used
     shop.exact(changed=True, filtered=True)
+
+
+def seen(shop: Shop) -> tuple[list[int], list[int], bool]:
+    """What readers see: clicks of each day, sums over days, and whether the new column is there."""
+    tables = published_lake(shop.project())
+    daily, rolling = (
+        sorted(tables.rows(name).to_pylist(), key=lambda row: row["day"])
+        for name in ("daily", "rolling")
+    )
+    return [row["n"] for row in daily], [row["n"] for row in rolling], "top" in daily[0]
+
+
+def test_readers_see_promotes_as_one(tmp_path: Path) -> None:
+    """Where a target publishes together: all tables of a promote at once, and of the way back."""
+    shop = Shop(tmp_path / "shop")
+    shop.configure("apply: manual", "apply: manual, publish: together")
+    shop.models(visits="", people="", spenders="")
+    shop.land(("ann", "2024-03-01T10:00:00", 1), ("ann", "2024-03-02T10:00:00", 2))
+    shop.land(("bob", "2024-03-03T10:00:00", 3))
+    shop.apply()
+    head, rolling = MODELS["rolling"]
+    shop.define({"daily": CHANGED["daily"], "rolling": (head, rolling.replace("2 DAYS", "1 DAYS"))})
+    shop.run_environment()
+    assert seen(shop) == ([1, 1, 1], [1, 2, 3], False)
+    shop.promote()
+    assert seen(shop) == ([1, 1, 1], [1, 2, 2], True)
+    shop.rollback()
+    assert seen(shop) == ([1, 1, 1], [1, 2, 3], False)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.spark.audits.audited_project import MODELS, PROJECT, AuditedProject
+from tests.spark.audits.audited_project import MODELS, AuditedProject
+from tests.spark.time_range.daily_project import PRODUCTION
 
 from infold import api
-from infold.core.project import Project
 
 pytestmark = pytest.mark.spark
 
@@ -46,54 +46,30 @@ CHANGED = {
     .replace("FROM clicks", "FROM large")
     .replace("count(*) AS n", "sum(score(amount)) AS n, max(owner) AS owner"),
 }
-PROD = """
-dev_target: dev
-targets:
-  dev: {}
-  prod: {warehouse: tables, ledger: "sqlite:///prod.db"}
-"""
 
 
 class Shop(AuditedProject):
-    """A project whose models call functions."""
+    """A project whose models call functions, where definitions are applied by hand."""
+
+    target = "prod"
 
     def __init__(self, root: Path) -> None:
-        super().__init__(root)
-        (root / "models/people.sql").unlink()
-        (root / "infold.yml").write_text(PROJECT + PROD)
+        super().__init__(root, "people")
+        self.configure("", PRODUCTION)
         self.write("functions/net.sql", NET)
         self.write("functions/owner.py", OWNER)
         self.write("functions/score.py", SCORE)
         self.write("lib/names.py", "def shouted(text):\n    return text.upper()\n")
-        for name in CHANGED:
-            self.audit(name)
         self.audit("daily", "expression: net(amount) < 100000")
         self.audit("clicks", "expression: owner(who, ts) IS NOT NULL", "not_null: [amount]")
 
-    def audit(self, model: str, *audits: str) -> None:
-        """Declare the audits of a model."""
-        lines = "".join(f"  - {one}\n" for one in audits)
-        head = f"---\naudits:\n{lines}" if lines else "---\n"
-        text = CHANGED.get(model, MODELS[model])
-        self.write(f"models/{model}.sql", text.replace("---\n", head, 1))
-
-    def write(self, file: str, text: str) -> None:
-        """A file of the project."""
-        path = self.root / file
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-
-    def project(self, *, declared: bool = False) -> Project:
-        """The project where definitions are applied by hand."""
-        return api.open_project(self.root, "prod", declared=declared)
-
-    def apply(self) -> None:
-        """`infold apply`."""
-        api.run(api.to_apply(self.project(declared=True), ()), command="apply")
+    def text(self, model: str) -> str:
+        """A model without audits."""
+        return CHANGED.get(model, MODELS[model])
 
     def values(self, model: str, column: str) -> list[object]:
         """The values of a column, sorted."""
-        return sorted(api.show(self.project(), model).column(column).to_pylist())
+        return sorted(row[column] for row in self.shown(model))
 
 
 def test_functions_in_every_kind_of_model(tmp_path: Path) -> None:
@@ -109,7 +85,7 @@ def test_functions_in_every_kind_of_model(tmp_path: Path) -> None:
     shop.write("functions/net.sql", NET.replace("/ 2", "/ 4"))
     shop.write("lib/names.py", "raise RuntimeError('this version is broken')\n")
     shop.land("2", "3,ann,2024-03-01T10:10:00,5.00", "4,cid,2024-03-02T10:10:00,300.00")
-    shop.run()
+    shop.go()
     shop.verify()
     assert shop.values("clicks", "who") == ["ANN", "ANN", "BOB", "CID"]
     assert shop.values("visits", "user_identifier") == ["ANN", "BOB", "CID"]
@@ -134,8 +110,8 @@ def test_functions_in_every_kind_of_model(tmp_path: Path) -> None:
     assert [float(str(one)) for one in shop.values("daily", "amount")] == [51.5, 75.0]
 
     shop.land("3", "5,eve,2024-03-03T10:00:00,1.00")
-    [failed] = shop.fail().result.failures
-    assert (failed.model, failed.error.slug) == ("clicks", "function-failed")
-    assert str(failed.error.at) == "functions/owner.py:8"
-    assert "'eve'" in dict(failed.error.facts)["arguments"]
-    assert shop.rows("clicks") == 4
+    [(failed, error)] = shop.failures().items()
+    assert (failed, error.slug) == ("clicks", "function-failed")
+    assert str(error.at) == "functions/owner.py:8"
+    assert "'eve'" in dict(error.facts)["arguments"]
+    assert shop.count("clicks") == 4

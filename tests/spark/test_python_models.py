@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from tests.spark.test_apply import Shop, built
+from tests.running.commands import infold
+from tests.spark.project import built, model
+from tests.spark.time_range.daily_project import DAILY, Production, cells
 
 from infold import api
-from infold.core.report import RunResult
+from infold.api import environment_runs, promoting
+from infold.core.report import RunFailed
+from infold.messages.errors import InfoldError
+from infold.spark.events import arrivals
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
+
 
 NEAR = """from infold import model
 from pyspark.sql import functions as F
@@ -24,7 +35,7 @@ from lib.days import on_days
     incremental={},
     inputs={"raw.clicks": {"before": "%s", "columns": ["ts", "who"]}},
     columns={"day": "date", "users": "bigint", "names": "array<string>"},
-    audits=["not_null: day"],
+    audits=[{"not_null": ["day"]}],
 )
 def near(clicks):
     print("in near")
@@ -33,7 +44,6 @@ def near(clicks):
         F.sort_array(F.collect_set("who")).alias("names"), F.countDistinct("who").alias("users")
     )
 """
-NEAR = NEAR.replace('["not_null: day"]', '[{"not_null": ["day"]}]')
 DAYS = """from pyspark.sql import functions as F
 
 def on_days(rows, days):
@@ -102,19 +112,18 @@ def busiest(clicks):
 """
 
 
-class PythonShop(Shop):
+class PythonShop(Production):
     """A shop with models in Python."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        (root / "models/rolling.sql").unlink()
+        self.models(daily=model(DAILY))
+        self.land("2024-03-01T10:00:00", "2024-03-02T10:00:00")
 
-    def write(self, **files: str) -> None:
+    def python(self, **files: str) -> None:
         """Write Python files, by their paths with underscores twice for a folder."""
         for name, text in files.items():
-            path = self.root / f"{name.replace('__', '/')}.py"
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            self.write(f"{name.replace('__', '/')}.py", text)
 
     def judge(self) -> dict[str, str]:
         """The models that differ from their rebuild, with what is noted about them."""
@@ -123,7 +132,7 @@ class PythonShop(Shop):
 
     def near(self) -> list[tuple[str, list[str]]]:
         """The names on each day."""
-        rows = api.show(self.project(), "near").to_pylist()
+        rows = self.shown("near")
         return sorted((str(row["day"])[5:10], row["names"]) for row in rows)
 
 
@@ -136,8 +145,8 @@ def test_functions(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     shop = PythonShop(tmp_path / "shop")
     shop.models(top=TOP)
     short = NEAR.replace("def near", "def short") % "0 seconds"
-    shop.write(models__near=NEAR % "1 day", models__short=short, models__loud=LOUD)
-    shop.write(models__seen=SEEN, models__busiest=BUSIEST, lib__days=DAYS, lib__names=NAMES % "")
+    shop.python(models__near=NEAR % "1 day", models__short=short, models__loud=LOUD)
+    shop.python(models__seen=SEEN, models__busiest=BUSIEST, lib__days=DAYS, lib__names=NAMES % "")
     shop.land("2024-03-05T09:00:00", "2024-03-05T11:00:00", who="bob")
     shop.apply()
     printed = capfd.readouterr()
@@ -147,16 +156,16 @@ def test_functions(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         ("03-01", ["ANN"]), ("03-02", ["ANN"]), ("03-03", ["ANN"]),
         ("03-05", ["BOB"]), ("03-06", ["BOB"]),
     ]  # fmt: skip
-    busiest = api.show(shop.project(), "busiest").to_pylist()
+    busiest = shop.shown("busiest")
     assert sorted(tuple(row.values()) for row in busiest) == [("ann", 1), ("bob", 2)]
 
-    shop.write(models__near="def half(", lib__names=NAMES % "!")
+    shop.python(models__near="def half(", lib__names=NAMES % "!")
     shop.land("2024-03-02T11:00:00", who="eve")
-    done = api.run(shop.project())
+    done = shop.go()
     assert set(built(done)) == {
         *("raw.clicks", "daily", "near", "short", "loud", "top", "busiest"),
     }
-    assert _cells(done, "near") == 2
+    assert cells(done, "near") == 2
     assert shop.near()[1:3] == [("03-02", ["ANN", "EVE"]), ("03-03", ["ANN", "EVE"])]
     wrong = shop.judge()
     assert list(wrong) == ["short"]
@@ -164,12 +173,298 @@ def test_functions(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert "raw.clicks: {before: 1 day} is enough" in wrong["short"]
 
     short = NEAR.replace("def near", "def short") % "1 day"
-    shop.write(models__near=NEAR % "1 day", models__short=short)
+    shop.python(models__near=NEAR % "1 day", models__short=short)
     shop.apply()
     assert shop.near()[1] == ("03-02", ["ANN!", "EVE!"])
-    [top] = api.show(shop.project(), "top").to_pylist()
+    [top] = shop.shown("top")
     assert top == {"n": 1, "who": "DAY!"}
 
 
-def _cells(result: RunResult, model: str) -> int:
-    return sum(receipt.cells_built for step, receipt in result.steps if step.model == model)
+VISITS = """from datetime import timedelta
+
+from infold import model
+from lib import names
+
+
+@model(
+    materialization="events",
+    unique_key=["id", "part"],
+    timeseries={"event_time_column": "at", "granularity": "day"},
+    inputs={"raw.clicks": {"columns": ["id", "who", "ts", "amount"]}},
+    columns={"id": "int", "part": "int", "who": "string", "at": "timestamp",
+             "amount": "decimal(18,2)"},
+)
+def visits(row):
+    print("in visits")
+    if row["who"] == "bot":
+        return None
+    if row["id"] is None:
+        return {"id": None, "part": 0, "who": None, "at": row["ts"], "amount": None}
+    return (
+        {
+            "id": row["id"],
+            "part": part,
+            "who": names.shown(row["who"]),
+            "at": row["ts"] + timedelta(hours=part),
+            "amount": row["amount"],
+        }
+        for part in range(2 if row["who"] == "twin" else 1)
+    )
+"""
+PEOPLE = """from infold import model
+
+
+@model(
+    materialization="cumulative_aggregate",
+    group_by=["who"],
+    inputs={"visits": {"columns": ["at", "id", "amount"]}},
+    columns={"who": "string", "first": "timestamp", "ids": "array<int>", "paid": "decimal(28,2)"},
+    audits=[{"not_null": ["ids"]}],
+)
+def people(rows):
+    if rows[0]["at"].hour == 23:
+        return None
+    paid = sum(row["amount"] for row in rows if row["amount"] is not None)
+    return {"first": rows[0]["at"], "ids": [row["id"] for row in rows], "paid": paid}
+"""
+FORWARD = (
+    NEAR.replace("import names", "import words as names")
+    .replace("incremental={}", 'incremental={"forward_only": True}')
+    .replace("%s", "1 day")
+)
+TEST = """# A click of some days before
+
+## Arrival
+
+raw.clicks:
+
+| id | who | ts               | amount |
+|----|-----|------------------|--------|
+| 1  | ann | 2024-03-01 10:00 | 1      |
+
+## Arrival
+
+raw.clicks in late:
+
+| id | who | ts               | amount |
+|----|-----|------------------|--------|
+| 3  | ann | 2024-03-01 09:00 | NULL   |
+
+expect people:
+
+| who | first            | ids    | paid |
+|-----|------------------|--------|------|
+| ANN | 2024-03-01 09:00 | [3, 1] | 1.00 |
+
+expect near:
+
+| day        | names   | users |
+|------------|---------|-------|
+| 2024-03-01 | ["ANN"] | 1     |
+| 2024-03-02 | ["ANN"] | 1     |
+"""
+UPPER = "def shown(name):\n    return name and name.upper()%s\n"
+
+
+class RowShop(PythonShop):
+    """A shop with events in Python, rows by key in Python over them, and a table of days."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.python(models__visits=VISITS, models__people=PEOPLE, lib__names=UPPER % "")
+        self.python(models__near=FORWARD, lib__days=DAYS, lib__words=NAMES % "")
+
+    def people(self) -> dict[str | None, tuple[str, list[int]]]:
+        """The first time and the events of each person."""
+        rows = self.shown("people")
+        return {row["who"]: (f"{row['first']:%d %H}", row["ids"]) for row in rows}
+
+
+def test_rows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """
+    Rows of a source become none, one or several events; what is late, gone or changed by other
+    code is followed through. Forward-only code leaves earlier cells.
+
+    An environment has its own code, and a promote and a rollback change the code with the tables;
+    an audit keeps bad rows out.
+    """
+    shop = RowShop(tmp_path / "shop")
+    shop.land("2024-03-05T09:00:00", "2024-03-05T07:00:00", who="twin")
+    shop.land("2024-03-05T09:00:00", who="bot")
+    odd = "id,who,ts,day,amount\n,ann,2024-03-05T09:00:00,,\nx,ann,2024-03-05T09:00:00,,\n"
+    shop.write("landing/none.csv", odd)
+    shop.write("tests/people.md", TEST)
+    code, printed = infold(shop.project(), "test", "--no-shuffle")
+    assert code == 0, printed
+    done = shop.apply()
+    [receipt] = [receipt for step, receipt in done.steps if step.model == "visits"]
+    assert (receipt.arrived, receipt.written, receipt.set_aside) == (7, 6, 2)
+    assert shop.people() == {
+        "ANN": ("01 10", [1, 2]),
+        "TWIN": ("05 07", [4, 4, 3, 3]),
+    }
+    assert "in visits" not in capfd.readouterr().out
+
+    late = shop.land("2024-03-01T08:00:00", who="ann")
+    shop.land("2024-03-01T23:00:00", who="eve")
+    done = shop.go()
+    assert set(built(done)) == {"raw.clicks", "daily", "visits", "people", "near"}
+    assert shop.people()["ANN"] == ("01 08", [6, 1, 2])
+
+    shop.drop(late)
+    shop.land("2024-03-01T22:00:00", who="eve")
+    shop.go()
+    assert shop.people()["ANN"] == ("01 10", [1, 2])
+    assert shop.people()["EVE"] == ("01 22", [8, 7])
+
+    days = shop.near()
+    shop.python(
+        lib__names=UPPER % ".title()",
+        models__near=FORWARD.replace("clicks, 2", "clicks, 1"),
+    )
+    assert shop.people().keys() == {"ANN", "TWIN", "EVE"}
+    shop.apply()
+    assert shop.people().keys() == {"Ann", "Twin", "Eve"}
+    shop.land("2024-03-01T11:00:00", "2024-03-09T11:00:00", who="eve")
+    shop.go()
+    assert shop.near() == [*days, ("03-09", ["EVE"])]
+
+    people = (shop.root / "models/people.py").read_text()
+    shop.python(models__people=people.replace('"ids": [row', '"ids": [-row'))
+    declared = shop.project(declared=True)
+    environment_runs.run_environment(declared, "dev")
+    code, printed = infold(shop.project(), "explain", "people", "--env", "dev")
+    assert (code, "[-row" in printed) == (0, True), printed
+    assert shop.people()["Eve"] == ("01 11", [9, 8, 7, 10])
+    promoting.promote(shop.project(), promoting.find_promotion(shop.project(), "dev"))
+    shop.land("2024-03-02T11:00:00", who="eve")
+    shop.go()
+    assert shop.people()["Eve"] == ("01 11", [-9, -8, -7, -11, -10])
+    promoting.rollback(shop.project(), promoting.find_rollback(shop.project()))
+    shop.go()
+    assert shop.people()["Eve"] == ("01 11", [9, 8, 7, 11, 10])
+    assert shop.judge() == {}
+
+    shop.python(models__people=people.replace("[row", "None and [row"))
+    with pytest.raises(RunFailed, match="audit-failed"):
+        shop.apply("people")
+    assert shop.people()["Eve"] == ("01 11", [9, 8, 7, 11, 10])
+
+
+def test_times_outside_the_calendar(spark: SparkSession) -> None:
+    """Python has no such times, so rows with one are set aside and not shown to a function."""
+    carried = "named_struct('problem', cast(NULL AS string)) AS _infold_row"
+    late = "timestamp_micros(300000000000000000)"
+    rows = spark.sql(
+        f"SELECT 1 AS id, {late} AS at, DATE'2024-03-01' AS day, {carried} UNION ALL "
+        f"SELECT 2, TIMESTAMP'2024-03-01', cast({late} AS date), {carried} UNION ALL "
+        f"SELECT 3, NULL, NULL, {carried}"
+    )
+
+    found = arrivals._without_wrong_times(rows).select("id", "_infold_row.problem").collect()
+
+    assert sorted(map(tuple, found)) == [
+        (1, "invalid time: at"),
+        (2, "invalid time: day"),
+        (3, None),
+    ]
+
+
+TABLE = """from infold import model
+from pyspark.sql import functions as F
+
+
+@model(materialization="table", columns={"day": "date", "n": "bigint"},
+       inputs={"daily": {"columns": ["day", "n"]}})
+def failing(daily):
+    days = daily
+    BODY
+"""
+EVENT = """from infold import model
+
+
+@model(
+    materialization="events",
+    unique_key=["id"],
+    timeseries={"event_time_column": "ts"},
+    inputs={"raw.clicks": {"columns": ["id", "ts"]}},
+    columns={"id": "int", "ts": "timestamp"},
+)
+def failing(row):
+    BODY
+"""
+KEY = """from infold import model
+
+
+@model(
+    materialization="cumulative_aggregate",
+    group_by=["day"],
+    inputs={"daily": {"columns": ["n"]}},
+    columns={"day": "date", "n": "bigint"},
+)
+def failing(rows):
+    BODY
+"""
+SOME = "days.mapInArrow(lambda some: [1 / 0], 'day date, n bigint')"
+FRAME = "getattr(days, 'spark' + 'Session').createDataFrame([], 'day date, n bigint')"
+TODAY = "days.where('day <= (SELECT max(current_date()) FROM VALUES (1))')"
+FAILING = {
+    "raises": (TABLE, "return days.limit(1 // 0)", "python-failed", 9, ""),
+    "nothing": (TABLE, "days.count()", "python-result", 7, ""),
+    "others": (TABLE, "return days.withColumn('n', F.lit('1')).drop('day')", "python-columns", 7,
+               "n is string, declared bigint"),
+    "unknown": (TABLE, "return days.select('x')", "python-failed", 9, ""),
+    "chance": (TABLE, "return days.withColumn('n', F.expr('rand()').cast('bigint'))",
+               "not-deterministic", 7, ""),
+    "clock": (TABLE, "return days.withColumn('n', F.expr('1 + unix_timestamp(now())'))",
+              "not-deterministic", 7, ""),
+    "today": (TABLE, f"return {TODAY}", "not-deterministic", 7, ""),
+    "outside": (TABLE, f"return {FRAME}", "reads-unseen", 7, ""),
+    "worker": (TABLE, f"return {SOME}", "python-failed", 9, "ZeroDivisionError"),
+    "of_an_event": (EVENT, "return row['nothing']", "function-failed", 12, "raised KeyError"),
+    "importing": (EVENT.replace("from", "import nowhere\nfrom", 1), "return row",
+                  "missing-module", 1, "needs nowhere"),
+    "of_a_key": (KEY, "return {'n': rows}", "function-failed", 10, "which is no bigint"),
+    "another_key": (KEY.replace('"date"', '"string"'), "return {'n': 1}",
+                    "python-columns", 10, "day is date, declared string"),
+}  # fmt: skip
+"""By its name a model's text and body, and the error: its name, its line, and what it says."""
+
+
+def test_failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    What goes wrong in a function is an error at its place; the other models are built.
+
+    Where pandas is not there, the error says so.
+    """
+    shop = PythonShop(tmp_path / "shop")
+    for name, (text, body, *_) in FAILING.items():
+        shop.python(**{f"models__{name}": text.replace("failing", name).replace("BODY", body)})
+
+    built_models, found = failed(shop)
+
+    assert built_models == ["raw.clicks", "daily"]
+    places = {
+        name: (one.slug, one.at and (one.at.file, one.at.line)) for name, one in found.items()
+    }
+    assert places == {
+        name: (slug, (f"models/{name}.py", line)) for name, (_, _, slug, line, _) in FAILING.items()
+    }
+    for name, (*_, said) in FAILING.items():
+        assert said in str(found[name])
+        (shop.root / "models" / f"{name}.py").unlink()
+
+    shop.python(models__busiest=BUSIEST)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    _, found = failed(shop)
+    error = found["busiest"]
+    assert (error.slug, error.at and error.at.line) == ("missing-module", 14)
+    assert "needs pandas" in str(error).lower()
+
+
+def failed(shop: PythonShop) -> tuple[list[str], dict[str, InfoldError]]:
+    """What a run on the target for development builds, and what its failures are."""
+    with pytest.raises(RunFailed) as caught:
+        api.run(api.open_project(shop.root, "dev"))
+    result = caught.value.result
+    return built(result), {one.model: one.error for one in result.failures}

@@ -509,19 +509,21 @@ def test_obstore_is_not_installed(project: Project, monkeypatch: pytest.MonkeyPa
 LINES = b"a\nb\n"
 GOOD = {
     "no bytes": (b"", b""),
-    "one member": (gzip.compress(LINES), LINES),
-    "two members": (gzip.compress(LINES) * 2, LINES * 2),
-    "an empty member": (gzip.compress(b""), b""),
-    "an empty member first": (gzip.compress(b"") + gzip.compress(LINES), LINES),
+    "one member": (gzip.compress(LINES, mtime=0), LINES),
+    "two members": (gzip.compress(LINES, mtime=0) * 2, LINES * 2),
+    "an empty member": (gzip.compress(b"", mtime=0), b""),
+    "an empty member first": (gzip.compress(b"", mtime=0) + gzip.compress(LINES, mtime=0), LINES),
 }
 BAD = {
-    "cut off": gzip.compress(LINES)[:-3],
+    "cut off": gzip.compress(LINES, mtime=0)[:-3],
     "half of a header": b"\x1f\x8b",
     "a byte": b"\x1f",
-    "zeros behind it": gzip.compress(LINES) + b"\0" * 512,
-    "a zero behind it": gzip.compress(LINES) + b"\0",
-    "more behind it": gzip.compress(LINES) + b"more and more",
-    "another sum": gzip.compress(LINES)[:-8] + b"\0" * 4 + gzip.compress(LINES)[-4:],
+    "zeros behind it": gzip.compress(LINES, mtime=0) + b"\0" * 512,
+    "a zero behind it": gzip.compress(LINES, mtime=0) + b"\0",
+    "more behind it": gzip.compress(LINES, mtime=0) + b"more and more",
+    "another sum": gzip.compress(LINES, mtime=0)[:-8]
+    + b"\0" * 4
+    + gzip.compress(LINES, mtime=0)[-4:],
     "zlib": zlib.compress(LINES),
     "not packed": LINES,
 }
@@ -558,7 +560,7 @@ def test_damaged_gzip_is_refused(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("ending", "packed"),
     [
-        *((ending, gzip.compress(LINES)) for ending in (".gz", ".gzip", ".GZ", ".GZip")),
+        *((ending, gzip.compress(LINES, mtime=0)) for ending in (".gz", ".gzip", ".GZ", ".GZip")),
         *((ending, LINES) for ending in (".lz4", ".snappy", ".deflate", ".gz2", "gz")),
     ],
 )

@@ -1,9 +1,8 @@
 """Every query that the analysis admits gives the same rows
 in batches as in one piece, as Spark evaluates it.
 
-These are the queries of tests/queries, and drawn ones as in tests/analysis/rules/test_soundness.py,
-where another engine looks at each cell and at each row that is added or removed; here the cells are
-cut into batches, and Spark evaluates.
+These are the queries of tests/queries. Drawn ones are in tests/analysis/rules/test_soundness.py,
+where another engine looks at each cell and at each row that is added or removed.
 """
 
 from __future__ import annotations
@@ -13,33 +12,22 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 from tests.analysis.rules.drawn import (
-    FILES,
-    GRANULARITIES,
-    PLACES,
-    ROWS,
     literal,
-    model,
-    queries,
-    replaced,
 )
-from tests.declare.shop import read
 from tests.queries.arrivals import TIME, Arrivals
-from tests.queries.beside import SEED, plain, views
+from tests.queries.beside import SEED, Beside, plain, views
 from tests.queries.catalog import Query, admitted, project_of_admitted
 from tests.reference.compare import difference
-from tests.spark.analysis.at_once import interpreted, rows_of, view
+from tests.spark.analysis.at_once import interpreted, rows_of
 
-from infold.core.interval import MAX, MIN, Granularity, Interval, Ranges, parse_instant_text
+from infold.core.interval import MAX, MIN, Interval, Ranges, parse_instant_text
 from infold.core.project import Node, Reference
 
 if TYPE_CHECKING:
@@ -47,7 +35,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-DRAWN = 30
+
 TIMES = TIME | {"sessions": "session_start", "daily": "day"}
 """The columns by which the tables of the catalog are read."""
 CUTS = ("2024-03-01", "2024-03-10", "2024-03-31")
@@ -159,61 +147,34 @@ def _where(reference: Reference, batch: Interval) -> str:
     return f" WHERE {' OR '.join(times) or 'false'}"
 
 
-def test_drawn_queries(spark: SparkSession) -> None:
-    """
-    Built in any batches, an admitted query that was drawn keeps the rows of one piece.
-
-    Some queries are admitted and some refused; else this would prove little.
-    """
-    session = interpreted(spark)
-    columns = "id int, who string, ts timestamp, code string"
-    rows = [(id_, who, _time(ts), code) for id_, who, ts, code in ROWS]
-    places = [(code, place, _time(since)) for code, place, since in PLACES]
-    for name, few, schema in (
-        ("clicks", rows, columns),
-        ("orders", rows[1::2], columns),
-        ("places", places, "code string, place string, since timestamp"),
-    ):
-        view(session, name, few, schema)
-    cuts: list[Cut | None] = []
-    draw(cuts)
-    taken = [one for one in cuts if one is not None]
-
-    assert wrong(session, taken) == []
-    # Some of each: what is drawn is at times much alike.
-    assert 3 < len(taken) < len(cuts)
+CHOSEN = {
+    "price_by_max_by",
+    "source_read_directly",
+    "last_touch_in_thirty_days",
+    "weeks_from_sunday_as_cells",
+    "totals_of_two_keys",
+    "last_status_with_a_whole_order",
+    "month_before_by_add_months",
+    "key_that_holds_everywhere",
+    "events_joined",
+    "visits_of_days",
+    "cohorts_by_signup_lookup",
+    "centred_mean",
+    "except_all",
+    "berlin_hours_as_a_key",
+}
+"""By their names."""
 
 
-@settings(
-    max_examples=DRAWN,
-    phases=[Phase.generate],
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-@given(
-    sql=queries(),
-    granularity=GRANULARITIES,
-    ends=st.lists(st.sampled_from([row[2] for row in ROWS]), max_size=2, unique=True),
-)
-def draw(cuts: list[Cut | None], sql: str, granularity: str, ends: list[str]) -> None:
-    """A query in some batches; None for one that is refused."""
-    project, found = read({**FILES, "models/subject.sql": model(sql, granularity)})
-    if project is None or found:
-        cuts.append(None)
-        return
-    node, unit = project["subject"], Granularity(granularity)
-    instants = [MIN, *sorted({unit.floor(parse_instant_text(end)) for end in ends}), MAX]
-    cuts.append(
-        cut(
-            sql, node, _needed(node, Ranges.ever()), instants, lambda b: _needed(node, Ranges((b,)))
-        )
-    )
+def test_tables_equal_plain_spark(tmp_path: Path, spark: SparkSession) -> None:
+    """Tables equal plain Spark after a first load, and after every kind of change to rows."""
+    chosen = [query for query in admitted() if query.name in CHOSEN]
+    assert {query.name for query in chosen} == CHOSEN
+    beside = Beside(tmp_path / "chosen", chosen)
+    wrong = []
+    for arrive in (Arrivals.first, Arrivals.later):
+        arrive(beside.arrivals)
+        wrong += beside.run()
+    wrong += beside.wrong(interpreted(spark))
 
-
-def _needed(node: Node, cells: Ranges) -> str:
-    """A query over what its references need for some cells."""
-    return replaced(node, lambda one: None if one.bound is None else one.bound.times_read(cells))
-
-
-def _time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text).replace(tzinfo=UTC)
+    assert not wrong, "\n".join(wrong)

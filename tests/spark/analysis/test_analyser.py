@@ -5,20 +5,29 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from pyspark.errors import ParseException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from tests.analysis.sql.lenient_sql import RIGHT as RIGHT_SQL
 from tests.analysis.sql.lenient_sql import WRONG as WRONG_SQL
+from tests.spark.analysis.functions_in_spark import ANSWERS, FUNCTIONS, QUERIES, result
 
 from infold import api
+from infold.analysis.sql.functions import BUILT_IN
 from infold.cli.main import cli
 from infold.core.project import Node, Project, Reference
+from infold.declare.folder import Folder
+from infold.declare.functions import ProjectFunctions, read_functions
+from infold.messages.errors import InfoldError
+from infold.spark import analyser
+from infold.spark.connect import plans
 from infold.spark.engine import SparkEngine
 
 pytestmark = pytest.mark.spark
+
 
 PROJECT = """
 name: judged
@@ -314,3 +323,182 @@ def test_spark_refuses_the_names_that_infold_refuses(spark: SparkSession) -> Non
         "SELECT f(*) AS n, (*) AS m FROM t",
     }
     assert [sql for sql in RIGHT_SQL if not reads(sql)] == []
+
+
+CASED = """
+name: cased
+sources:
+  raw.Clicks:
+    path: landing/*.csv
+    event_time_column: TS
+    columns: {Id: string, Who: string, Ts: timestamp, Url: string}
+"""
+
+MODELS = {
+    "events": """---
+materialization: events
+unique_key: [ID]
+prefer: [url DESC]
+timeseries: {event_time_column: at}
+---
+SELECT id, WHO, ts AS At, url AS URL FROM RAW.clicks""",
+    "visits": """---
+materialization: sessions
+sessions: {user: who, gap: 30 minutes, cuts: {campaign: uRl}}
+---
+SELECT count(*) AS N, first(Url) AS Entry FROM Events""",
+    "named": """---
+materialization: sessions
+sessions: {identifier: ID, user: wHo}
+---
+SELECT count(*) AS n FROM events""",
+    "daily": """---
+materialization: table
+timeseries: {event_time_column: SESSION_START, partition_column: d}
+incremental: {unique_key: [D]}
+---
+SELECT cast(Session_Start AS date) AS D, sum(n) AS Total FROM VISITS GROUP BY d""",
+    "weekly": """---
+materialization: table
+timeseries: {event_time_column: d, partition_column: D, granularity: month}
+incremental: {bounds: {DAILY: {before: 40 days}}}
+---
+SELECT d, total, lag(ToTal) OVER (ORDER BY D) AS Before FROM Daily""",
+    "users": """---
+materialization: cumulative_aggregate
+---
+SELECT WHO AS Who, count(*) AS N FROM events GROUP BY who""",
+    "seen": """---
+materialization: view
+---
+SELECT * FROM Events WHERE wHO IS NOT NULL""",
+    "by_view": """---
+materialization: table
+timeseries: {event_time_column: aT, partition_column: AT, granularity: hour}
+incremental: {}
+---
+SELECT AT, struct(who AS userId) AS Person FROM Seen""",
+}
+
+
+def test_names_are_found_however_they_are_written(tmp_path: Path) -> None:
+    """A first run works with names in any case, and one with a late row, a removed row and a
+    changed definition.
+    """
+    for folder in ("models", "landing"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "infold.yml").write_text(CASED)
+    for name, text in MODELS.items():
+        (tmp_path / "models" / f"{name}.sql").write_text(text)
+    landing, head = tmp_path / "landing", "Id,Who,Ts,Url\n"
+    (landing / "1.csv").write_text(f"{head}1,ann,2024-03-01T10:00:00Z,/a\n")
+    (landing / "2.csv").write_text(f"{head}2,bob,2024-03-09T10:00:00Z,/b\n")
+    api.run(api.open_project(tmp_path))
+
+    (landing / "3.csv").write_text(f"{head}3,ann,2024-03-01T10:10:00Z,/a\n")
+    (landing / "2.csv").unlink()
+    daily = MODELS["daily"].replace("sum(n) AS Total", "sum(N) + 0 AS Total")
+    (tmp_path / "models" / "daily.sql").write_text(daily)
+    project = api.open_project(tmp_path)
+    api.run(project)
+
+    found = api.verify(project)
+    assert [v.model for v in found.models if not v.equal] == []
+    assert api.lake(project).rows("daily").column_names == ["D", "Total"]
+    assert api.lake(project).rows("daily")["Total"].to_pylist() == [2]
+
+
+JUDGED = (
+    "SELECT 1 AS one",
+    "SELECT id, rand() AS r FROM range(3)",
+    "SELECT id FROM range(3) ORDER BY rand(1)",
+    "SELECT uuid() AS u",
+    "SELECT shuffle(array(1, 2)) AS s",
+    "SELECT spark_partition_id() AS p FROM range(3)",
+    "SELECT monotonically_increasing_id() AS m FROM range(3)",
+    "SELECT reflect('java.util.UUID', 'randomUUID') AS u",
+    "SELECT id FROM range(3) WHERE EXISTS (SELECT 1 FROM range(3) WHERE rand() > 0.5)",
+    "SELECT id, count(1) AS n FROM range(3) GROUP BY id HAVING rand() > 0.5",
+    "SELECT sum(x) AS x FROM (SELECT rand() AS x FROM range(3))",
+    "WITH c AS (SELECT uuid() AS u FROM range(3)) SELECT a.u FROM c AS a JOIN c AS b ON a.u = b.u",
+    "SELECT id % 2 AS k, collect_list(id) AS ids, first(id) AS f FROM range(3) GROUP BY 1",
+    "SELECT current_date() AS d, id FROM range(3)",
+    "SELECT now() AS n",
+    "SELECT unix_timestamp() AS u",
+    "SELECT 'now() and rand()' AS words, id AS `current_date()` FROM range(3)",
+    "SELECT id, row_number() OVER (ORDER BY id) AS n FROM range(3)",
+    "SELECT a.id FROM range(3) AS a JOIN range(3) AS b ON a.id = b.id",
+    "SELECT id FROM range(3) UNION ALL SELECT cast(rand() * 3 AS bigint) FROM range(2)",
+)
+
+
+def explained(rows: DataFrame) -> str:
+    """What ``explain`` prints, which a client of a server has as a text."""
+    jvm: Any = rows.sparkSession.sparkContext._jvm
+    return str(jvm.PythonSQLUtils.explainString(rows._jdf.queryExecution(), "extended"))
+
+
+@pytest.mark.parametrize("query", JUDGED)
+def test_what_is_not_determined_is_found_in_both_ways(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    """Chance and clocks, wherever they stand in a query; words in texts and names are none."""
+    monkeypatch.setattr(plans, "_explained", explained)
+    rows = spark.sql(query)
+
+    by_objects = list(analyser.nondeterministic_expressions(rows, query))
+    by_text = list(plans.nondeterministic_expressions(rows, query))
+
+    assert bool(by_objects) == bool(by_text), (by_objects, by_text)
+
+
+def test_a_plan_is_read_the_same_from_its_text(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nodes and their depths, of views, lists of values, subqueries and stored rows."""
+    monkeypatch.setattr(plans, "_explained", explained)
+    spark.range(3).createOrReplaceTempView("judged_view")
+    rows = spark.sql(
+        "WITH c AS (SELECT * FROM judged_view) SELECT a.*, b.col1 AS x FROM c AS a"
+        " JOIN (VALUES (1), (2)) AS b ON a.id = b.col1"
+        " WHERE a.id IN (SELECT id FROM judged_view) AND 'a\n+- Relation b' <> 'c'"
+    )
+
+    by_text = plans.analysed_text(rows).split("\n", 2)[2]
+
+    assert by_text.strip() == str(rows._jdf.queryExecution().analyzed().treeString()).strip()
+    spark.catalog.dropTempView("judged_view")
+
+
+def test_every_function_says_whose_it_is(spark: SparkSession) -> None:
+    """A class of Spark's own for each, by what a server says too; none for words of the syntax."""
+    found = {name: plans.class_of(spark, name) for name in BUILT_IN}
+
+    none = {name for name, class_ in found.items() if not class_}
+    foreign = {name for name in found.keys() - none if analyser._OF_SPARK not in found[name]}
+    shown = {row[0] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
+    assert foreign == set()
+    assert none & shown <= {"case"}, "syntax that Spark shows among its functions"
+
+
+def functions() -> ProjectFunctions:
+    """The functions as a project reads them."""
+    errors: list[InfoldError] = []
+    files = ((f"functions/{name}.sql", text.encode()) for name, text in FUNCTIONS.items())
+    found = read_functions(Folder(Path("shop"), tuple(files)), errors)
+    assert not errors, errors[0]
+    return found
+
+
+def test_calls_have_the_values_that_they_have_in_spark(spark: SparkSession) -> None:
+    """Each query's expansion gives the columns, types and rows of Spark's own functions."""
+    known, wrong = functions(), []
+    answers = json.loads(ANSWERS.read_text(encoding="utf-8"))
+    for sql in QUERIES:
+        parsed, called = known.parse("a.sql", sql, 0)
+        assert called
+        found = result(spark, parsed.text.sql)
+        if found != answers[sql]:
+            wrong.append(f"{sql}\n  Spark:    {answers[sql]}\n  expanded: {found}")
+
+    assert not wrong, "\n".join(wrong)

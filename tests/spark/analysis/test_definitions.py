@@ -7,7 +7,6 @@ evaluates pairs of queries with the category none or additive.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,16 +14,14 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.analysis.definitions.drawn import drawn, written
 from tests.analysis.definitions.pairs import COLUMNS, VIEW, change, meaning, pairs
-from tests.analysis.definitions.test_pairs import change_of, otherwise
 from tests.spark.analysis.at_once import interpreted, rows_of, view
 
 from infold.analysis.definitions.canonical import Canon
 from infold.analysis.definitions.clauses import redundant
 from infold.analysis.names.relation import Block
 from infold.analysis.sql.parse import parse
-from infold.core.definition import Category, How
+from infold.core.definition import Category
 from infold.messages.errors import InfoldError
 
 if TYPE_CHECKING:
@@ -206,31 +203,3 @@ def test_pairs_that_are_said_to_have_the_same_rows(spark: SparkSession) -> None:
         kept.append(Kept(pair.before, pair.after, columns))
 
     assert len(evaluated(prepared(spark), kept)) >= len(SAME) - 2
-
-
-def drawn_change(seed: int) -> tuple[str, str]:
-    """Two queries: drawn ones, or those of a pair, the second with some changed words."""
-    rng = Random(seed)
-    if seed % 2:
-        query = drawn(rng, rng.choice([0, 0, 1]))
-        before, after = written(query), written(query, rng)
-    else:
-        pair = rng.choice(pairs())
-        before, after = pair.before, rng.choice([pair.before, pair.after])
-    return before, otherwise(after, rng, rng.randint(0, 2))
-
-
-def test_changed_words_that_are_said_to_change_nothing(spark: SparkSession) -> None:
-    """Spark yields the same rows in the columns that are claimed to be kept."""
-    kept = []
-    for seed in range(DRAWN):
-        before, after = drawn_change(seed)
-        found = change_of(before, after)
-        if found is not None and found.columns_kept and found.how is not How.NOTHING:
-            kept.append(Kept(before, after, found.columns_kept))
-
-    assert len(evaluated(prepared(spark), kept)) > DRAWN // 10
-
-
-DRAWN = int(os.environ.get("INFOLD_DEFINITIONS_DRAWN", "100"))
-"""How many changes are drawn; most of them break, and are not evaluated."""

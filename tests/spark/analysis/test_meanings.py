@@ -33,23 +33,26 @@ from infold.messages.errors import InfoldError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+LIKE_UNITS = "D H M Q W Y S MS MONS DAYS WEEKS CENTURY yyyy dAy"
 UNITS = sorted(
     {*floors.DATE_TRUNC, *floors.INSIDE, *durations.UNITS, *durations.MONTHS}
     | {
-        "D",
-        "H",
-        "M",
-        "Q",
-        "W",
-        "Y",
-        "S",
-        "MS",
-        "MONS",
-        "DAYS",
-        "WEEKS",
-        "CENTURY",
-        "yyyy",
-        "dAy",
+        *[
+            "D",
+            "H",
+            "M",
+            "Q",
+            "W",
+            "Y",
+            "S",
+            "MS",
+            "MONS",
+            "DAYS",
+            "WEEKS",
+            "CENTURY",
+            "yyyy",
+            "dAy",
+        ],
         "",
     }
 )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.spark.project import CUMULATIVE, VIEW, WHOLE, SparkProject, events, model, sessions
+
 from infold import api
 from infold.core.audits import JudgedAudit
-from infold.core.interval import parse_instant_text
-from infold.core.project import Project
-from infold.core.report import RunFailed, RunResult
 from infold.inspecting.audits import audits_found
 
 PROJECT = """
@@ -19,108 +18,62 @@ sources:
     event_time_column: ts
     columns: {id: string, who: string, ts: timestamp, amount: "decimal(18,2)"}
 """
-
+SUMS = "count(*) AS n, sum(amount) AS amount FROM clicks"
 MODELS = {
-    "clicks": """---
-materialization: events
-unique_key: [id]
-timeseries: {event_time_column: ts}
----
-SELECT id, who, ts, amount FROM raw.clicks
-""",
-    "visits": """---
-materialization: sessions
-sessions: {user: who, gap: 30 minutes}
----
-SELECT count(*) AS events, sum(amount) AS amount FROM clicks
-""",
-    "daily": """---
-materialization: table
-timeseries: {event_time_column: ts, partition_column: day, granularity: day}
-incremental: {}
----
-SELECT cast(ts AS date) AS day, count(*) AS n, sum(amount) AS amount FROM clicks GROUP BY 1
-""",
-    "people": """---
-materialization: cumulative_aggregate
----
-SELECT who, count(*) AS n, sum(amount) AS amount FROM clicks GROUP BY who
-""",
-    "totals": """---
-materialization: table
----
-SELECT count(*) AS n, sum(amount) AS amount FROM clicks
-""",
-    "large": """---
-materialization: view
----
-SELECT * FROM clicks WHERE amount > 100
-""",
+    "clicks": events("SELECT id, who, ts, amount FROM raw.clicks", time="ts"),
+    "visits": sessions("user: who, gap: 30 minutes", f"SELECT {SUMS.replace('n,', 'events,')}"),
+    "daily": model(f"SELECT cast(ts AS date) AS day, {SUMS} GROUP BY 1").replace(
+        "event_time_column: day", "event_time_column: ts"
+    ),
+    "people": f"{CUMULATIVE}SELECT who, {SUMS} GROUP BY who\n",
+    "totals": f"{WHOLE}SELECT {SUMS}\n",
+    "large": f"{VIEW}SELECT * FROM clicks WHERE amount > 100\n",
 }
 
-CLOCK = "2024-03-20"
 
+class AuditedProject(SparkProject):
+    """Some of the models, each with audits."""
 
-class AuditedProject:
-    """A project in a folder, run in this process."""
+    now = "2024-03-20"
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        for folder in ("models", "landing", "audits"):
-            (root / folder).mkdir(parents=True)
-        (root / "infold.yml").write_text(PROJECT)
-        for name in MODELS:
+    def __init__(self, root: Path, *without: str) -> None:
+        super().__init__(root, PROJECT, "audits")
+        for name in MODELS.keys() - {*without}:
             self.audit(name)
 
     def audit(self, model: str, *audits: str) -> None:
         """Declare the audits of a model, in place of those before."""
         lines = "".join(f"  - {one}\n" for one in audits)
-        text = MODELS[model]
-        if lines:
-            text = text.replace("---\n", f"---\naudits:\n{lines}", 1)
-        (self.root / "models" / f"{model}.sql").write_text(text)
+        head = f"---\naudits:\n{lines}" if lines else "---\n"
+        self.model(model, self.text(model).replace("---\n", head, 1))
+
+    def text(self, model: str) -> str:
+        """A model without audits."""
+        return MODELS[model]
 
     def query(self, name: str, text: str) -> None:
         """Write a file of audits/."""
-        (self.root / "audits" / f"{name}.sql").write_text(text)
+        self.write(f"audits/{name}.sql", text)
 
     def land(self, name: str, *rows: str) -> Path:
         """A file of clicks: ``id,who,ts,amount`` each."""
-        path = self.root / "landing" / f"{name}.csv"
-        path.write_text("\n".join(["id,who,ts,amount", *rows]) + "\n")
-        return path
+        return self.write(f"landing/{name}.csv", "\n".join(["id,who,ts,amount", *rows]) + "\n")
 
-    def project(self) -> Project:
-        """The project, read again as each command does."""
-        return api.open_project(self.root)
+    def failed(self) -> set[str]:
+        """The models of a run that has to fail, each by an audit."""
+        failures = self.failures()
+        assert {one.slug for one in failures.values()} == {"audit-failed"}
+        return {*failures}
 
-    def run(self) -> RunResult:
-        """A run that has to end well."""
-        return api.run(self.project(), as_of=parse_instant_text(CLOCK))
-
-    def fail(self) -> RunFailed:
-        """A run that has to fail."""
-        try:
-            self.run()
-        except RunFailed as error:
-            return error
-        raise AssertionError("the run did not fail")
-
-    def verify(self) -> None:
-        """Compare with the definitions over what is committed."""
-        found = api.verify(self.project())
-        wrong = [(v.model, v.note, v.differing[:3]) for v in found.models if not v.equal]
-        assert not wrong, wrong
-
-    def rows(self, table: str) -> int:
+    def count(self, table: str) -> int:
         """How many rows a table has; 0 where there is none."""
         head = api.ledger(self.project()).newest_versions().get(table)
         return head.rows if head else 0
 
-    def found(self, *, stored: bool = False) -> dict[str, JudgedAudit]:
-        """What audits found, by ``model.audit``."""
+    def found(self) -> dict[str, JudgedAudit]:
+        """What audits of runs found, by ``model.audit``."""
         return {
             f"{one.result.model}.{one.result.audit}": one
             for one in audits_found(self.project(), api.ledger(self.project()))
-            if one.result.stored is stored
+            if not one.result.stored
         }

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tests.spark.events.clicks_project import ClicksProject
-
-if TYPE_CHECKING:
-    pass
-
 
 SOURCE = """    event_time_column: at
     columns: {id: string, user_id: string, at: timestamp, url: string, amount: "decimal(9,2)"}

@@ -1,4 +1,4 @@
-"""A cumulative table of users over sessions that move, merge and vanish: one row for each key.
+"""Cumulative tables of users over sessions that move, merge and vanish: one row for each key.
 
 Each user is a case of its own, and all of them run at once, from the files to the users. Many other
 users do not change, so that a run folds, and what it reads of them can be counted.
@@ -6,23 +6,26 @@ users do not change, so that a run folds, and what it reads of them can be count
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import os
+import random
+from typing import Any
 
 import pytest
+from tests.crash.scenario import living
+from tests.reference.tables import versions
 from tests.spark.cumulative.clicks_by_user import CLICKS, SESSIONS, SOURCE, USERS, put
-from tests.spark.events.clicks_project import NOW, ClicksProject, shop_with
+from tests.spark.events.clicks_project import NOW, ClicksProject, NewShop
+from tests.spark.project import CUMULATIVE
 
 from infold import api
-from infold.core.interval import parse_instant_text
+from infold.core.interval import parse_instant_text, show_instant
 from infold.core.plan import Action
 from infold.core.record import Receipt
 from infold.spark import key_filter
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from infold.spark.cumulative import fold_states
 
 pytestmark = pytest.mark.spark
+
 
 CROWD = 80
 AT_FIRST = (2, 3, 6, "2024-03-02 09:00", "2024-03-05 12:00", "/a", "/c")
@@ -41,8 +44,8 @@ def first_of(who: str, page: str = "/b", amount: float = 2, minute: int = 20) ->
 
 def keyed(table: str, key: str, value: str) -> str:
     """A model of rows and their sum by a key."""
-    head = "---\nmaterialization: cumulative_aggregate\n---\n"
-    return f"{head}SELECT {key} AS k, count(*) AS n, sum({value}) AS v FROM {table} GROUP BY {key}"
+    shown = f"{key} AS k, count(*) AS n, sum({value}) AS v"
+    return f"{CUMULATIVE}SELECT {shown} FROM {table} GROUP BY {key}"
 
 
 def by_key(shop: ClicksProject, table: str) -> dict[Any, tuple[Any, ...]]:
@@ -63,16 +66,14 @@ def users(shop: ClicksProject) -> dict[Any, tuple[Any, ...]]:
 
 def fold(shop: ClicksProject) -> dict[str, Receipt]:
     """What a run did to each model: keys are folded."""
-    result = api.run(
-        api.open_project(shop.root), as_of=parse_instant_text(NOW), allow_removals=True
-    )
+    result = shop.go()
     actions = {step.action for step, _ in result.steps if step.model != "clicks"}
     assert actions <= {Action.FOLD}
     return {step.model: receipt for step, receipt in result.steps}
 
 
 def test_rows_follow_the_sessions_and_clicks_of_their_keys(
-    tmp_path: Path, warehouse: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    new_shop: NewShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
     Changes to sessions show in their user's row, and in no other row.
@@ -80,7 +81,7 @@ def test_rows_follow_the_sessions_and_clicks_of_their_keys(
     Keys are ordinary values: NULL, texts, expressions. A key without rows has no row, nor one whose
     rows do not pass HAVING. A run reads what changed, and writes what shows it.
     """
-    shop = shop_with(tmp_path, warehouse, CLICKS, SOURCE)
+    shop = new_shop(CLICKS, SOURCE)
     shop.model("sessions", SESSIONS)
     shop.model("users", USERS)
     shop.model("pages", keyed("clicks", "upper(url)", "amount"))
@@ -165,11 +166,11 @@ def test_rows_follow_the_sessions_and_clicks_of_their_keys(
     assert shop.version("returning") == version
 
 
-def test_a_user_loses_all_sessions(tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
+def test_a_user_loses_all_sessions(new_shop: NewShop) -> None:
     """Who has no session any more has no row, though no row came in the same run; by states, and
     where the rows of a key are read again.
     """
-    shop = shop_with(tmp_path, warehouse, CLICKS, SOURCE)
+    shop = new_shop(CLICKS, SOURCE)
     shop.model("sessions", SESSIONS)
     shop.model("users", USERS)
     shop.model("middles", keyed("clicks", "user_id", "amount").replace("sum(", "median("))
@@ -181,3 +182,250 @@ def test_a_user_loses_all_sessions(tmp_path: Path, warehouse: Path, spark: Spark
     assert fold(shop)["users"].removed == 1
     assert users(shop) == {}
     assert "ann" not in by_key(shop, "middles")
+
+
+TOPS = "SELECT user_id, max(amount) AS top, min(at) AS first_at FROM clicks GROUP BY user_id"
+GROUPS = "SELECT top, count(*) AS users FROM tops GROUP BY top HAVING count(*) > 1"
+OTHERS = 30
+FINISHING = "ledger finish_step: before commit"
+ANN = ("1,ann,2024-03-02 09:00:00,/a,5", "2,ann,2024-03-02 10:00:00,/b,3")
+
+
+@pytest.fixture
+def shop(new_shop: NewShop) -> ClicksProject:
+    """What a crowd and Ann paid at most, and how many paid the same."""
+    made = new_shop(CLICKS, SOURCE)
+    made.model("tops", CUMULATIVE + TOPS)
+    made.model("groups", CUMULATIVE + GROUPS)
+    put(made, "crowd.csv", *(f"c{n},u{n:02},2024-03-01 10:00:00,/,5" for n in range(OTHERS)))
+    put(made, "ann.csv", *ANN)
+    made.run()
+    return made
+
+
+def run(shop: ClicksProject) -> dict[str, Receipt]:
+    """What a run did to each model; the one of users folds, if it is due."""
+    result = shop.go()
+    assert {s.action for s, _ in result.steps if s.model == "tops"} <= {Action.FOLD}
+    return {step.model: receipt for step, receipt in result.steps}
+
+
+def top(shop: ClicksProject) -> tuple[object, ...]:
+    """Ann's row."""
+    return next((row for row in shop.rows("tops") if row[0] == "ann"), ())
+
+
+def test_runs(shop: ClicksProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run reads what changed, and the rows of keys that lost their greatest value alone."""
+    put(shop, "more.csv", "3,ann,2024-03-03 09:00:00,/c,4")
+    put(shop, "u00.csv", "5,u00,2024-03-03 09:00:00,/c,4")
+    with living() as life:
+        steps = run(shop)
+    # The rows show what they showed, and their states have one row more: readers need not look.
+    assert steps.keys() == {"clicks", "tops"}
+    assert (steps["tops"].read, steps["tops"].written, steps["tops"].removed) == (4, 2, 2)
+    assert steps["tops"].cells_cut_off == 1
+    planned = api.plan(api.open_project(shop.root), as_of=parse_instant_text(NOW))
+    assert not planned.steps
+
+    finishing = [at for at, (_, name) in enumerate(life.passed, 1) if name == FINISHING]
+    put(shop, "even.csv", "4,ann,2024-03-03 10:00:00,/d,2")
+    with living(at=finishing[-1]) as life:
+        run(shop)
+    assert life.dead, "a state alone was committed, and the ledger does not know it yet"
+    assert run(shop) == {}
+
+    monkeypatch.setattr(key_filter, "pays", lambda *_: True)  # as in a large table
+    put(shop, "ann.csv", ANN[1])  # the greatest and the first are gone
+    steps = run(shop)
+    assert top(shop) == ("ann", 4, "2024-03-02 10:00")
+    assert steps["tops"].read == 1 + 1 + 3, "one click went, one row is stored, three are read"
+    # Nor do they later, when another row has changed.
+    assert steps["groups"].read == 2 + 1 + 1, "its group is stored; another may be left out"
+    for name in ("more.csv", "even.csv", "ann.csv"):
+        shop.drop(name)
+    assert run(shop)["tops"].removed == 1
+    assert top(shop) == ()
+
+    for name, patch in {"other": lambda _: "of_0_0", "none": None}.items():
+        with monkeypatch.context() as older:
+            if patch is None:
+                older.setattr(fold_states, "states_of", lambda *_: None)
+            else:
+                older.setattr(fold_states, "state_mark", patch)
+            put(shop, f"{name}.csv", f"{name},{name},2024-03-03 09:00:00,/c,4")
+            assert run(shop)["tops"].written == OTHERS + (1 if name == "other" else 2)
+        put(shop, "ann.csv", *ANN)
+        assert run(shop)["tops"].written > OTHERS, "a table of an older form is built once"
+        assert top(shop) == ("ann", 5, "2024-03-02 09:00")
+        shop.drop("ann.csv")
+    assert run(shop)["tops"].read == 3
+    assert shop.proven()
+
+
+PLANS = """    event_time_column: at
+    columns: {id: string, who: string, at: timestamp, plan: string, seats: int, note: string}
+"""
+CHANGES = """---
+materialization: events
+unique_key: [id]
+timeseries: {event_time_column: at}
+---
+SELECT * FROM raw.clicks"""
+BY_COLUMNS = """---
+materialization: scd_type_2
+unique_key: [who, big]
+scd_type_2: {updated_at: since, columns: [plan, seats]}
+---
+SELECT who, c.seats > 1 AS big, date_trunc('hour', at) AS since, plan, seats, note
+FROM changes c WHERE plan <> 'x'"""
+SNAPSHOTS = """---
+materialization: scd_type_2
+unique_key: [who]
+scd_type_2: {updated_at: at, columns: "*", invalidate_hard_deletes: true}
+---
+SELECT who, at, plan, seats FROM changes WHERE who NOT LIKE 'crowd%'"""
+COLUMNS = ("id", "who", "at", "plan", "seats", "note")
+STEADY = tuple(f"c{n},crowd{n},2024-02-{n % 2 + 20} 10:00:00,a,1," for n in range(60))
+
+
+def drawn(draw: random.Random, number: int) -> str:
+    """A change of one of few users at one of few times."""
+    at = f"2024-02-{draw.randint(1, 3):02} {draw.randint(0, 2):02}:{draw.choice(['00', '30'])}:00"
+    who, plan = draw.choice(["ann", "bob", ""]), draw.choice(["a", "b", "x", ""])
+    return f"e{number},{who},{at},{plan},{draw.choice(['1', '2', ''])},{draw.choice('pq')}"
+
+
+def parsed(line: str) -> dict[str, Any]:
+    """A line of a file as a row."""
+    row: dict[str, Any] = dict(
+        zip(COLUMNS, (value or None for value in line.split(",")), strict=True)
+    )
+    row["at"] = parse_instant_text(row["at"])
+    row["seats"] = None if row["seats"] is None else int(row["seats"])
+    return row
+
+
+def shown(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """Rows in an order, with times as people write them."""
+    times = ("at", "since", "valid_from", "valid_to")
+    found = [
+        tuple(
+            show_instant(value) if name in times and value is not None else value
+            for name, value in row.items()
+        )
+        for row in rows
+    ]
+    return sorted(found, key=repr)
+
+
+def expected(lines: list[str]) -> dict[str, list[tuple[Any, ...]]]:
+    """The tables of versions by brute force."""
+    rows = [parsed(line) for line in lines]
+    by_columns = [
+        {
+            "who": row["who"],
+            "big": None if row["seats"] is None else row["seats"] > 1,
+            "since": row["at"] - row["at"] % 3_600_000_000,
+            "plan": row["plan"],
+            "seats": row["seats"],
+            "note": row["note"],
+        }
+        for row in rows
+        if row["plan"] is not None and row["plan"] != "x"
+    ]
+    snapshots = [
+        {name: row[name] for name in ("who", "at", "plan", "seats")}
+        for row in rows
+        if row["who"] is not None and not row["who"].startswith("crowd")
+    ]
+    both = ["plan", "seats"]
+    return {
+        "by_columns": shown(versions(by_columns, key=["who", "big"], time="since", compared=both)),
+        "snapshots": shown(
+            versions(snapshots, key=["who"], time="at", compared=both, snapshots=True)
+        ),
+    }
+
+
+def test_random_changes(new_shop: NewShop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    After every run all tables are those of the reference, folded; also where one died after a
+    commit. From the second run on, rows to remove are found by a filter, as in a large table.
+    """
+    draw = random.Random(7)
+    shop = new_shop("", PLANS)
+    shop.models(changes=CHANGES, by_columns=BY_COLUMNS, snapshots=SNAPSHOTS)
+    files = {"crowd.csv": list(STEADY)}
+    number = 0
+
+    def land() -> dict[str, list[tuple[Any, ...]]]:
+        for path in (shop.root / "landing").glob("*.csv"):
+            if path.name not in files:
+                path.unlink()
+        for name, lines in files.items():
+            text = "\n".join([",".join(COLUMNS), *lines]) + "\n"
+            if not (path := shop.root / "landing" / name).exists() or path.read_text() != text:
+                path.write_text(text)
+        return expected([line for lines in files.values() for line in lines])
+
+    for turn in range(3):
+        if turn == 1:
+            monkeypatch.setattr(key_filter, "pays", lambda *_: True)
+        for _ in range(draw.randint(1, 2)):
+            old = [name for name in files if name != "crowd.csv"]
+            if turn > 1 and draw.random() < 0.5:
+                files.pop(draw.choice(old), None)
+            lines = [drawn(draw, number + n) for n in range(draw.randint(1, 5))]
+            number += len(lines)
+            files[f"f{draw.randint(0, 4)}.csv"] = lines
+        wanted = land()
+        steps = {step.model: (step.action, receipt) for step, receipt in shop.go().steps}
+        for name, rows in wanted.items():
+            assert shop.rows(name) == rows, name
+            if turn and name in steps:
+                assert steps[name][0] is Action.FOLD
+                assert steps[name][1].written < 30
+    files["last.csv"] = ["last,ann,2024-02-03 05:00:00,z,2,p"]
+    wanted = land()
+    shop.die_at("by_columns", "table by_columns: after commit")
+    assert shop.rows("by_columns") == wanted["by_columns"]
+    shop.run()
+    assert {name: shop.rows(name) for name in wanted} == wanted
+
+
+def test_snapshots_by_the_times_of_their_files(new_shop: NewShop) -> None:
+    """Files of a lookup are snapshots by their times: a late one enters, a deleted one goes."""
+    source = """    file_time_column: taken_at
+    columns: {who: string, plan: string}
+"""
+    shop = new_shop("", source)
+    shop.model(
+        "plans",
+        """---
+materialization: scd_type_2
+unique_key: [who]
+scd_type_2: {updated_at: taken_at, columns: [plan], invalidate_hard_deletes: true}
+---
+SELECT * FROM raw.clicks""",
+    )
+
+    def put(day: int, *rows: str) -> None:
+        shop.put(f"{day}.csv", *rows, header="who,plan")
+        at = parse_instant_text(f"2024-02-{day:02}") // 1_000_000
+        os.utime(shop.root / "landing" / f"{day}.csv", (at, at))
+
+    def held() -> list[str]:
+        shop.run()
+        return [
+            f"{who} {plan} {start[8:]}-{end[8:] if end else ''}"
+            for who, plan, _, start, end in shop.rows("plans")
+        ]
+
+    put(1, "ann,a", "bob,a")
+    put(5, "ann,a")
+    assert held() == ["ann a 01-", "bob a 01-05"]
+    put(3, "ann,b")
+    assert held() == ["ann a 01-03", "ann a 05-", "ann b 03-05", "bob a 01-03"]
+    shop.drop("1.csv")
+    assert held() == ["ann a 05-", "ann b 03-05"]

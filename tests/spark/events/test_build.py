@@ -10,17 +10,17 @@ from collections import Counter
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.spark.events.clicks_project import (
     COLUMNS,
     MODEL,
     ClicksProject,
+    NewShop,
     having,
-    shop_with,
 )
 
+from infold import api
 from infold.core.files import ListedFile
 from infold.core.formats import Format
 from infold.core.interval import Interval
@@ -29,14 +29,11 @@ from infold.core.project import Node, Reference
 from infold.core.record import Receipt
 from infold.messages.errors import InfoldError
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 @pytest.fixture
-def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> ClicksProject:
+def shop(new_shop: NewShop) -> ClicksProject:
     """A project with the model ``clicks``."""
-    return shop_with(tmp_path, warehouse)
+    return new_shop()
 
 
 @pytest.mark.spark
@@ -68,15 +65,15 @@ class TestCopies:
         assert shop.run().commits == 0
         assert shop.version() == version
         assert set(shop.files()) == {"a.csv", "b.csv"}
+        said = "one row for each id and at, sought in the cells of new rows"
+        assert api.explain(shop.project(), "clicks").notes == (("copies", said),)
 
-    def test_the_kept_copy_depends_on_content_only(
-        self, tmp_path: Path, warehouse: Path, spark: SparkSession
-    ) -> None:
+    def test_the_kept_copy_depends_on_content_only(self, new_shop: NewShop) -> None:
         """
         In any order of arrival the preferred copy is kept, or the one that the hash chooses;
         everywhere, of the most preferred copies the earliest. NULL is never preferred.
         """
-        shop = shop_with(tmp_path, warehouse, having("prefer: [v desc]"))
+        shop = new_shop(having("prefer: [v desc]"))
         shop.model("hashed", MODEL)
         shop.model("latest", having("prefer: [v desc]", "deduplicate: everywhere"))
         copies = {
@@ -112,9 +109,7 @@ class TestCopies:
 class TestFilesThatLeave:
     """A deleted file removes its rows, except those that another file has too."""
 
-    def test_a_copy_that_lost_returns(
-        self, tmp_path: Path, warehouse: Path, spark: SparkSession, size: str
-    ) -> None:
+    def test_a_copy_that_lost_returns(self, new_shop: NewShop, size: str) -> None:
         """
         When the file of a kept copy goes or is replaced, the best of the other copies is stored.
 
@@ -125,7 +120,7 @@ class TestFilesThatLeave:
         |       |           |         | then e is better                                     |
         | 3 to 6 | r s      | equal   | rows in both versions of r are no change             |
         """
-        shop = shop_with(tmp_path, warehouse, having("prefer: [v]"))
+        shop = new_shop(having("prefer: [v]"))
         for name in "xyz":
             shop.put(f"{name}.csv", "1,2024-03-01,7", f"{name},2024-03-02,1")
         for v, name in enumerate("abc", 1):
@@ -253,9 +248,7 @@ class TestRules:
         assert shop.files() == {"b.csv": (2, 0)}
         assert shop.aside() == []
 
-    def test_by_which_time_a_row_is_judged(
-        self, tmp_path: Path, warehouse: Path, spark: SparkSession
-    ) -> None:
+    def test_by_which_time_a_row_is_judged(self, new_shop: NewShop) -> None:
         """
         Where the source declares no event time, the model's column is used: NULL is set aside, the
         future waits. With a received column, a row dated later than received plus tolerance is set
@@ -269,7 +262,7 @@ class TestRules:
     future_tolerance: 1 hour
     columns: {{id: string, at: timestamp, seen: timestamp}}
 """
-        shop = shop_with(tmp_path, warehouse, source=source)
+        shop = new_shop(source=source)
         shop.model("seen", MODEL.replace("id, at, v FROM raw.clicks", "id, at FROM raw.seen"))
         (shop.root / "seen.csv").write_text(
             "id,at,seen\n"
@@ -297,15 +290,13 @@ class TestRules:
 class TestQuery:
     """The model's query runs as it was written."""
 
-    def test_names_stars_and_conditions(
-        self, tmp_path: Path, warehouse: Path, spark: SparkSession
-    ) -> None:
+    def test_names_stars_and_conditions(self, new_shop: NewShop) -> None:
         """
         Reserved words, dots and quotes in names work, and `*` shows no technical column. Rows that
         WHERE removes are neither stored nor set aside; unreadable rows are set aside.
         """
         few = MODEL.replace("FROM raw.clicks", "FROM raw.clicks WHERE v > 1 OR v = 0 -- few")
-        shop = shop_with(tmp_path, warehouse, few)
+        shop = new_shop(few)
         queries = (
             "SELECT `id`, at, v, `a.b``c`, `order` FROM raw.clicks -- all",
             "SELECT clicks.* FROM raw.clicks;",
@@ -361,9 +352,7 @@ class TestQuery:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("size", ["large"], indirect=True)
-def test_sources_without_a_key(
-    tmp_path: Path, warehouse: Path, spark: SparkSession, size: str
-) -> None:
+def test_sources_without_a_key(new_shop: NewShop, size: str) -> None:
     """
     A landed source stores equal rows as often as they arrived, and removes them with their files. A
     lookup without event time is one cell, and no rule about time applies.
@@ -378,7 +367,7 @@ def test_sources_without_a_key(
 materialization: table
 ---
 SELECT (SELECT count(*) FROM raw.clicks) AS n, (SELECT max(id) FROM raw.names) AS id"""
-    shop = shop_with(tmp_path, warehouse, counted, source)
+    shop = new_shop(counted, source)
     (shop.root / "names").mkdir()
     shop.put("a.csv", "1,2024-03-01", "1,2024-03-01", ",2024-03-02", "2,", header="id,at")
     shop.put("b.csv", "1,2024-03-01", header="id,at")
@@ -497,3 +486,166 @@ class TestChanged:
                 refuse_changed(project, source, [seen])
             assert raised.value.slug == "source-changed"
             path.unlink(missing_ok=True)
+
+
+EVERYWHERE = having("deduplicate: everywhere")
+
+
+@pytest.fixture
+def everywhere(new_shop: NewShop) -> ClicksProject:
+    """A project with one row for each id."""
+    return new_shop(EVERYWHERE)
+
+
+@pytest.mark.spark
+class TestOneRowForEachKey:
+    """The copy to keep depends on what the copies say, not on which arrived first."""
+
+    @pytest.mark.parametrize("size", ["large"], indirect=True)
+    def test_a_copy_on_another_day(self, everywhere: ClicksProject, size: str) -> None:
+        """
+        The earliest copy is kept, in one delivery or in later ones: a later copy changes nothing,
+        and an earlier one moves the event. Each kind of copy is counted; rows with a NULL key are
+        copies of nothing.
+        """
+        everywhere.put(
+            "a.csv", "1,2024-03-05,7", "1,2024-03-05,7", "1,2024-03-04,7", "2,2024-03-09,1"
+        )
+        everywhere.put(
+            "b.csv", "1,2024-02-01,8", "1,2024-03-04,7", "2,2024-03-09,2", ",2024-03-01,7"
+        )
+        everywhere.put("c.csv", "3,2024-03-05,7", "4,2024-03-06,7")
+        first = everywhere.run()
+        assert [row[:2] for row in everywhere.rows()] == [
+            ("1", "2024-02-01"),
+            ("2", "2024-03-09"),
+            ("3", "2024-03-05"),
+            ("4", "2024-03-06"),
+        ]
+        # of event 1 four copies that differ in v, all elsewhere; of event 2 one that differs in v
+        assert (first.deduplicated, first.conflicting, first.elsewhere) == (5, 5, 4)
+        assert (first.written, first.set_aside, first.keys_scanned) == (4, 1, 0)
+        version = everywhere.version()
+
+        everywhere.put(
+            "d.csv", "3,2024-03-08,7", "9,2024-03-08,7", ",2024-03-02,7", ",2024-03-01,7"
+        )
+        later = everywhere.run()
+        assert everywhere.changes(version) == [("2024-03-08", 1, 0)]
+        assert (later.written, later.deduplicated, later.elsewhere) == (1, 1, 1)
+        assert (later.conflicting, later.set_aside, later.keys_scanned) == (0, 2, 4)
+        version = everywhere.version()
+
+        everywhere.put("e.csv", "3,2024-03-01,7")
+        earlier = everywhere.run()
+        assert [row[:2] for row in everywhere.rows()][2:] == [
+            ("3", "2024-03-01"),
+            ("4", "2024-03-06"),
+            ("9", "2024-03-08"),
+        ]
+        # both cells of a moved event are changes
+        assert everywhere.changes(version) == [
+            ("2024-03-01", 1, 0),
+            ("2024-03-05", 0, 1),
+        ]
+        assert (earlier.written, earlier.removed, earlier.elsewhere) == (1, 1, 1)
+        assert earlier.keys_scanned == 5
+        of_events = ("c.csv", "d.csv", "e.csv")
+        assert [everywhere.files()[name] for name in of_events] == [
+            (2, 1),
+            (2, 1),
+            (1, 0),
+        ]
+        assert api.explain(everywhere.project(), "clicks").notes == (
+            ("copies", "one row for each id, whatever its at"),
+            ("", "a run that ingests rows searches the keys of all 5 stored rows"),
+        )
+        assert everywhere.proven()
+
+    def test_other_keys_and_preferences(self, new_shop: NewShop) -> None:
+        """
+        A key of several columns tells events apart by all of them. If the event time itself is
+        preferred, the latest copy is kept.
+        """
+        everywhere = new_shop(EVERYWHERE.replace("[id]", "[id, v]"))
+        everywhere.model("newest", having("prefer: [at desc]", "deduplicate: everywhere"))
+        everywhere.put(
+            "a.csv", "1,2024-03-01,7", "1,2024-03-01,8", "2,2024-03-01,7", "2,2024-03-05,6"
+        )
+        everywhere.run()
+        everywhere.put("b.csv", "1,2024-03-02,7", "1,2024-03-02,9", "2,2024-03-03,7")
+        everywhere.run()
+        assert everywhere.rows() == [
+            ("1", "2024-03-01", 7),
+            ("1", "2024-03-01", 8),
+            ("1", "2024-03-02", 9),
+            ("2", "2024-03-01", 7),
+            ("2", "2024-03-05", 6),
+        ]
+        assert [row[:2] for row in everywhere.rows("newest")] == [
+            ("1", "2024-03-02"),
+            ("2", "2024-03-05"),
+        ]
+
+
+@pytest.mark.spark
+class TestAKeptCopyLeaves:
+    """When the kept copy's file is deleted, the best of the others is stored, in its own cell."""
+
+    @pytest.mark.parametrize("size", ["large"], indirect=True)
+    def test_the_file_of_the_kept_copy_is_deleted(
+        self, everywhere: ClicksProject, size: str
+    ) -> None:
+        """
+        In its own cell, and counted as such.
+
+        | event | kept of | then in its place                                              |
+        |-------|---------|----------------------------------------------------------------|
+        | 1     | a       | c, the next best, then b                                       |
+        | 2     | a       | nothing                                                        |
+        | 3     | r       | s, which had lost: the corrected copy of r is on a later day   |
+        | 4     | k       | n, which arrives as k is deleted and is better than m          |
+        """
+        everywhere.put("a.csv", "1,2024-03-01,7", "2,2024-03-01,7")
+        everywhere.put("b.csv", "1,2024-03-05,7")
+        everywhere.put("r.csv", "3,2024-03-10,7", "5,2024-03-10,7")
+        everywhere.put("s.csv", "3,2024-03-12,7")
+        everywhere.put("k.csv", "4,2024-03-20,7")
+        everywhere.put("m.csv", "4,2024-03-25,7")
+        everywhere.run("2024-04-01")
+        everywhere.put("c.csv", "1,2024-03-03,8")
+        everywhere.run("2024-04-01")
+        version = everywhere.version()
+        everywhere.drop("a.csv")
+        everywhere.put("r.csv", "3,2024-03-18,7", "5,2024-03-11,7")
+        everywhere.drop("k.csv")
+        everywhere.put("n.csv", "4,2024-03-23,7")
+        everywhere.run("2024-04-01")
+        assert everywhere.rows() == [
+            ("1", "2024-03-03", 8),
+            ("3", "2024-03-12", 7),
+            ("4", "2024-03-23", 7),
+            ("5", "2024-03-11", 7),
+        ]
+        assert everywhere.changes(version) == [
+            ("2024-03-01", 0, 2),
+            ("2024-03-03", 1, 0),
+            ("2024-03-10", 0, 2),
+            ("2024-03-11", 1, 0),
+            ("2024-03-12", 1, 0),
+            ("2024-03-20", 0, 1),
+            ("2024-03-23", 1, 0),
+        ]
+        assert everywhere.files() == {
+            "b.csv": (1, 1),
+            "c.csv": (1, 0),
+            "m.csv": (1, 1),
+            "n.csv": (1, 0),
+            "r.csv": (2, 1),
+            "s.csv": (1, 0),
+        }
+        everywhere.drop("c.csv")
+        everywhere.run("2024-04-01")
+        assert everywhere.rows()[0] == ("1", "2024-03-05", 7)
+        assert everywhere.files()["b.csv"] == (1, 0)
+        assert everywhere.proven()

@@ -9,38 +9,25 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from tests.crash.scenario import living
-from tests.spark.events.clicks_project import AllBut
+from tests.spark.events.clicks_project import ClicksProject
 
 from infold import api
-from infold.core import interval
-from infold.core.model import SET_ASIDE, table_name
+from infold.core.model import SET_ASIDE
 from infold.core.record import Receipt
-from infold.core.report import RunResult
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
 NOW = "2024-03-10 00:00"
-PROJECT = """name: enriched{number}
-sources:
-  raw.clicks:
-    path: clicks/*.csv
-    event_time_column: at
-    columns: {{id: string, who: string, at: timestamp, v: int, cur: string}}
+SOURCES = """    event_time_column: at
+    columns: {id: string, who: string, at: timestamp, v: int, cur: string}
   raw.rates:
     path: rates/*.csv
-    columns: {{code: string, rate: int, seen: timestamp}}
-targets:
-  dev: {{storage: iceberg, warehouse: '{warehouse}'}}
+    columns: {code: string, rate: int, seen: timestamp}
 """
 MODELS = {
     "priced": """---
@@ -90,59 +77,41 @@ Rate = tuple[str, int, str]
 """code, rate, and when it was seen, which may be empty."""
 
 
-@dataclass
-class World:
-    """A project in a folder, and all that its files hold."""
+class World(ClicksProject):
+    """A project with some of the models, and all that its files hold."""
 
-    root: Path
-    warehouse: Path
-    clicks: dict[str, list[Click]] = field(default_factory=dict)
-    rates: dict[str, list[Rate]] = field(default_factory=dict)
+    def __init__(self, root: Path, warehouse: Path) -> None:
+        super().__init__(root, warehouse, "", SOURCES)
+        self.clicks: dict[str, list[Click]] = {}
+        self.rates: dict[str, list[Rate]] = {}
 
-    def made(self, models: Sequence[str], number: int) -> World:
+    def made(self, *models: str) -> World:
         """The project with some of the models."""
-        for name in ("models", "clicks", "rates"):
-            (self.root / name).mkdir(parents=True)
-        text = PROJECT.format(number=number, warehouse=self.warehouse)
-        (self.root / "infold.yml").write_text(text)
-        for name in [*models, *(["rated"] if "viewed" in models else [])]:
-            (self.root / "models" / f"{name}.sql").write_text(MODELS[name])
+        self.models(**{name: MODELS[name] for name in models})
         return self
 
-    def run(self, now: str = NOW) -> RunResult:
+    def take_in(self, now: str = NOW) -> dict[str, Receipt]:
         """One run over what the files hold now."""
         for folder, header, files in (
-            ("clicks", "id,who,at,v,cur", self.clicks),
+            ("landing", "id,who,at,v,cur", self.clicks),
             ("rates", "code,rate,seen", self.rates),
         ):
-            for path in (self.root / folder).iterdir():
-                if path.stem not in files:
-                    path.unlink()
+            there = {file.stem: file for file in (self.root / folder).glob("*")}
+            for name in there.keys() - files.keys():
+                there[name].unlink()
             for name, rows in files.items():
-                path = self.root / folder / f"{name}.csv"
                 text = "\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n"
-                if not path.exists() or path.read_text() != text:
-                    path.write_text(text)
-        at = interval.parse_instant_text(now)
-        return api.run(api.open_project(self.root), as_of=at, allow_removals=True)
+                if name not in there or there[name].read_text() != text:
+                    self.write(f"{folder}/{name}.csv", text)
+        return self.receipts(now=now)
 
     def table(self, name: str) -> Counter[Any]:
-        """The rows of a table, times as people write them."""
-        rows = api.lake(api.open_project(self.root)).rows(table_name(name)).to_pylist()
-        return Counter(
-            tuple(
-                interval.show_instant(interval.micros_of(value))
-                if hasattr(value, "tzinfo")
-                else value
-                for value in row.values()
-            )
-            for row in rows
-        )
+        """The rows of a table."""
+        return Counter(self.rows(name))
 
-    def aside(self) -> Counter[Any]:
+    def unusable(self) -> Counter[Any]:
         """The rows that each model could not use."""
-        rows = api.lake(api.open_project(self.root)).rows(SET_ASIDE).to_pylist()
-        return Counter((row["model"], row["raw"]) for row in rows)
+        return Counter(self.rows(SET_ASIDE, "model", "raw"))
 
     def joined(self, fold: Callable[[str], str] = str) -> Iterator[tuple[Click, Rate | None]]:
         """Each click with each rate of its currency, or none."""
@@ -195,9 +164,9 @@ class World:
 
     def compare(self, now: str = NOW) -> None:
         """Every table of events holds what it should, and of its files what the ledger says."""
-        book = api.ledger(api.open_project(self.root))
+        book = api.ledger(self.project())
         for name in ("priced", "known", "dated", "viewed"):
-            if (self.root / "models" / f"{name}.sql").exists():
+            if name in self.project():
                 found = self.table(name)
                 assert found == self.expected(name, now), name
                 assert found.total() == sum(f.rows - f.dropped for f in book.files(name)), name
@@ -235,7 +204,7 @@ def _rate(draw: random.Random) -> Rate:
 
 
 @pytest.fixture
-def world(tmp_path: Path, warehouse: Path, spark: SparkSession) -> World:
+def world(tmp_path: Path, warehouse: Path) -> World:
     """A project without files."""
     return World(tmp_path, warehouse)
 
@@ -245,14 +214,14 @@ def test_random_arrivals(world: World) -> None:
     random events and rates that arrive, change and leave.
     """
     draw = random.Random(1)
-    world.made(["viewed", "dated"], 1)
+    world.made("viewed", "dated", "rated")
     world.clicks["c"] = [_click(draw) for _ in range(12)]
     world.rates["r"] = [("EUR", 1, "2024-03-01 00:10"), ("USD", 2, "")]
     for now in ("2024-03-10 00:00", "2024-03-11 00:00", "2024-03-25 00:00"):
-        world.run(now)
+        world.take_in(now)
         world.compare(now)
         mutate(world, draw, len(world.clicks))
-    world.run(now)
+    world.take_in(now)
     world.compare(now)
 
 
@@ -260,7 +229,7 @@ def test_a_lookup_key_is_removed_and_added(world: World) -> None:
     """Without its lookup row an event has NULL or is left
     out; a file is read again for its own keys only.
     """
-    world.made(["priced", "known", "plain"], 0)
+    world.made("priced", "known", "plain")
     for n in range(8):
         at = f"2024-03-02 {n + 10}:00"
         world.clicks[f"gbp{n}"] = [(f"g{n}{m}", "bob", at, m, "GBP") for m in range(5)]
@@ -268,15 +237,15 @@ def test_a_lookup_key_is_removed_and_added(world: World) -> None:
     world.clicks["eur"] = [("a", "ann", "2024-03-01 09:00", 1, "EUR"), wrong]
     world.clicks["none"] = [("n", "ann", "2024-03-01 10:00", 1, "")]
     world.rates["gbp"] = [("GBP", 3, "")]
-    world.run()
+    world.take_in()
     assert world.of("priced", "a", "n") == [None, None]
     assert world.of("known", "a", "n") == []
     aside = Counter((name, ",".join(wrong)) for name in ("priced", "known", "plain"))
-    assert world.aside() == aside, "joined or not, and once"
+    assert world.unusable() == aside, "joined or not, and once"
 
     world.rates["eur"] = [("EUR", 2, "")]
     world.clicks["late"] = [("b", "ann", "2024-03-01 09:30", 1, "EUR")]
-    done = receipts(world.run())
+    done = world.take_in()
     assert world.of("priced", "a", "b", "n") == [2, 2, None]
     assert world.of("known", "a", "b", "n") == [2, 2]
     assert done["plain"].read == 1, "the late one"
@@ -286,47 +255,20 @@ def test_a_lookup_key_is_removed_and_added(world: World) -> None:
         assert done[name].scanned < 60
     assert (done["priced"].written, done["priced"].removed) == (2, 1)
     assert (done["known"].written, done["known"].removed) == (2, 0)
-    assert world.aside() == aside
+    assert world.unusable() == aside
     world.compare()
 
     world.clicks["more"] = [("c", "ann", "2024-03-01 09:40", 1, "EUR")]
     del world.clicks["eur"]
-    done = receipts(world.run())
+    done = world.take_in()
     for name in ("priced", "known"):
         one, other = done[name], done["plain"]
         assert (one.read, one.written) == (other.read, other.written)
         assert one.scanned <= other.scanned, "no row more without a change of the rates"
 
     world.rates["eur"] = []
-    done = receipts(world.run())
+    done = world.take_in()
     assert world.of("priced", "a", "b", "c", "n") == [None, None, None]
     assert world.of("known", "a", "b", "c", "n") == []
     assert "plain" not in done
-    world.compare()
-
-
-def receipts(result: RunResult) -> dict[str, Receipt]:
-    """What a run did to each model."""
-    found: dict[str, Receipt] = {}
-    for step, receipt in result.steps:
-        found[step.model] = found.get(step.model, Receipt()) + receipt
-    return found
-
-
-def test_a_run_that_dies(world: World) -> None:
-    """A run that dies while rates and events change is followed by a correct one."""
-    world.made(["priced"], 1000)
-    world.clicks["c"] = [("a", "ann", "2024-03-01 09:00", 1, "EUR")]
-    world.clicks["d"] = [("a", "ann", "2024-03-01 09:00", 2, "USD")]
-    world.rates["r"] = [("EUR", 2, ""), ("USD", 1, "")]
-    world.run()
-    assert [row[3:] for row in world.table("priced")] == [(1, "EUR", 2)]
-    before = world.table("priced")
-    world.rates["r"] = [("EUR", 2, ""), ("USD", 3, "")]
-    world.clicks["e"] = [("b", "ann", "2024-03-02 09:00", 2, "USD")]
-    with living(met=AllBut([("", "table priced: after commit")])) as life:
-        world.run()
-    assert life.dead
-    assert before != world.table("priced") == world.expected("priced", NOW)
-    world.run()
     world.compare()

@@ -1,18 +1,23 @@
-"""Java is found where Spark will find it, or one message says what to install."""
+"""Java is found where Spark will find it, and jars are fetched once, checked and complete."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pwd
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from infold.messages.errors import InfoldError
-from infold.spark.jvm.java import find_java
+from infold.spark.jvm import jars
+from infold.spark.jvm.java import Java, find_java
+from infold.spark.tables.catalog import Jar
+from infold.system.kept_files import cache_dir
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -41,51 +46,28 @@ def environment(java_home: Path | str = "", path: Path | str = "/nowhere") -> di
     return {"JAVA_HOME": str(java_home), "PATH": f"{path}{os.pathsep}/usr/bin{os.pathsep}/bin"}
 
 
-class TestFound:
-    """A new enough Java is taken from JAVA_HOME first, then from PATH."""
+def test_the_release_file_has_the_version(install: Install) -> None:
+    """So no JVM starts: this java would fail. Without one, java itself prints version and home."""
+    home = install("jdk", release='IMPLEMENTOR="X"\nJAVA_VERSION="21.0.2"\n', code=1)
+    says = '    java.home = /opt/real-jdk\nopenjdk version "17.0.9" 2023-10-17'
+    wrapper = install("shims", says=says)
 
-    def test_the_release_file_has_the_version(self, install: Install) -> None:
-        """The release file gives the version, so that no JVM starts: this java would fail."""
-        home = install("jdk", release='IMPLEMENTOR="X"\nJAVA_VERSION="21.0.2"\n', code=1)
+    java, asked = find_java(environment(home)), find_java(environment(path=wrapper / "bin"))
 
-        java = find_java(environment(home))
+    assert (java.home, java.version, java.major) == (home, "21.0.2", 21)
+    assert (asked.home, asked.version) == (Path("/opt/real-jdk"), "17.0.9")
 
-        assert (java.home, java.version, java.major) == (home, "21.0.2", 21)
 
-    def test_without_a_release_file_java_is_asked(self, install: Install) -> None:
-        """Without a release file, java itself prints its version and home."""
-        says = '    java.home = /opt/real-jdk\nopenjdk version "17.0.9" 2023-10-17'
-        wrapper = install("shims", says=says)
+def test_java_home_comes_before_path(install: Install, tmp_path: Path) -> None:
+    """As Spark has it; a stale one does not hide a good Java on PATH, where links are followed."""
+    one, other = (install(name, release='JAVA_VERSION="17.0.1"') for name in "ab")
+    links = tmp_path / "links"
+    links.mkdir()
+    (links / "java").symlink_to(other / "bin" / "java")
 
-        java = find_java(environment(path=wrapper / "bin"))
-
-        assert (java.home, java.version) == (Path("/opt/real-jdk"), "17.0.9")
-
-    def test_java_home_comes_before_path(self, install: Install) -> None:
-        """JAVA_HOME is used before PATH, as Spark does."""
-        wanted = install("a", release='JAVA_VERSION="17.0.1"')
-        other = install("b", release='JAVA_VERSION="21"')
-
-        java = find_java(environment(wanted, other / "bin"))
-
-        assert java.home == wanted
-
-    def test_a_java_home_without_java_is_skipped(self, install: Install) -> None:
-        """A stale JAVA_HOME does not hide a good Java on PATH."""
-        good = install("good", release='JAVA_VERSION="17"')
-
-        java = find_java(environment("/gone", good / "bin"))
-
-        assert java.home == good
-
-    def test_a_link_on_path_leads_to_the_home(self, install: Install, tmp_path: Path) -> None:
-        """A link on PATH, such as /usr/bin/java, is followed to find the release file."""
-        home = install("jdk", release='JAVA_VERSION="17.0.15"')
-        links = tmp_path / "links"
-        links.mkdir()
-        (links / "java").symlink_to(home / "bin" / "java")
-
-        assert find_java(environment(path=links)).home == home
+    assert find_java(environment(one, other / "bin")).home == one
+    assert find_java(environment("/gone", other / "bin")).home == other
+    assert find_java(environment(path=links)).home == other
 
 
 class TestRefused:
@@ -175,3 +157,131 @@ def test_a_user_without_a_name(install: Install, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(InfoldError, match="nameless-user") as raised:
         find_java(environment(home))
     assert f"user {os.geteuid()}" in raised.value.what
+
+
+CONTENT = b"a jar"
+JAR = Jar("org.example", "thing", "1.0", hashlib.sha256(CONTENT).hexdigest())
+
+SUBMIT = """\
+#!/bin/sh
+echo called >> {calls}
+for argument; do case $argument in spark.jars.ivy=*) ivy=${{argument#*=}};; esac; done
+mkdir -p "$ivy/jars"
+sleep 0.2
+{does}
+"""
+
+
+class Spark:
+    """A folder with a spark-submit that records each call and then does what the test asks."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self._calls = home / "calls"
+        (home / "bin").mkdir(parents=True)
+
+    def will(self, does: str) -> None:
+        """Set what the script does once it knows ``$ivy``."""
+        script = self.home / "bin" / "spark-submit"
+        script.write_text(SUBMIT.format(calls=self._calls, does=does))
+        script.chmod(0o755)
+
+    @property
+    def calls(self) -> int:
+        """How often it was started."""
+        return len(self._calls.read_text().splitlines()) if self._calls.exists() else 0
+
+
+@pytest.fixture
+def spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Spark:
+    """Put the pretended Spark, an empty cache and one small jar in the place of the real ones."""
+    pretended = Spark(tmp_path / "spark")
+    monkeypatch.setenv("INFOLD_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(jars, "spark_home", lambda: pretended.home)
+    monkeypatch.setattr(jars, "find_java", lambda: Java(tmp_path, "17"))
+    monkeypatch.setattr(jars, "JARS", (JAR,))
+    return pretended
+
+
+FETCHES = f'printf "{CONTENT.decode()}" > "$ivy/jars/{JAR.file_name}"'
+
+
+def test_jars_are_fetched_once(spark: Spark) -> None:
+    """
+    Of processes that fetch at once the others wait, and use what the first has fetched, as later
+    starts do. The folder in which Ivy worked is removed afterwards.
+    """
+    spark.will(FETCHES)
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: jars.jar_paths(), range(4)))
+
+    [paths] = {*found, jars.jar_paths()}
+    assert paths[0].read_bytes() == CONTENT
+    assert spark.calls == 1
+    folder = paths[0].parent
+    assert sorted(path.name for path in folder.iterdir()) == [".lock", JAR.file_name]
+
+
+def test_a_jar_with_other_content_is_refused(spark: Spark) -> None:
+    """A file whose hash is not the pinned one never gets into the cache."""
+    spark.will(f'printf "something else" > "$ivy/jars/{JAR.file_name}"')
+
+    with pytest.raises(InfoldError) as caught:
+        jars.jar_paths()
+
+    assert dict(caught.value.facts)["why"] == f"{JAR.file_name} is not the file that was published"
+    assert not (cache_dir() / "jars" / JAR.file_name).exists()
+
+
+def test_what_another_user_could_change_is_compared(spark: Spark) -> None:
+    """In a cache that everybody can write to, a jar is what was published, or fetched again."""
+    spark.will(FETCHES)
+    [path] = jars.jar_paths()
+    content = path.read_bytes()
+    path.parent.chmod(0o777)
+    path.write_bytes(b"something else")
+
+    assert jars.jar_paths() == (path,)
+    assert path.read_bytes() == content
+
+
+def test_no_network_names_the_coordinates(spark: Spark) -> None:
+    """Ivy's page of complaints is shortened to the line
+    that matters, beside the missing coordinates.
+    """
+    spark.will(
+        "echo ':::: WARNINGS' >&2\n"
+        "echo '  module not found: org.example#thing;1.0' >&2\n"
+        "echo '  Server access error at url x (java.net.ConnectException: refused)' >&2\n"
+        "exit 1"
+    )
+
+    with pytest.raises(InfoldError) as caught:
+        jars.jar_paths()
+
+    assert caught.value.slug == "jars-unresolved"
+    assert caught.value.facts == (
+        ("jar", "org.example:thing:1.0"),
+        ("cache", str(cache_dir() / "jars")),
+        ("why", "Server access error at url x (java.net.ConnectException: refused)"),
+    )
+
+
+def test_a_failed_fetch_does_not_stop_the_next_one(spark: Spark) -> None:
+    """A failed fetch leaves nothing behind that would stop the next one."""
+    spark.will("exit 1")
+    with pytest.raises(InfoldError):
+        jars.jar_paths()
+
+    spark.will(FETCHES)
+
+    assert jars.jar_paths()[0].read_bytes() == CONTENT
+
+
+def test_xdg_cache_home_contains_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without INFOLD_CACHE the cache is a folder in the user's cache."""
+    monkeypatch.delenv("INFOLD_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    assert cache_dir() == tmp_path / "infold"

@@ -1,4 +1,4 @@
-"""Spark sessions start silently and write Iceberg tables that other tools read."""
+"""Sessions start silently, write tables that others read, and spare round trips to the JVM."""
 
 from __future__ import annotations
 
@@ -9,25 +9,35 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from unittest.mock import MagicMock
 
 import pytest
+from py4j.clientserver import ClientServerConnection
+from py4j.java_gateway import JavaObject
+from pyspark.sql import functions as F
 
 from infold import api
 from infold.core.engines import FIXED
 from infold.core.project import Project
 from infold.core.target import Target
-from infold.spark.jvm import given_settings
+from infold.spark.jvm import given_settings, round_trips
+from infold.spark.jvm.given_settings import all_settings
+from infold.spark.jvm.round_trips import KnownCalls, ListsAtOnce, keep_looked_up_classes
 from infold.spark.jvm.session_settings import Size
 from infold.system.kept_files import cache_dir
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Column, SparkSession
 
-pytestmark = pytest.mark.spark
 
 Start = Callable[[str], "SparkSession"]
 
@@ -62,6 +72,7 @@ def python(code: str, *options: str, cache: Path | None = None) -> subprocess.Po
     )
 
 
+@pytest.mark.spark
 class TestTables:
     """The session's default catalog holds ordinary Iceberg tables."""
 
@@ -114,6 +125,7 @@ class TestTables:
         assert spark.table("shop.t").toArrow().num_rows == 2
 
 
+@pytest.mark.spark
 def test_settings_that_every_run_can_rely_on(start: Start) -> None:
     """Timestamps are UTC with microseconds, names resolve in the Iceberg catalog, and ANSI mode is
     on: a bad cast is an error and not a NULL.
@@ -130,6 +142,7 @@ def test_settings_that_every_run_can_rely_on(start: Start) -> None:
 
 
 @pytest.mark.parametrize("size", ["small", "large"])
+@pytest.mark.spark
 def test_a_target_s_own_settings_go_before_those_of_a_run_s_size(
     tmp_path: Path, size: Size
 ) -> None:
@@ -159,6 +172,7 @@ STARTS = """
 """
 
 
+@pytest.mark.spark
 def test_another_process_with_a_broken_class_archive(tmp_path: Path) -> None:
     """
     With a broken class archive Spark starts all the same, and prints nothing. When the process is
@@ -205,6 +219,7 @@ def _ended(pid: int) -> bool:
     return False
 
 
+@pytest.mark.spark
 def test_the_tour_for_the_class_archive_completes(start: Start, tmp_path: Path) -> None:
     """The tour that the class archive is made from still works on this Spark and Iceberg."""
     from infold.spark.jvm.warm_up import tour
@@ -216,6 +231,7 @@ def test_the_tour_for_the_class_archive_completes(start: Start, tmp_path: Path) 
     assert session.sql("SHOW TABLES IN infold.tour").toArrow().num_rows == 2
 
 
+@pytest.mark.spark
 def test_the_runs_for_the_class_archive_complete(spark: SparkSession, tmp_path: Path) -> None:
     """They build a project from nothing, with late files, and without one again."""
     from infold import api
@@ -228,6 +244,7 @@ def test_the_runs_for_the_class_archive_complete(spark: SparkSession, tmp_path: 
     assert not spark.sparkContext._jsc.sc().isStopped()
 
 
+@pytest.mark.spark
 def test_an_extension_changes_no_fixed_setting(start: Start) -> None:
     """Delta Lake's extension turns a setting on with a session's first query: not in infold's."""
     first = start("before")
@@ -238,3 +255,237 @@ def test_an_extension_changes_no_fixed_setting(start: Start) -> None:
 
     for session in (first, second):
         assert session.conf.get(given_settings.CHANGED) == FIXED[given_settings.CHANGED]
+
+
+class _One(IntEnum):
+    ONE = 1
+
+
+@dataclass
+class _Member:
+    """A method of an object in the JVM, that writes down how it is called."""
+
+    target_id: str = "o1"
+    name: str = "cast"
+    calls: list[tuple[Any, ...]] = field(default_factory=list)
+    made: object = None
+
+    def __call__(self, *arguments: Any) -> object:
+        self.calls.append(arguments)
+        return self.made or object()
+
+
+class TestKnownCalls:
+    """A column is made once."""
+
+    def test_a_call_that_is_known_is_not_made_again(self) -> None:
+        """The same method of the same object with the same arguments."""
+        known, member = KnownCalls(), _Member()
+        first = known.result(member, ("a", 1))
+
+        assert known.result(member, ("a", 1)) is first
+        assert known.result(_Member(calls=member.calls), ("a", 1)) is first
+        assert member.calls == [("a", 1)]
+
+    @pytest.mark.parametrize("other", [_Member("o2"), _Member(name="try_cast")], ids=repr)
+    def test_another_object_or_method_is_another_call(self, other: _Member) -> None:
+        """Though the arguments are the same."""
+        known = KnownCalls()
+        first = known.result(_Member(), ("a",))
+
+        assert known.result(other, ("a",)) is not first
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            (1, True),
+            (0, False),
+            (1, 1.0),
+            (0.0, -0.0),
+            (Decimal("1.0"), Decimal("1.00")),
+            (1, _One.ONE),
+            (["a"], "a"),
+            (["a", ["b"]], ["a", "b"]),
+            (None, 0),
+        ],
+        ids=repr,
+    )
+    def test_values_that_python_takes_for_equal_are_told_apart(
+        self, one: object, other: object
+    ) -> None:
+        """The JVM gets each as it is: another type or scale is another literal."""
+        known, member = KnownCalls(), _Member()
+
+        assert known.result(member, (one,)) is not known.result(member, (other,))
+        assert len(member.calls) == 2
+
+    def test_values_without_a_plain_type_are_passed_each_time(self) -> None:
+        """Equal decimals may differ in their scale."""
+        known, member = KnownCalls(), _Member()
+        known.result(member, (Decimal(1),))
+        known.result(member, (Decimal(1),))
+
+        assert len(member.calls) == 2
+
+    @pytest.mark.spark
+    def test_columns_that_are_built_alike_are_one(self, spark: SparkSession) -> None:
+        """And give what they gave, in any frame."""
+
+        def built() -> Column:
+            odd = F.when(F.col("id") % 2 == 1, F.lit("odd")).otherwise(F.lit("even"))
+            return F.concat(odd, F.lit(" "), F.col("id").cast("string")).alias("said")
+
+        rows, others = spark.range(2), spark.sql("SELECT 7 AS id")
+        first = [row.said for row in rows.select(built()).collect()]
+        with _calls() as made:
+            again = built()
+
+        assert not made
+        assert first == ["even 0", "odd 1"]
+        assert [row.said for row in others.select(again, again).toDF("said", "b").collect()] == [
+            "odd 7"
+        ]
+
+    @pytest.mark.spark
+    def test_columns_of_an_earlier_process_are_not_made_again(self, spark: SparkSession) -> None:
+        """They are known by what they were made from, and those it did not use go on being so."""
+        jvm = spark._jvm
+        assert jvm is not None
+
+        def built(functions: Any) -> Any:
+            return functions.col("id").cast("string").isNotNull()
+
+        first = keep_looked_up_classes(jvm)
+        text = built(jvm.functions).toString()
+        unused = jvm.functions.lit("unused")
+        handed_on = first.found()
+        second = keep_looked_up_classes(jvm, handed_on)
+        with _calls() as made:
+            again = built(jvm.functions)
+
+        assert [call for call in made if call[:1] == "c"] == []
+        assert again.toString() == text
+        assert {*second.found().items()} == {*handed_on.items()}
+        assert unused._get_object_id() in second.found().values()
+
+    def test_calls_with_long_arguments_are_not_handed_on(self) -> None:
+        """Each list of files is another one; nor is what was made from such a call."""
+        client = MagicMock()
+        known = KnownCalls(client, {"z:F col ['a']": "o2", "z:F lit [1]": "o3"})
+        known.result(_Member("z:F", "col"), ("a",))
+        known.result(_Member("z:F", "list", made=JavaObject("o4", client)), ("b" * 2_000,))
+        known.result(_Member("o2", "isin", made=JavaObject("o5", client)), (["x"],))
+        known.result(
+            _Member("o5", "or", made=JavaObject("o6", client)), (JavaObject("o4", client),)
+        )
+
+        assert known.found() == {
+            "z:F lit [1]": "o3",
+            "z:F col ['a']": "o2",
+            "o2 isin [['x']]": "o5",
+        }
+
+    def test_so_many_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Those used last, also of those that came from before."""
+        monkeypatch.setattr(round_trips, "KEPT", 2)
+        monkeypatch.setattr(round_trips, "HANDED_ON", 2)
+        objects = {f"z:F cast ['{name}']": f"o{at}" for at, name in enumerate("abc", 2)}
+        known, member = KnownCalls(MagicMock(), objects), _Member("z:F")
+
+        assert [*known.found().values()] == ["o3", "o4"]
+        assert known.result(member, ("b",))._get_object_id() == "o3"
+        assert [*known.found().values()] == ["o4", "o3"]
+        for name in "xyb":
+            known.result(member, (name,))
+        assert member.calls == [("x",), ("y",), ("b",)]
+
+    def test_several_threads(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Steps of a run make columns at the same time."""
+        monkeypatch.setattr(round_trips, "KEPT", 50)
+        known, member = KnownCalls(), _Member()
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        try:
+            with ThreadPoolExecutor(4) as threads:
+                done = [
+                    threads.submit(lambda at: known.result(member, (at % 97,)), at)
+                    for at in range(8_000)
+                ]
+                assert all(one.result() is not None for one in done)
+        finally:
+            sys.setswitchinterval(before)
+
+    @pytest.mark.spark
+    def test_what_is_drawn_is_drawn_each_time(self, spark: SparkSession) -> None:
+        """Two random columns have two seeds."""
+        row = spark.range(1).select(F.rand().alias("a"), F.rand().alias("b")).collect()[0]
+
+        assert row.a != row.b
+
+
+class TestLists:
+    """Lists reach the JVM with few round trips."""
+
+    @pytest.mark.parametrize("value", [[], ["a", None], "text", b"bytes", {"a": 1}, {1}, 7])
+    def test_what_list_of_does_not_take_is_left_to_py4j(self, value: object) -> None:
+        """It refuses NULL; anything else than a list is no list."""
+        assert not ListsAtOnce().can_convert(value)
+
+    @pytest.mark.spark
+    @pytest.mark.parametrize("count", [1, 2, 9, 10, 11, 20, 21, 45])
+    def test_a_list_has_its_elements_in_order(self, spark: SparkSession, count: int) -> None:
+        """Whatever their number, and where each is a list too."""
+        values = [f"v{at}" for at in range(count)]
+        found = spark._jvm.java.util.ArrayList(values)  # type: ignore[union-attr]
+        nested = spark._jvm.java.util.ArrayList([[value, at] for at, value in enumerate(values)])  # type: ignore[union-attr]
+
+        assert list(found) == values
+        assert [list(one) for one in nested] == [[value, at] for at, value in enumerate(values)]
+
+    @pytest.mark.spark
+    def test_null_in_a_list_goes_as_before(self, spark: SparkSession) -> None:
+        """One element after the other, by Py4J."""
+        found = spark._jvm.java.util.ArrayList(["a", None, "b"])  # type: ignore[union-attr]
+
+        assert list(found) == ["a", None, "b"]
+
+    @pytest.mark.spark
+    def test_twenty_columns_take_a_dozen_calls(self, spark: SparkSession) -> None:
+        """Not one for each column, and none again for those that were made before."""
+        rows = spark.range(3)
+        columns = [F.col("id").alias(f"c{at}") for at in range(20)]
+        rows.select(*columns)
+        with _calls() as made:
+            found = rows.select(*(F.col("id") for _ in range(20)))
+
+        assert found.columns == ["id"] * 20
+        assert len([call for call in made if call[:1] != "m"]) <= 12
+
+
+@pytest.mark.spark
+def test_all_settings_come_in_one_call(spark: SparkSession) -> None:
+    """PySpark asks for each of them; a class is found by a call for each part of its name."""
+    with _calls() as sent:
+        found = all_settings(spark)
+
+    assert found == dict(spark.conf.getAll)
+    assert len(found) > 40
+    assert len(sent) < 12
+
+
+@contextmanager
+def _calls() -> Iterator[list[str]]:
+    """What is sent to the JVM meanwhile."""
+    sent: list[str] = []
+    before = ClientServerConnection.send_command
+
+    def send(self: Any, command: str) -> str:
+        if not command.startswith("m\nd\n"):  # Python lets go of an object, whenever it does
+            sent.append(command)
+        return str(before(self, command))
+
+    ClientServerConnection.send_command = send
+    try:
+        yield sent
+    finally:
+        ClientServerConnection.send_command = before

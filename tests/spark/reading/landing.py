@@ -2,51 +2,43 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
+from tests.spark.project import SparkProject, events, new_name
 
-from infold import api
-from infold.core import interval
-from infold.core.model import table_name
+from infold.core.model import SET_ASIDE
 from infold.core.record import Receipt
 
-_numbers = itertools.count()
 COLUMNS = "{id: string, at: timestamp}"
-MODEL = """---
-materialization: events
-unique_key: [id]
-timeseries: {event_time_column: at}
----
-SELECT id, at FROM raw.c"""
+MODEL = events("SELECT id, at FROM raw.c")
 
 
-class LandingProject:
+class LandingProject(SparkProject):
     """A project with one source of files and one model of events."""
 
+    now = "2024-03-10"
+
     def __init__(self, root: Path, warehouse: Path, path: str, keys: str = "") -> None:
-        self.root, self.warehouse, self.path = root, warehouse, path
-        self.name = f"files{next(_numbers)}"
-        (root / "models").mkdir(parents=True)
-        (root / "landing").mkdir()
+        self.warehouse, self.path, self.name = warehouse, path, new_name("files")
+        super().__init__(root, "")
         self.declare(keys)
-        self.model(MODEL)
+        self.model("c", MODEL)
 
     def declare(self, keys: str = "", columns: str = COLUMNS) -> None:
         """Declare the source again."""
-        (self.root / "infold.yml").write_text(
-            f"name: {self.name}\nsources:\n  raw.c:\n    path: {self.path}\n    {keys}\n"
+        self.declare_all(
+            f"  raw.c:\n    path: {self.path}\n    {keys}\n"
             f"    event_time_column: at\n    columns: {columns}\n"
-            f"targets:\n  dev: {{storage: iceberg, warehouse: '{self.warehouse}'}}\n"
         )
 
-    def model(self, text: str, name: str = "c") -> None:
-        """A model."""
-        (self.root / "models" / f"{name}.sql").write_text(text)
+    def declare_all(self, sources: str) -> None:
+        """Declare all sources again."""
+        target = f"targets:\n  dev: {{storage: iceberg, warehouse: '{self.warehouse}'}}\n"
+        self.write("infold.yml", f"name: {self.name}\nsources:\n{sources}{target}")
 
     def put(self, name: str, content: str | bytes | pa.Table, **how: Any) -> Path:
         """A file below the landing folder."""
@@ -64,29 +56,13 @@ class LandingProject:
 
     def run(self) -> Receipt:
         """One run; the receipt of the model."""
-        return self.receipts().get("c", Receipt())
+        return self.receipts(allow_removals=False).get("c", Receipt())
 
-    def receipts(self) -> dict[str, Receipt]:
-        """One run; what it did to each model."""
-        result = api.run(
-            api.open_project(self.root), as_of=interval.parse_instant_text("2024-03-10")
-        )
-        found: dict[str, Receipt] = {}
-        for step, receipt in result.steps:
-            found[step.model] = found.get(step.model, Receipt()) + receipt
-        return found
-
-    def rows(self, table: str = "c", *columns: str) -> list[Any]:
+    def values(self, table: str = "c", *columns: str) -> list[Any]:
         """The values of the table's first column, or of some, in order."""
-        lake = api.lake(api.open_project(self.root))
-        found = lake.rows(table_name(table), columns=list(columns) or None).to_pylist()
-        values = [tuple(row.values()) if columns else next(iter(row.values())) for row in found]
-        return sorted(values, key=str)
+        rows = self.rows(table, *columns)
+        return sorted(rows if columns else [row[0] for row in rows], key=str)
 
-    def aside(self) -> list[tuple[str, str]]:
-        """The files of rows set aside, and why."""
-        return self.rows("infold__set_aside", "file", "reason")
-
-    def proven(self) -> bool:
-        """Whether the table equals its definition."""
-        return api.verify(api.open_project(self.root)).equal
+    def whole_aside(self) -> list[tuple[str, str]]:
+        """The files of rows set aside, with their folder, and why."""
+        return sorted(self.rows(SET_ASIDE, "file", "reason"))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from random import Random
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hypothesis import Phase
 from hypothesis import strategies as st
@@ -21,10 +21,6 @@ from infold.core.queries import SessionsQuery
 from infold.spark.sessions.build import LARGE, build
 from infold.spark.sessions.micro_islands import ColumnValues, no_column_values
 from infold.spark.tables.port import Layout, Stamp
-
-if TYPE_CHECKING:
-    pass
-
 
 D = Decimal
 

@@ -1,4 +1,4 @@
-"""Rows that sessions leave out are set aside: listed once, unchanged, with file and reason."""
+"""Sessions in projects: rows that they leave out, averages, rules, starts."""
 
 from __future__ import annotations
 
@@ -8,25 +8,32 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from tests.spark.cumulative.clicks_by_user import CLICKS, SESSIONS, SOURCE, put
+from tests.spark.events.clicks_project import ClicksProject, NewShop
+from tests.spark.project import (
+    CUMULATIVE,
+    VIEW,
+    WHOLE,
+    SparkProject,
+    events,
+    model,
+    new_name,
+    sessions,
+)
 
 from infold import api
-from infold.core import interval
 from infold.core.record import Receipt
 from infold.core.report import RunFailed
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 pytestmark = pytest.mark.spark
+
 
 Row = Mapping[str, Any]
 
-_numbers = itertools.count()
-
-SOURCE = """  raw.{name}:
+FILES = """  raw.{name}:
     path: {name}/*.json
     event_time_column: at
     columns: {{id: string, at: timestamp, u: string, o: string, k: string}}
@@ -35,13 +42,7 @@ LOOKUP = """  raw.n:
     path: n/*.json
     columns: {k: string, name: string}
 """
-EVENTS = """---
-materialization: events
-unique_key: [id]
-timeseries: {event_time_column: at}
----
-SELECT * FROM raw.c"""
-SESSIONS = """---
+LEFT_OUT = """---
 materialization: sessions
 sessions: {%s}
 ---
@@ -82,55 +83,45 @@ TESTS: Mapping[str, tuple[str, str, Callable[[Row], bool]]] = {
 """Of each model the sources whose rows it reads, why it leaves rows out, and which."""
 
 
-class LeftOutProject:
+class LeftOutProject(SparkProject):
     """A project of some of the models, and the files of its sources."""
 
-    def __init__(self, root: Path, warehouse: Path, *models: str) -> None:
-        self.root, self.models = root, models
-        (root / "models").mkdir(parents=True)
-        for name in "cwmn":
-            (root / name).mkdir()
-        sources = "".join(SOURCE.format(name=name) for name in "cwm") + LOOKUP
-        (root / "infold.yml").write_text(
-            f"name: out{next(_numbers)}\nsources:\n{sources}"
-            f"targets:\n  dev: {{storage: iceberg, warehouse: '{warehouse}'}}\n"
-        )
-        self.model("c", EVENTS)
-        for name, sql in VIEWS.items() if "f_both" in models else ():
-            self.model(name, f"---\nmaterialization: view\n---\n{sql}")
-        for name in models:
-            self.model(name, SESSIONS % MODELS[name])
-        self.files: dict[tuple[str, str], list[Row]] = {}
+    now = "2025-01-01"
 
-    def model(self, name: str, text: str) -> None:
-        """A model."""
-        (self.root / "models" / f"{name}.sql").write_text(text)
+    def __init__(self, root: Path, warehouse: Path, *models: str) -> None:
+        sources = "".join(FILES.format(name=name) for name in "cwm") + LOOKUP
+        target = f"targets:\n  dev: {{storage: iceberg, warehouse: '{warehouse}'}}\n"
+        super().__init__(root, f"name: {new_name('out')}\nsources:\n{sources}{target}", *"cwmn")
+        self.of_sessions = models
+        self.models(c=events("SELECT * FROM raw.c"))
+        if "f_both" in models:
+            self.models(**{name: VIEW + sql for name, sql in VIEWS.items()})
+        self.models(**{name: LEFT_OUT % MODELS[name] for name in models})
+        self.files: dict[tuple[str, str], list[Row]] = {}
 
     def put(self, source: str, name: str, rows: list[Row]) -> None:
         """A file, new or in the place of another."""
         self.files[source, name] = rows
-        text = "".join(json.dumps(row) + "\n" for row in rows)
-        (self.root / source / name).write_text(text)
+        self.write(f"{source}/{name}", "".join(json.dumps(row) + "\n" for row in rows))
 
-    def drop(self, source: str, name: str) -> None:
+    def gone(self, source: str, name: str) -> None:
         """A file goes."""
         del self.files[source, name]
         (self.root / source / name).unlink()
 
-    def run(self, **how: Any) -> Receipt:
+    def run(self) -> Receipt:
         """One run; its receipt."""
-        project = api.open_project(self.root)
-        return api.run(project, as_of=interval.parse_instant_text("2025-01-01"), **how).receipt
+        return self.go(allow_removals=False).receipt
 
-    def shown(self, **how: Any) -> list[Row]:
+    def left_out(self, **how: Any) -> list[Row]:
         """What ``show set_aside`` shows."""
-        rows: list[Row] = api.show(api.open_project(self.root), "set_aside", **how).to_pylist()
+        rows: list[Row] = api.show(self.project(), "set_aside", **how).to_pylist()
         return rows
 
     def counted(self) -> dict[str, int]:
         """What ``status`` says of the sessions."""
-        found = api.status(api.open_project(self.root))
-        return {one.model: one.set_aside for one in found if one.model in self.models}
+        found = api.status(self.project())
+        return {one.model: one.set_aside for one in found if one.model in self.of_sessions}
 
     def there(self, source: str) -> list[tuple[str, Row]]:
         """The rows of a source, with their files; of copies of one event in c any one."""
@@ -149,7 +140,9 @@ class LeftOutProject:
         for source in "cwm":
             for _, row in self.there(source):
                 out = [
-                    m for m in self.models if source in TESTS[m][0] and self.left(m, source, row)
+                    m
+                    for m in self.of_sessions
+                    if source in TESTS[m][0] and self.left(m, source, row)
                 ]
                 if out:
                     reasons = ", ".join(dict.fromkeys(TESTS[model][1] for model in out))
@@ -167,7 +160,7 @@ class LeftOutProject:
 
     def check(self) -> list[Row]:
         """What is shown is what is left out, each row once and in a file that has it."""
-        shown = [row for row in self.shown() if row["model"] != "c"]
+        shown = [row for row in self.left_out() if row["model"] != "c"]
         assert Counter((r["model"], r["reason"], r["raw"]) for r in shown) == self.expected()
         for row in shown:
             source, _, name = row["file"].partition("/")
@@ -175,9 +168,9 @@ class LeftOutProject:
             assert row["raw"] in [as_json(one) for one in self.files[source, name]]
             assert row["event_time"].isoformat() == json.loads(row["raw"])["at"][:-1] + "+00:00"
         counted = self.counted()
-        for model in self.models:
+        for one in self.of_sessions:
             names = [row["model"].split(", ") for row in shown]
-            assert counted[model] == sum(model in some for some in names), model
+            assert counted[one] == sum(one in some for some in names), one
         return shown
 
 
@@ -199,7 +192,7 @@ def event(random: Random, number: int, source: str) -> Row:
 
 
 def test_rows_that_several_models_leave_out_are_listed_once(
-    tmp_path: Path, warehouse: Path, spark: SparkSession
+    tmp_path: Path, warehouse: Path
 ) -> None:
     """A row left out by several models is listed once;
     status counts it for each model, the receipt once.
@@ -215,7 +208,7 @@ def test_rows_that_several_models_leave_out_are_listed_once(
         patch.setattr("infold.spark.sessions.build._build", None)
         with pytest.raises(RunFailed):
             land.run()
-    [bad] = land.shown()
+    [bad] = land.left_out()
     assert (bad["reason"], bad["file"], bad["file_id"]) == ("null key: id", "c/a.json", 1)
     assert set(land.counted().values()) == {0}
 
@@ -225,25 +218,23 @@ def test_rows_that_several_models_leave_out_are_listed_once(
         ("a_users, b_paid, c_orders, d_named", "null user, null identifier"),
         ("a_users, b_paid, d_named", "null user"),
     }
-    assert len(land.shown(limit=2)) == 2
+    assert len(land.left_out(limit=2)) == 2
     where = "reason = 'null user' and model = 'a_users, b_paid, d_named'"
-    found = land.shown(where=where, limit=99, columns=["raw"])
+    found = land.left_out(where=where, limit=99, columns=["raw"])
     assert {"o1", "o2"} >= {json.loads(one["raw"])["o"] for one in found} >= {"o1"}
     land.put("c", "c.json", [{**row, "id": "20", "k": "see"}])
     assert (land.run().set_aside, len(land.check())) == (1, len(shown) + 1)
 
-    land.drop("c", "a.json")
-    land.drop("c", "b.json")
-    land.model("d_named", SESSIONS % ("user: k, gap: 30 minutes", "c"))
+    land.gone("c", "a.json")
+    land.gone("c", "b.json")
+    land.model("d_named", LEFT_OUT % ("user: k, gap: 30 minutes", "c"))
     assert land.run().set_aside == 1  # the tables are built anew, and count all that there are
-    [last] = land.shown()
+    [last] = land.left_out()
     assert (json.loads(last["raw"])["id"], last["model"]) == ("20", "a_users, c_orders")
     assert land.counted() == {"a_users": 1, "b_paid": 0, "c_orders": 1, "d_named": 0}
 
 
-def test_exactly_the_rows_left_out_are_listed(
-    tmp_path: Path, warehouse: Path, spark: SparkSession
-) -> None:
+def test_exactly_the_rows_left_out_are_listed(tmp_path: Path, warehouse: Path) -> None:
     """Exactly the rows left out are listed, by expressions
     and views, while files arrive, change and leave.
     """
@@ -262,10 +253,209 @@ def test_exactly_the_rows_left_out_are_listed(
             land.put(source, f"{step}.json", rows)
             if step:
                 land.put(source, "0.json", land.files[source, "0.json"][::2])
-                land.drop(source, "gone.json")
+                land.gone(source, "gone.json")
             else:
                 land.put(source, "gone.json", [event(random, next(numbers), source)] * 3)
         names = {"pay": random.choice([None, "eve"]), "see": random.choice([None, "mia"])}
         land.put("n", "n.json", [{"k": kind, "name": name} for kind, name in names.items()])
         land.run()
         assert land.check()
+
+
+NUMBERS = (
+    "    event_time_column: at\n"
+    '    columns: {id: string, at: timestamp, who: string, big: bigint, wide: "decimal(38,2)"}\n'
+)
+EVERY_CLICK = events("SELECT * FROM raw.clicks")
+MEANS = "who, avg({0}) AS mean FROM clicks GROUP BY who"
+DAYS = "SELECT cast(at AS date) AS day, avg({0}) AS mean FROM clicks GROUP BY 1"
+KINDS = {
+    "visits": sessions("user: who, gap: 1 hour", "SELECT avg({0}) AS mean FROM clicks"),
+    "users": f"{CUMULATIVE}SELECT {MEANS}",
+    "whole": f"{WHOLE}SELECT {MEANS}",
+    "days": model(DAYS).replace("event_time_column: day", "event_time_column: at"),
+}
+HEADER = "id,at,who,big,wide"
+BIG = 2**62
+
+
+def averages(new_shop: NewShop, column: str, *kinds: str) -> ClicksProject:
+    """A shop in which kinds of tables have the average of a column."""
+    shop = new_shop(EVERY_CLICK, NUMBERS)
+    shop.models(**{name: KINDS[name].replace("{0}", column) for name in kinds})
+    return shop
+
+
+def test_digits_of_doubles(new_shop: NewShop) -> None:
+    """
+    An average of BIGINT adds doubles, as Spark has it, where the sum has more digits than one: in
+    sessions one event after the other, also after a late event.
+    """
+    shop = averages(new_shop, "big", "visits")
+    at = "2024-03-01 00:0"
+    shop.put("1.csv", f"1,{at}0:00,ann,{BIG}", f"2,{at}1:00,ann,3", f"3,{at}2:00,ann,-{BIG}",
+             header=HEADER)  # fmt: skip
+    shop.run()
+    assert [row["mean"] for row in shop.records("visits")] == [0.0]
+
+    shop.put("2.csv", f"4,{at}3:00,ann,5", f"5,{at}1:30,bob,7", header=HEADER)
+    shop.run()
+    assert sorted(row["mean"] for row in shop.records("visits")) == [1.25, 7.0]
+
+
+def test_an_average_that_no_decimal_holds(new_shop: NewShop) -> None:
+    """It is refused with Spark's words and condition, in a first build and by a late row."""
+    shop = averages(new_shop, "wide", *KINDS)
+    wide = "9" * 35
+    shop.put("1.csv", f"1,2024-03-01,ann,1,{wide}", header=HEADER)
+    assert failed(shop) == dict.fromkeys(KINDS, "NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION")
+
+    shop.put("1.csv", "1,2024-03-01,ann,1,1", header=HEADER)
+    assert failed(shop) == {}
+    shop.put("2.csv", f"2,2024-03-01,ann,1,{wide}", header=HEADER)
+    assert failed(shop) == dict.fromkeys(KINDS, "NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION")
+
+
+def failed(shop: ClicksProject) -> dict[str, str]:
+    """The models that a run could not build, with Spark's condition."""
+    found = shop.failures()
+    return {name: dict(one.facts).get("condition", str(one)) for name, one in found.items()}
+
+
+RULE = '''from infold import session_rule
+
+
+@session_rule(parameters={"page": "STRING"})
+def checkout(events):
+    """A session ends with a payment."""
+    paid = False
+    for event in events:
+        yield paid
+        paid = event["page"] == "/pay"
+'''
+VISITS = """---
+materialization: sessions
+sessions:
+  user: user_id
+  gap: 30 minutes
+  cuts:
+    rule: checkout(url)
+---
+SELECT count(*) AS events, last(url) AS exit_url FROM clicks"""
+
+
+def visits(shop: ClicksProject) -> list[tuple[str, int, str]]:
+    """The sessions: start, number of events, last page."""
+    rows = sorted(shop.records("visits"), key=lambda row: str(row["session_start"]))
+    return [(str(row["session_start"])[11:16], row["events"], row["exit_url"]) for row in rows]
+
+
+def clicks(*lines: str) -> list[str]:
+    """Clicks of one user: a minute and a page each."""
+    found = [line.split() for line in lines]
+    return [f"{at}{page},ann,2024-03-01 10:{at}:00,{page},1" for at, page in found]
+
+
+def test_sessions_end_where_the_rule_says_so(new_shop: NewShop) -> None:
+    """
+    Also after late events, of which one opens a session's middle; a rule that fails is shown with
+    its line, and a corrected one builds the table by its new code.
+    """
+    shop = new_shop(CLICKS, SOURCE)
+    (shop.root / "functions").mkdir()
+    rule = shop.root / "functions" / "checkout.py"
+    rule.write_text(RULE)
+    shop.model("visits", VISITS)
+    put(shop, "a.csv", *clicks("00 /a", "05 /b", "10 /pay", "15 /c", "20 /d"))
+    shop.run()
+    assert visits(shop) == [("10:00", 3, "/pay"), ("10:15", 2, "/d")]
+    put(shop, "b.csv", *clicks("02 /pay", "17 /pay"))
+    receipt = shop.run(model="visits")
+    assert visits(shop) == [
+        ("10:00", 2, "/pay"),
+        ("10:05", 2, "/pay"),
+        ("10:15", 2, "/pay"),
+        ("10:20", 1, "/d"),
+    ]
+    assert (receipt.written, receipt.removed) == (4, 2)
+
+    rule.write_text(RULE.replace("yield paid", "yield next(events, event) and paid"))
+    put(shop, "c.csv", *clicks("25 /e"))
+    with pytest.raises(RunFailed) as caught:
+        shop.run()
+    [failure] = caught.value.result.failures
+    assert (failure.model, failure.error.slug) == ("visits", "function-failed")
+    assert "took the next event before it yielded" in str(failure.error)
+    assert "functions/checkout.py" in str(failure.error)
+
+    rule.write_text(RULE.replace('== "/pay"', 'in ("/pay", "/c")'))
+    shop.run()
+    assert visits(shop)[2:] == [("10:15", 1, "/c"), ("10:17", 1, "/pay"), ("10:20", 2, "/e")]
+    assert shop.proven()
+    rule.write_text("# A comment.\n" + rule.read_text())
+    assert not api.run(api.open_project(shop.root)).steps
+
+
+def test_rows_from_before_the_start_are_left_out(new_shop: NewShop) -> None:
+    """Rows before the start are left out and counted: across it, and late.
+
+    So it is in a landed source and in parts of files. A start of one model stands in place of the
+    project's.
+    """
+    shop = new_shop(CLICKS, SOURCE)
+    shop.model("sessions", SESSIONS)
+    shop.model("visits", from_start(SESSIONS, "2024-03-02T00:05:00Z"))
+    shop.model("raw_days", "---\nmaterialization: table\n---\nSELECT id FROM raw.clicks")
+    starts(shop, "2024-03-02")
+    put(
+        shop,
+        "first.csv",
+        "1,ann,2024-03-01 23:50:00,/a,1",
+        "2,ann,2024-03-02 00:00:00,/b,2",
+        "3,ann,2024-03-02 00:10:00,/c,4",
+        "4,,2024-03-02 00:01:00,/nobody,1",
+        ",ann,2024-03-01 12:00:00,/no-key,1",
+        "9,ann,,/no-time,1",
+    )
+    put(shop, "crowd.csv", *(f"crowd{n},crowd,2024-03-02 12:00:00,/,1" for n in range(20)))
+    receipts = shop.receipts()
+    ids = {id_ for (id_,) in shop.rows("raw_days") if not id_.startswith("crowd")}
+    assert (receipts["clicks"].arrived, ids) == (26, {"2", "3", "4"})
+    assert of(shop) == [("2024-03-02", "2024-03-02 00:10", 2, 6)]
+    assert of(shop, "visits") == [("2024-03-02 00:10", "2024-03-02 00:10", 1, 4)]
+    assert [receipts[name].before_start for name in ("clicks", "sessions", "visits")] == [2, 0, 2]
+    assert [receipts[name].set_aside for name in ("clicks", "sessions", "visits")] == [1, 1, 0]
+    # neither set aside nor waiting: only what nobody knows the time of
+    assert shop.aside() == [("first.csv", "null event time")] * 2
+
+    put(
+        shop,
+        "late.csv",
+        "5,ann,2024-03-02 00:04:59,/d,8",
+        "6,ann,2024-03-01 10:00:00,/,1",
+        "10,ann,2024-03-01 23:59:59,/z,32",
+    )
+    put(shop, "more.csv", "7,ann,2024-03-02 00:20:00,/e,16", "8,bob,2024-03-02 00:05:00,/,1")
+    receipts = shop.receipts()
+    assert of(shop) == [("2024-03-02", "2024-03-02 00:20", 4, 30)]
+    assert of(shop, "visits") == [("2024-03-02 00:10", "2024-03-02 00:20", 2, 20)]
+    assert [receipts[name].before_start for name in ("clicks", "sessions", "visits")] == [2, 0, 1]
+
+
+def from_start(model: str, start: str) -> str:
+    """A model with a start of its own."""
+    return model.replace("---\n", f"---\nstart: {start}\n", 1)
+
+
+def starts(shop: ClicksProject, at: str) -> None:
+    """The project's start, or another one."""
+    file = shop.root / "infold.yml"
+    lines = [line for line in file.read_text().splitlines() if not line.startswith("start:")]
+    file.write_text("\n".join([*lines, f"start: {at}"]) + "\n")
+
+
+def of(shop: ClicksProject, model: str = "sessions") -> list[tuple[object, ...]]:
+    """Ann's sessions: start, end, events and revenue."""
+    columns = ("session_start", "session_end", "events", "revenue")
+    found = [record for record in shop.records(model) if record["user_id"] == "ann"]
+    return sorted(tuple(record[name] for name in columns) for record in found)

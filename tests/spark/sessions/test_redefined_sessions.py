@@ -1,19 +1,27 @@
-"""Sessions of a changed definition in a project: planned, carried out, killed."""
+"""Sessions of a changed definition in a project: planned, carried out, killed, counted."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from tests.crash.scenario import living
-from tests.spark.events.clicks_project import AllBut
+from tests.spark.reading.landing import LandingProject
 from tests.spark.time_range.daily_project import DailyProject, model
 
 from infold import api
-from infold.core.report import RunFailed, RunResult
+from infold.core.interval import parse_instant_text
+from infold.core.plan import PlanOptions
+from infold.core.record import Receipt
+from infold.core.session_rules import ManualEntry
 from infold.planning.derivations import REFOLDS, STATES
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 pytestmark = pytest.mark.spark
+
 
 EVENTS = """---
 materialization: events
@@ -23,10 +31,11 @@ timeseries: {event_time_column: ts, granularity: day}
 SELECT id, who, ts, amount FROM raw.clicks
 """
 DAILY = model("SELECT cast(session_start AS date) AS day, sum(n) AS n FROM visits GROUP BY 1")
-PROD = "default_target: prod\ntargets:\n  prod: {protected: true, apply: auto}\n"
 
 
-def sessions(keys: str, of: str = "clicks", select: str = "count(*) AS n, sum(amount) AS x") -> str:
+def visits_of(
+    keys: str, of: str = "clicks", select: str = "count(*) AS n, sum(amount) AS x"
+) -> str:
     """A sessions model of users with these further keys."""
     head = f"---\nmaterialization: sessions\nsessions: {{user: who, {keys}}}\n---\n"
     return f"{head}SELECT {select} FROM {of}\n"
@@ -38,45 +47,32 @@ def shop_of(root: Path, **models: str) -> DailyProject:
     for who, minutes in (("ann", (0, 20, 45)), ("bob", (0, 25, 50)), ("", (0, 10))):
         made.land(*(f"2024-03-0{day}T10:{at:02}:00Z" for day in (1, 2) for at in minutes), who=who)
     made.models(clicks=EVENTS, daily=DAILY, **models)
-    api.run(made.project())
+    made.go()
     made.land("2024-03-02T11:10:00Z", "2024-03-02T13:00:00Z")
-    api.run(made.project())
+    made.go()
     return made
-
-
-def actions(result: RunResult) -> list[tuple[str, str]]:
-    """What was done to which model."""
-    return [(step.model, str(step.action)) for step, _ in result.steps]
-
-
-def die_after_commit(shop: DailyProject, *, allow_refresh: bool = False) -> None:
-    """A run that dies when the visits are changed, and the ledger does not know it yet."""
-    with living(met=AllBut([("visits", "table visits: after commit")])) as life:
-        api.run(shop.project(), progress=life, jobs=1, allow_refresh=allow_refresh)
-    assert life.dead
 
 
 def test_sessions_that_end_elsewhere(tmp_path: Path) -> None:
     """Tables are changed by what they read before; then late events are folded in, in one run.
 
-    Readers see the changed cells, and a later run has nothing to do. A protected target refuses it
-    like a rebuild. Where a run died after its commit, the next one does not change the table again.
+    Readers see the changed cells, and a later run has nothing to do.
     """
     shop = shop_of(
         tmp_path,
-        visits=sessions("gap: 30 minutes"),
+        visits=visits_of("gap: 30 minutes"),
         seen="---\nmaterialization: view\n---\nSELECT * FROM clicks WHERE id <> 3\n",
-        of_view=sessions("gap: 30 minutes", "seen"),
-        cut=sessions("gap: 30 minutes, session_number: true, quarantine_after: 1 hour"),
+        of_view=visits_of("gap: 30 minutes", "seen"),
+        cut=visits_of("gap: 30 minutes, session_number: true, quarantine_after: 1 hour"),
     )
     shop.models(
-        visits=sessions("gap: 20 minutes"),
-        of_view=sessions("gap: 20 minutes, max_length: 30 minutes", "seen"),
-        cut=sessions("gap: 50 minutes, session_number: true, quarantine_after: 30 minutes"),
+        visits=visits_of("gap: 20 minutes"),
+        of_view=visits_of("gap: 20 minutes, max_length: 30 minutes", "seen"),
+        cut=visits_of("gap: 50 minutes, session_number: true, quarantine_after: 30 minutes"),
     )
     shop.land("2024-03-02T10:30:00Z", "2024-03-02T12:00:00Z")
-    result = api.run(shop.project())
-    done = actions(result)
+    result = shop.go()
+    done = [(step.model, str(step.action)) for step, _ in result.steps]
     assert {*done[:3]} == {(name, "refold") for name in ("visits", "of_view", "cut")}
     assert {*done[3:]} == {
         ("clicks", "ingest"),
@@ -85,20 +81,7 @@ def test_sessions_that_end_elsewhere(tmp_path: Path) -> None:
     }
     [(step, receipt)] = [one for one in result.steps[:3] if one[0].model == "visits"]
     assert (step.reasons[0].detail, receipt.read, receipt.sessions_split) == (REFOLDS, 13, 7)
-    assert not api.run(shop.project()).steps
-
-    config = shop.root / "infold.yml"
-    config.write_text(config.read_text(encoding="utf-8") + PROD, encoding="utf-8")
-    shop.models(visits=sessions("gap: 41 minutes"))
-    with pytest.raises(RunFailed) as refused:
-        api.run(shop.project())
-    assert refused.value.exit_code == 3
-    before = shop.rows("visits")
-    die_after_commit(shop, allow_refresh=True)
-    after = shop.rows("visits")
-    assert after != before
-    assert actions(api.run(shop.project())) == [("daily", "recompute")]
-    assert shop.rows("visits") == after
+    assert not shop.go().steps
 
 
 KEYS = "gap: 30 minutes, session_number: true, quarantine_after: 40 minutes, keep: head"
@@ -113,16 +96,16 @@ def test_sessions_that_follow_from_stored_states(tmp_path: Path) -> None:
 
     Where a run died after its commit, the next one does not change the table again.
     """
-    shop = shop_of(tmp_path, visits=sessions(KEYS, select=BEFORE))
+    shop = shop_of(tmp_path, visits=visits_of(KEYS, select=BEFORE))
     ledger = api.ledger(shop.project())
     held = {one.owner for one in ledger.quarantined("visits")}
     assert (held, ledger.left_out()["visits"]) == ({"ann", "bob"}, 4)
-    changed = sessions(KEYS, select=AFTER).replace("clicks\n", f"clicks {NAMED}\n")
+    changed = visits_of(KEYS, select=AFTER).replace("clicks\n", f"clicks {NAMED}\n")
     shop.models(visits=changed)
     before = shop.rows("visits")
-    die_after_commit(shop)
+    shop.die_at("visits", "table visits: after commit")
     assert shop.rows("visits") != before
-    assert "visits" not in {model for model, _ in actions(api.run(shop.project()))}
+    assert "visits" not in shop.actions()
 
     ledger = api.ledger(shop.project())
     assert {one.owner for one in ledger.quarantined("visits")} == {"ann"}
@@ -133,11 +116,197 @@ def test_sessions_that_follow_from_stored_states(tmp_path: Path) -> None:
     shop.land("2024-03-01T10:30:00Z", "2024-03-02T13:05:00Z")
     shop.land("2024-03-01T10:30:00Z", who="")
     result = shop.run()
-    assert actions(result) == [
-        ("visits", "derive"),
-        ("clicks", "ingest"),
-        ("visits", "fold"),
-        ("daily", "recompute"),
+    done = [(step.model, str(step.action)) for step, _ in result.steps]
+    assert done == [
+        *(("visits", "derive"), ("clicks", "ingest"), ("visits", "fold"), ("daily", "recompute")),
     ]
     [(step, receipt), *_] = result.steps
     assert (step.reasons[0].detail, receipt.read) == (STATES, 0)
+
+
+FIRST = visits_of("gap: 30 minutes, session_number: true")
+SECOND = visits_of(
+    "gap: 2 hours, quarantine_after: 3 hours, keep: head, session_number: true",
+    select="max(id) AS top, count(*) AS n, sum(amount) AS x",
+)
+THIRD = visits_of(
+    "gap: 45 minutes, max_length: 2 hours, session_number: true",
+    "clicks WHERE id <> 15",
+    "count(*) AS n, max(id) AS top, sum(amount) AS x, count(DISTINCT day) AS days",
+)
+BORDER = parse_instant_text("2024-03-05")
+
+
+def forward(text: str) -> str:
+    """The same definition, which holds for what is not built yet."""
+    return text.replace("}\n---\n", "}\nforward_only: true\n---\n")
+
+
+def visits(shop: DailyProject) -> list[str]:
+    """The sessions: whose, from when to when, events, number and greatest id; but for the crowd."""
+    rows = api.lake(shop.project()).rows("visits").to_pylist()
+    return sorted(
+        f"{row['who']} {row['session_start']:%d %H:%M}-{row['session_end']:%H:%M}"
+        f" {row['n']} #{row['session_number']} {row.get('top')}"
+        for row in rows
+        if row["who"] != "crowd"
+    )
+
+
+def test_each_side_of_a_border_has_its_definition(tmp_path: Path) -> None:
+    """Definitions change twice, from the first day that is not built and from a built one. Late and
+    removed events on all sides are in the sessions of the definition in force there, no session
+    reaches over a border, and numbers go on over it.
+    """
+    shop = DailyProject(tmp_path / "shop")
+    shop.models(clicks=EVENTS.replace("amount", "amount, day"), daily=DAILY, visits=forward(FIRST))
+    shop.land("2024-03-01T10:00:00Z", "2024-03-01T10:20:00Z", "2024-03-05T23:50:00Z")
+    gone = shop.land("2024-03-01T10:00:00Z", "2024-03-01T11:00:00Z", who="bob")
+    shop.land("2024-03-01T12:00:00Z", "2024-03-05T12:00:00Z", who="")
+    shop.ids = 100
+    shop.land(*(f"2024-03-01T{hour:02}:30:00Z" for hour in range(24)), who="crowd")
+    shop.ids = 7
+    shop.go()
+
+    # Late and new, together with the change.
+    new = ("05T23:58", "06T00:05", "06T01:30", "01T10:50")
+    shop.land(*(f"2024-03-{at}:00Z" for at in new))
+    shop.land(*(f"2024-03-06T{at}:00:00Z" for at in ("08", "10", "12")), who="bob")
+    shop.models(visits=forward(SECOND))
+    assert shop.actions()["visits"] == ["fold"]
+    assert visits(shop) == [
+        "ann 01 10:00-10:50 3 #1 None",
+        "ann 05 23:50-23:58 2 #2 None",
+        "ann 06 00:05-01:30 2 #3 10",
+        "bob 01 10:00-10:00 1 #1 None",
+        "bob 01 11:00-11:00 1 #2 None",
+        "bob 06 08:00-10:00 2 #3 13",
+    ]
+    shop.land("2024-03-05T23:59:00Z", "2024-03-06T03:00:00Z")
+    shop.drop(gone)
+    entry = ManualEntry(0, "bob", False, None, None)
+    api.ledger(shop.project()).add_entries("visits", [entry])
+    assert shop.actions()["visits"] == ["fold"]
+    assert visits(shop) == [
+        "ann 01 10:00-10:50 3 #1 None",
+        "ann 05 23:50-23:59 3 #2 None",
+        "ann 06 00:05-03:00 3 #3 16",
+        "bob 06 08:00-12:00 3 #1 14",
+    ]
+
+    # The third from a day that is built. A run dies over it; the next one goes on, as was asked.
+    shop.models(visits=forward(THIRD))
+    shop.land("2024-03-05T00:10:00Z", "2024-03-04T23:50:00Z")
+    asked = PlanOptions(forward_only={"visits": BORDER})
+    shop.die_at("visits", "table visits: before commit", asked)
+    shop.go()
+    third = [
+        "ann 01 10:00-10:50 3 #1 None",
+        "ann 04 23:50-23:50 1 #2 None",
+        "ann 05 00:10-00:10 1 #3 17",
+        "ann 05 23:50-00:05 3 #4 9",
+        "ann 06 01:30-01:30 1 #5 10",
+        "ann 06 03:00-03:00 1 #6 16",
+        "bob 06 08:00-08:00 1 #1 12",
+        "bob 06 10:00-10:00 1 #2 13",
+        "bob 06 12:00-12:00 1 #3 14",
+    ]
+    assert visits(shop) == third
+    rows = api.lake(shop.project()).rows("visits", where="session_number = 2").to_pylist()
+    [id_] = [row["session_id"] for row in rows if row["who"] == "ann"]
+    [told] = api.session_history(shop.project(), id_).histories
+    assert "Its definition is in force before 2024-03-05: sessions end there." in told.notes
+    assert api.show(shop.project(), "set_aside").num_rows == 2
+
+    # Built again, each side is as it was; what would change the earlier side is refused.
+    api.restate(shop.project(), ["visits"])
+    assert visits(shop) == third
+    shop.models(visits=forward(THIRD.replace("count(*)", "cast(count(*) AS string)")))
+    assert shop.failures()["visits"].slug == "forward-only-types"
+    assert visits(shop) == third
+
+
+WITH_USERS = """---
+materialization: events
+unique_key: [id]
+timeseries: {event_time_column: at}
+---
+SELECT id, at, u FROM raw.c"""
+
+SESSIONS = """---
+materialization: sessions
+sessions: {user: u, gap: 30 minutes, quarantine_after: 1 hour}
+---
+SELECT count(*) AS NAME FROM c"""
+
+TABLE = """---
+materialization: table
+---
+SELECT id, at AS session_end FROM c"""
+
+LONG = ("10:00", "10:25", "10:50", "11:15")
+"""Of a session that is longer than its model's limit."""
+
+
+class Visits(LandingProject):
+    """Events of users, and sessions made of them."""
+
+    def __init__(self, root: Path, warehouse: Path) -> None:
+        super().__init__(root, warehouse, "landing/*.json")
+        self.declare("", "{id: string, at: timestamp, u: string}")
+        self.model("c", WITH_USERS)
+
+    def visit(self, user: str, *times: str) -> None:
+        """A file of events of one user on a day."""
+        ids = [(f"{user}{time}", f"2024-03-01T{time}") for time in times]
+        rows = [json.dumps({"id": id_, "at": at, "u": user}) for id_, at in ids]
+        self.put(f"{ids[0][0].replace(':', '')}.json", "\n".join(rows) + "\n")
+
+    def built(self, text: str) -> Receipt:
+        """The receipt of the sessions, after a run with this definition of theirs."""
+        self.model("s", text)
+        return self.receipts()["s"]
+
+
+def became(receipt: Receipt) -> tuple[int, int, int]:
+    """How many sessions are new, extended and removed, as a receipt says."""
+    return receipt.sessions_new, receipt.sessions_extended, receipt.sessions_removed
+
+
+def test_sessions_that_were_there_before_are_not_new(
+    tmp_path: Path, warehouse: Path, spark: SparkSession
+) -> None:
+    """Sessions that existed before a rebuild are not new; new minus removed is the rows gained.
+
+    A rebuild of an incompatible or damaged table counts all its sessions as new and removed.
+    """
+    land = Visits(tmp_path, warehouse)
+    for user, times in {"x": ("10:00",), "y": ("11:00",), "z": ("12:00",), "q": LONG}.items():
+        land.visit(user, *times)
+    found = land.built(SESSIONS.replace("NAME", "a"))
+    assert (found.written, found.removed) == (3, 0)
+    assert (became(found), found.sessions_quarantined) == ((3, 0, 0), 1)
+
+    # x ends later; y begins earlier and so is another session; q was in quarantine, r was not
+    for user, times in {"x": ("10:20",), "y": ("10:45",), "w": ("09:00",), "r": LONG}.items():
+        land.visit(user, *times)
+    again = SESSIONS.replace("count(*) AS NAME", "count(id) AS b")
+    found = land.built(again)
+    assert (found.written, found.removed) == (4, 3)
+    assert (became(found), found.sessions_quarantined) == ((2, 1, 1), 1)
+
+    # a query that leaves most of them out
+    found = land.built(
+        SESSIONS.replace("count(*) AS NAME FROM c", "max(id) AS b FROM c WHERE u = 'x'")
+    )
+    assert (found.written, found.removed) == (1, 4)
+    assert (became(found), found.sessions_quarantined) == ((0, 0, 3), 0)
+
+    land.built(TABLE)
+    found = land.built(again)
+    assert (found.written, found.removed, became(found)) == (4, 14, (4, 0, 14))
+    for file in (warehouse / land.name / "s" / "data").rglob("*.parquet"):
+        file.write_bytes(b"PAR1" + b"x" * (file.stat().st_size - 8) + b"PAR1")
+    found = land.built(SESSIONS.replace("count(*) AS NAME", "max(id) AS b"))
+    assert (found.written, found.removed, became(found)) == (4, 4, (4, 0, 4))
+    assert land.proven()

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tests.spark.project import VIEW, SparkProject
 
 from infold import api
-from infold.core.project import Project
 from infold.inspecting.session_events import BY_SPARK
 from infold.inspecting.session_history import EventBatch, SessionChange, SessionHistory
 from infold.messages.errors import InfoldError
@@ -38,7 +38,6 @@ EVENTS = (
     "SELECT * FROM raw.{}"
 )
 SESSIONS = "---\nmaterialization: sessions\nsessions: {{{}}}\n---\nSELECT {}"
-VIEW = "---\nmaterialization: view\n---\n"
 CLICKS = EVENTS.format("id", "ts", "clicks")
 OF_TABLES = {
     "clicks": CLICKS,
@@ -109,22 +108,13 @@ def clock(at: int) -> str:
     return f"{minutes // 60:02}:{minutes % 60:02}"
 
 
-class HistoryProject:
-    """A project whose files come and go, run in this process."""
+class HistoryProject(SparkProject):
+    """A project whose files of clicks and taps come and go."""
 
     def __init__(self, root: Path, models: Mapping[str, str]) -> None:
-        self.root = root
-        for folder in ("models", "clicks", "taps", "rates"):
-            (root / folder).mkdir(parents=True)
-        (root / "infold.yml").write_text(PROJECT, encoding="utf-8")
-        (root / "rates" / "r.csv").write_text("src,rate\nweb,2\napp,3\n", encoding="utf-8")
-        for name, text in models.items():
-            (root / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
-
-    @property
-    def project(self) -> Project:
-        """The project, read again as each command does."""
-        return api.open_project(self.root)
+        super().__init__(root, PROJECT, "clicks", "taps")
+        self.write("rates/r.csv", "src,rate\nweb,2\napp,3\n")
+        self.models(**models)
 
     def run(self, **files: str) -> None:
         """Land files of clicks or taps, each of lines ``who time`` or ``who time basket``; run."""
@@ -134,18 +124,17 @@ class HistoryProject:
             for number, line in enumerate(text.split(", ")):
                 who, time, basket = (*line.split(), "")[:3]
                 lines.append(f"{name}{number},{who},{basket},2024-03-09T{time}:00Z")
-            path = self.root / ("taps" if taps else "clicks") / f"{name}.csv"
-            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        assert api.run(self.project).state == "done"
+            self.write(f"{'taps' if taps else 'clicks'}/{name}.csv", "\n".join(lines) + "\n")
+        assert self.go(allow_removals=False).state == "done"
 
     def history(self, id_: str, model: str, *, deep: bool = False) -> SessionHistory:
         """The history of a session in a model."""
-        (found,) = api.session_history(self.project, id_, model, deep=deep).histories
+        (found,) = api.session_history(self.project(), id_, model, deep=deep).histories
         return found
 
     def id(self, model: str, start: str) -> str:
         """The id of ann's session that starts then."""
-        rows = api.lake(self.project).rows(model, where=f"session_start = '2024-03-09 {start}'")
+        rows = api.lake(self.project()).rows(model, where=f"session_start = '2024-03-09 {start}'")
         (id_,) = {row["session_id"] for row in rows.to_pylist() if "ann" in row.values()}
         return str(id_)
 
@@ -202,7 +191,7 @@ class TestTables:
             [sys.executable, "-c", PROBE, *words], capture_output=True, text=True, check=True
         )
 
-        runs = [run.id for run in api.history(shop.project)]
+        runs = [run.id for run in api.history(shop.project())]
         assert done.stderr == "[]\n"
         assert all(run in done.stdout for run in runs)
         assert f"session {id_} of visits" in done.stdout
@@ -281,7 +270,7 @@ def test_events_through_views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert (found.why_no_events, found.notes) == ("", ())
     assert arrived(found.event_batches) == OF_CLICKS
     assert arrived(found.event_batches, "taps") == OF_TAPS
-    screen = session_history_screen(api.session_history(shop.project, id_, "by_both"))
+    screen = session_history_screen(api.session_history(shop.project(), id_, "by_both"))
     assert "Its 6 events in clicks and taps, by arrival" in screen
 
     for model, why in (

@@ -1,4 +1,4 @@
-"""Commits of others to tables of infold's: while a step works, and where their traces expired."""
+"""Commits of others to tables of infold's, and damage to their files, as Spark meets them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.running.standing_tables import drop
 from tests.spark.events.clicks_project import MODEL, SOURCE, ClicksProject
+from tests.spark.time_range.daily_project import DAILY, DailyProject, model
 
 from infold import api
 from infold.core import write_points
+from infold.core.report import RunFailed
 from infold.core.storages import Storage
 from infold.messages.errors import InfoldError
 
@@ -20,7 +23,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-DAILY = """---
+
+BY_DAY = """---
 materialization: table
 timeseries: {event_time_column: at, partition_column: day}
 incremental: {}
@@ -89,7 +93,7 @@ def make(tmp_path: Path, warehouse: Path) -> Callable[[Storage], Shop]:
         shop = Shop(tmp_path / "shop", warehouse, MODEL, SOURCE)
         config = shop.root / "infold.yml"
         config.write_text(config.read_text().replace("storage: iceberg", f"storage: {storage}"))
-        shop.model("daily", DAILY)
+        shop.model("daily", BY_DAY)
         shop.put("first.csv", "a,2024-03-01 10:00:00,1", "b,2024-03-02 10:00:00,2")
         shop.run()
         return shop
@@ -146,7 +150,7 @@ def test_maintenance_by_others_and_what_it_would_hide(
     shop.rewrite(spark)
     shop.call(spark, "rewrite_manifests", ", use_caching => false")
     shop.expire(spark)
-    shop.model("daily_too", DAILY)
+    shop.model("daily_too", BY_DAY)
     assert shop.run(model="daily_too").written == 2
 
     shop.put("second.csv", "c,2024-03-01 11:00:00,4")
@@ -170,3 +174,75 @@ def test_maintenance_by_others_and_what_it_would_hide(
     shop.expire(spark)
     shop.put("third.csv", "d,2024-03-01 11:00:00,4")
     assert shop.refused().slug == "foreign-write"
+
+
+SESSIONS = """---
+materialization: sessions
+sessions: {{user: who, gap: 30 minutes}}
+---
+SELECT {0} FROM raw.clicks"""
+
+
+def data(shop: DailyProject, table: str) -> Path:
+    """The largest data file of a table."""
+    found = (shop.root / "warehouse" / "shop" / table / "data").rglob("*.parquet")
+    return max(found, key=lambda path: path.stat().st_size)
+
+
+def test_damage_is_named_and_repaired(tmp_path: Path) -> None:
+    """
+    Verify, a run that reads the damage and one with nothing to do name it; a rebuild repairs it.
+
+    Sessions that would follow from stored ones are built where these cannot be read, whether that
+    is known before the run or found by it, and where their table was dropped. After a teardown
+    there is nothing.
+    """
+    shop = DailyProject(tmp_path / "shop")
+    columns = "count(*) AS clicks, sum(amount) AS amount, max(amount) AS m"
+    shop.models(daily=model(DAILY), sessions=SESSIONS.format(columns))
+    shop.land("2024-03-01T10:00:00Z", "2024-03-02T10:00:00Z")
+    api.run(shop.project())
+    for damage, columns in (
+        (
+            lambda file: file.write_bytes(b"PAR1" + b"x" * 999 + b"PAR1"),
+            "count(*) AS clicks, max(amount) AS m",
+        ),
+        (lambda file: file.unlink(), "count(*) AS clicks"),
+    ):
+        damage(data(shop, "sessions"))
+        shop.models(sessions=SESSIONS.format(columns))
+        done = api.run(shop.project())
+        assert [str(step.action) for step, _ in done.steps] == ["build"]
+        note = "sessions: its table is damaged; as its definition changed, all of it is rebuilt"
+        assert note in done.notes
+    rows = shop.rows("sessions")
+    drop(shop.project(), "sessions")
+    [verdict] = api.verify(shop.project(), select=["sessions"]).models
+    assert verdict.note == "its table was dropped: `infold run` rebuilds it"
+    api.run(shop.project())
+    assert shop.rows("sessions") == rows
+    [verdict] = api.verify(shop.project(), select=["sessions"]).models
+    assert verdict.equal
+    (shop.root / "models" / "sessions.sql").unlink()
+
+    rows, whole = shop.rows("daily"), data(shop, "raw__clicks").read_bytes()
+    cure = "`infold forget raw.clicks` and `infold run` (protected: `--allow-refresh`) rebuild it"
+    middle = len(whole) // 3
+    flipped = bytes([*whole[:middle], *(byte ^ 0xFF for byte in whole[middle : middle + 40])])
+    data(shop, "raw__clicks").write_bytes(flipped + whole[middle + 40 :])
+    found = api.verify(shop.project())
+    assert not found.equal
+    assert cure in next(one for one in found.models if one.model == "raw.clicks").note
+    shop.land("2024-03-01T11:00:00Z")
+    corrupt = data(shop, "raw__clicks")
+    corrupt.write_bytes(b"PAR1" + b"x" * (len(whole) - 8) + b"PAR1")
+    with pytest.raises(RunFailed) as failed:
+        api.run(shop.project())
+    assert {error.error.slug for error in failed.value.result.failures} == {"damaged-table"}
+
+    api.forget(shop.project(), ["raw.clicks"])
+    [verdict] = api.verify(shop.project(), select=["daily"]).models
+    assert "raw.clicks was dropped since it was read" in verdict.note
+    api.run(shop.project())
+    assert [row[1] for row in shop.rows("daily")] == [2, 1]
+    assert [row[:1] for row in shop.rows("daily")] == [row[:1] for row in rows]

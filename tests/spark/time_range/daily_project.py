@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from tests.crash.scenario import living
-from tests.spark.events.clicks_project import AllBut
+from tests.spark.project import SparkProject, model
 
 from infold import api
 from infold.core.interval import Interval, parse_instant_text
-from infold.core.plan import PlanOptions
-from infold.core.project import Project
 from infold.core.report import RunResult
+
+__all__ = ("DAILY", "DailyProject", "model")
 
 PROJECT = """
 name: shop
@@ -24,44 +22,29 @@ sources:
     event_time_column: ts
     columns: {id: int, who: string, ts: timestamp, day: date, amount: "decimal(18,2)"}
 """
-
-
-SERIES = "timeseries: {{event_time_column: {0}, partition_column: {0}, granularity: {1}}}"
-
+PRODUCTION = """
+dev_target: dev
+targets:
+  dev: {}
+  prod: {warehouse: tables, ledger: "sqlite:///prod.db"}
+"""
+"""A target where definitions are applied by hand."""
 
 DAILY = """SELECT cast(ts AS date) AS day, count(*) AS n, sum(amount) AS amount
 FROM raw.clicks GROUP BY 1"""
-
-
 HOURLY = "SELECT date_trunc('HOUR', ts) AS hour, count(*) AS n FROM raw.clicks GROUP BY 1"
-
-
 ROLLING = """SELECT day, n, sum(n) OVER (
   ORDER BY day RANGE BETWEEN INTERVAL 6 DAYS PRECEDING AND CURRENT ROW) AS week
 FROM daily"""
 
 
-def model(sql: str, incremental: str = "{}", column: str = "day", granularity: str = "day") -> str:
-    """A model's file."""
-    series = SERIES.format(column, granularity)
-    return f"---\nmaterialization: table\n{series}\nincremental: {incremental}\n---\n{sql}\n"
+class DailyProject(SparkProject):
+    """Files of clicks, and models of them."""
 
-
-class DailyProject:
-    """A project in a folder, with files of clicks, run in this process."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        for folder in ("models", "landing"):
-            (root / folder).mkdir(parents=True)
-        (root / "infold.yml").write_text(PROJECT, encoding="utf-8")
+    def __init__(self, root: Path, config: str = PROJECT) -> None:
+        super().__init__(root, config)
         self.files = 0
         self.ids = 0
-
-    def models(self, **models: str) -> None:
-        """Write models by name."""
-        for name, text in models.items():
-            (self.root / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
 
     def land(self, *times: str, who: str = "ann", day: str | None = "2024-03-01") -> str:
         """A file of clicks at some times; the name of the file."""
@@ -70,13 +53,8 @@ class DailyProject:
             self.ids += 1
             lines.append(f"{self.ids},{who},{time},{day or ''},1.00")
         self.files += 1
-        name = f"{self.files}.csv"
-        (self.root / "landing" / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return name
-
-    def project(self, *, downgrade: bool = False) -> Project:
-        """The project, read again as each command does."""
-        return api.open_project(self.root, downgrade=downgrade)
+        self.write(f"landing/{self.files}.csv", "\n".join(lines) + "\n")
+        return f"{self.files}.csv"
 
     def run(self) -> RunResult:
         """One run, after which all tables equal their definitions."""
@@ -84,29 +62,20 @@ class DailyProject:
         self.verify()
         return result
 
-    def go(
-        self, asked: PlanOptions | None = None, *, downgrade: bool = False, **options: Any
-    ) -> RunResult:
-        """One run; ``options`` are those of ``PlanOptions``."""
-        project = self.project(downgrade=downgrade)
-        return api.run(project, asked=asked or PlanOptions(**options))
-
-    def die_at(self, model: str, point: str, asked: PlanOptions | None = None) -> None:
-        """A run of one model after the other that dies at that write point of that model."""
-        with living(met=AllBut([(model, point)])) as life:
-            api.run(self.project(), asked=asked, progress=life, jobs=1)
-        assert life.dead
-
-    def verify(self, *, differing: Collection[str] = ()) -> None:
-        """Compare with the definitions over everything; some tables have to differ."""
-        found = [verdict for verdict in api.verify(self.project()).models if not verdict.equal]
-        wrong = {verdict.model: (verdict.note, verdict.differing[:3]) for verdict in found}
-        assert wrong.keys() == {*differing}, wrong
-
-    def rows(self, table: str) -> list[tuple[Any, ...]]:
-        """A table's rows, in order."""
-        found = api.lake(self.project(downgrade=True)).rows(table).to_pylist()
+    def rows(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
+        """A table's rows with the values that they have, in order."""
+        lake = api.lake(self.project(downgrade=True))
+        found = lake.rows(table, columns=list(columns) or None).to_pylist()
         return sorted(tuple(row.values()) for row in found)
+
+
+class Production(DailyProject):
+    """A project whose definitions are applied by hand."""
+
+    target = "prod"
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root, PROJECT + PRODUCTION)
 
 
 def days(first: str, count: int, at: str = "12:00") -> list[str]:

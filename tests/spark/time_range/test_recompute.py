@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.spark.time_range.daily_project import (
@@ -21,11 +20,16 @@ from tests.spark.time_range.daily_project import (
 )
 
 from infold import api
-from infold.core.interval import Ranges
+from infold.core.interval import DAY, Interval, Ranges, parse_instant_text
 from infold.core.plan import PlanOptions
+from infold.core.project import Node
 from infold.core.report import RunFailed
 from infold.messages.errors import InfoldError
 from infold.spark.time_range import cell_states, recompute
+from infold.spark.time_range.cell_states import CellStates, compute_once, states_of_cells
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -34,72 +38,6 @@ pytestmark = pytest.mark.spark
 def shop(tmp_path: Path) -> DailyProject:
     """An empty shop."""
     return DailyProject(tmp_path / "shop")
-
-
-def test_a_late_day_shows_in_the_six_days_after_it(
-    shop: DailyProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A late day of a rolling week rebuilds seven of thirty cells from thirteen days.
-
-    The result is the same whether these are few and read at once, or many.
-    """
-    shop.models(daily=model(DAILY), rolling=model(ROLLING))
-    shop.land(*days("2024-03-01", 30))
-    shop.go()
-
-    for late in (1, 2):
-        shop.land(f"2024-03-10T0{late}:00:00Z")
-        result = shop.go()
-
-        assert (cells(result, "daily"), cells(result, "rolling")) == (1, 7)
-        read = sum(receipt.read for step, receipt in result.steps if step.model == "rolling")
-        assert (read, result.receipt.clamped) == (13, 6)
-        assert shop.rows("rolling")[9:11] == [
-            (dt.date(2024, 3, 10), 1 + late, 7 + late),
-            (dt.date(2024, 3, 11), 1, 7 + late),
-        ]
-        monkeypatch.setattr(recompute, "_ROWS_IN_ONE_PART", -1)
-        monkeypatch.setattr(cell_states, "_FEW_CELLS", 0)
-
-
-def test_batches_side_by_side(shop: DailyProject, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    One-day batches, three at once, give the same rows and a commit each. When one fails, the others
-    are built, and the next run builds only what is left.
-    """
-    together = "{batch_size: 1, batch_concurrency: 3}"
-    shop.models(daily=model(DAILY, together), rolling=model(ROLLING, together))
-    shop.land(*days("2024-03-01", 4))
-    first = shop.go()
-    assert [row[2] for row in shop.rows("rolling")] == [1, 2, 3, 4]
-    assert commits(first, "daily") == commits(first, "rolling") == 4
-    # The first batch makes the table; then the other three, after one look.
-    seen = [made.steps[0] for made in first.plans if made and made.steps[0].model == "daily"]
-    assert [(step.batches, len(step.concurrent_batches)) for step in seen] == [(4, 0), (3, 2)]
-
-    shop.land(*days("2024-03-01", 4, "13:00"))
-    with monkeypatch.context() as patch:
-        _fail_at(patch, 2)  # of three
-        with pytest.raises((InfoldError, ArithmeticError)):
-            shop.go()
-    assert sorted(row[1] for row in shop.rows("daily")) == [1, 1, 2, 2]
-    again = shop.go()
-
-    assert cells(again, "daily") == 2
-    assert [row[2] for row in shop.rows("rolling")] == [2, 4, 6, 8]
-
-
-def _fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    real: Callable[..., Any] = recompute._query_rows
-    seen: list[int] = []
-
-    def failing(*given: Any, **named: Any) -> Any:
-        seen.append(1)
-        if len(seen) > number:
-            raise ArithmeticError("no more")
-        return real(*given, **named)
-
-    monkeypatch.setattr(recompute, "_query_rows", failing)
 
 
 def test_new_cells_are_counted_and_hashed_once(shop: DailyProject) -> None:
@@ -120,7 +58,7 @@ def test_new_cells_are_counted_and_hashed_once(shop: DailyProject) -> None:
     heads = api.ledger(shop.project()).newest_versions()
 
     shop.land(*days("2024-03-04", 1), who="bob")
-    (shop.root / "landing" / name).unlink()
+    shop.drop(name)
     shop.land(*days("2024-03-05", 1))
     again = shop.go()
     assert again.receipt.cells_cut_off == 2  # the same sums of other rows
@@ -230,53 +168,30 @@ def test_declared_bounds_hold_in_every_build(shop: DailyProject) -> None:
 def test_a_bound_for_rows_that_have_gaps(shop: DailyProject) -> None:
     """
     Seven rows are seven days only where each day has one. Where a bound takes them for that, verify
-    says so; a running total has no bound but all of its rows.
+    says so.
     """
     seven = "SELECT day, sum(n) OVER (ORDER BY day {}) AS n FROM daily"
     bounds = "{bounds: {daily: {before: 6 days}}}"
     shop.models(
         daily=model(DAILY),
         seven=model(seven.format("ROWS BETWEEN 6 PRECEDING AND CURRENT ROW"), bounds),
-        total=model(seven.format(""), bounds),
         next=model("SELECT day, lead(n) OVER (ORDER BY day) AS n FROM daily", bounds),
     )
     shop.land(*(f"2024-03-{day}T12:00:00Z" for day in ("01", "03", "06", "20", "21")))
     shop.go()
 
     found = {verdict.model: verdict for verdict in api.verify(shop.project()).models}
-    assert [name for name, verdict in found.items() if verdict.beyond_bounds] == [
-        *("next", "seven", "total"),
-    ]
+    assert [name for name, verdict in found.items() if verdict.beyond_bounds] == ["next", "seven"]
     differs = "beyond its declared bounds it differs in "
     whole = "nothing shorter is enough: build it whole (remove `incremental`)"
     assert found["seven"].note == (
         f"{differs}2024-03-20 and 1 more: "
         f"daily: {{before: 20 days}} reaches all of its present rows, and {whole}"
     )
-    assert found["total"].note == found["seven"].note
     assert found["next"].note == (
         f"{differs}2024-03-01 and 3 more: "
         "daily: {before: 6 days, after: 2 weeks} is enough for its present rows"
     )
-
-
-def test_cells_each_by_itself_and_one_left_over(
-    shop: DailyProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """
-    Parts of cells that are each a query are put together, the last of them of one cell alone.
-
-    A day and the three after it that read it are four cells. What Spark would conclude of the last
-    one's times names columns that the others do not have.
-    """
-    monkeypatch.setattr("infold.spark.time_range.recompute.CELLS_TOGETHER", 3)
-    before = "lag(ts) OVER (PARTITION BY who ORDER BY ts, id)"
-    seen = f"SELECT cast(ts AS date) AS day, id, ts, {before} AS before FROM raw.clicks"
-    shop.models(seen=model(seen, "{bounds: {raw.clicks: {before: 3 days}}}"))
-    shop.land(*days("2024-03-01", 1))
-    shop.go()
-
-    shop.verify()
 
 
 WHERE_OTHERS_GO_WRONG = {
@@ -312,6 +227,8 @@ WHERE_OTHERS_GO_WRONG = {
     "asked": "SELECT cast(ts AS date) AS day, count(*) AS n FROM raw.clicks "
     "WHERE day BETWEEN @start_ds AND @end_ds AND ts >= @start_ts AND ts < @end_ts GROUP BY 1",
 }
+SEEN = """SELECT cast(ts AS date) AS day, id, ts,
+  lag(ts) OVER (PARTITION BY who ORDER BY ts, id) AS before FROM raw.clicks"""
 REVENUE = """SELECT
   CAST(transaction_timestamp AS DATE) as revenue_date,
   user_id,
@@ -364,10 +281,11 @@ def test_cases_that_other_tools_get_wrong(
         weekly=model(cut, "{start: 2024-03-02, batch_size: 1}", granularity="week"),
         numbered=model(numbered, "{safety_overrides: {allow_window_functions: true}}"),
         **{name: model(sql) for name, sql in WHERE_OTHERS_GO_WRONG.items()},
+        # Parts of cells are each a query, the last of them of one cell alone.
+        seen=model(SEEN, "{bounds: {raw.clicks: {before: 30 days}}}"),
         daily_revenue=REVENUE,
     )
-    with (shop.root / "infold.yml").open("a", encoding="utf-8") as file:
-        file.write(SMELT)
+    shop.configure("", SMELT)
     sell(shop, "2025-01-15T10:00:00Z,1,2.00", "2025-01-16T10:00:00Z,1,3.00")
     shop.land("2024-03-01T23:50:00Z", "2024-03-02T00:10:00Z", "2024-03-05T12:00:00Z")
     shop.land("2024-03-02T00:05:00Z", "2024-03-09T00:00:00Z", who="bob")
@@ -376,7 +294,10 @@ def test_cases_that_other_tools_get_wrong(
     gone = shop.land("2024-03-04T23:59:59.999999Z", "2024-03-10T00:00:00Z")  # a hole is filled
     shop.go(window=window("2024-03-04", "2024-03-06"))
 
-    (shop.root / "landing" / gone).unlink()
+    shop.drop(gone)
+    # As of many rows and cells.
+    monkeypatch.setattr(recompute, "_ROWS_IN_ONE_PART", -1)
+    monkeypatch.setattr(cell_states, "_FEW_CELLS", 0)
     shop.land("2024-02-28T12:00:00Z", "2024-03-01T11:00:00Z", who="bob", day="2024-06-01")
     sell(shop, "2025-01-15T09:00:00Z,1,4.00")
     result = shop.go(batch_size=3)
@@ -396,7 +317,59 @@ def test_cases_that_other_tools_get_wrong(
 
 def sell(shop: DailyProject, *rows: str) -> None:
     """A file of the transactions of smelt's example."""
-    folder = shop.root / "sales"
-    folder.mkdir(exist_ok=True)
+    number = len([*(shop.root / "sales").glob("*")])
     text = "\n".join(["transaction_timestamp,user_id,amount", *rows])
-    (folder / f"{len([*folder.iterdir()])}.csv").write_text(f"{text}\n", encoding="utf-8")
+    shop.write(f"sales/{number}.csv", f"{text}\n")
+
+
+ROWS = """VALUES ('2024-03-01', 1), ('2024-03-01', 1), ('2024-03-01', NULL), ('2024-03-02', 2),
+  ('2024-03-04', 3), ('2024-03-05', 4), ('2024-03-09', -5), ('2024-03-10', 6) AS t (day, n)"""
+"""Copies, a day without rows, and days beyond those asked for."""
+
+FIRST = parse_instant_text("2024-03-01")
+ASKED = Ranges((Interval(FIRST, FIRST + 3 * DAY), Interval(FIRST + 4 * DAY, FIRST + 6 * DAY)))
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    """A model with a cell for each day."""
+    shop = DailyProject(tmp_path / "shop")
+    shop.models(daily=model(DAILY))
+    return shop.project()["daily"]
+
+
+def both(
+    rows: DataFrame, node: Node, type_: str, monkeypatch: pytest.MonkeyPatch
+) -> tuple[CellStates, CellStates]:
+    """The states of the cells observed, and grouped; the rows themselves stay the same."""
+    observed_rows, observed = compute_once(rows, node, ASKED, type_)
+    monkeypatch.setattr(cell_states, "_FEW_CELLS", 1)
+    grouped_rows, found = compute_once(rows, node, ASKED, type_)
+    assert observed_rows.columns == grouped_rows.columns == rows.columns
+    assert sorted(map(str, observed_rows.collect())) == sorted(map(str, rows.collect()))
+    return observed, found
+
+
+@pytest.mark.parametrize("type_", ["date", "timestamp"])
+def test_observed_is_what_grouping_finds(
+    spark: SparkSession, node: Node, type_: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows, content and last time of each cell, and rows in
+    other cells, equal those found by grouping.
+    """
+    rows = spark.sql(f"SELECT cast(day AS {type_}) AS day, n, 'x' AS _hash FROM {ROWS}")
+    observed, found = both(rows, node, type_, monkeypatch)
+    assert observed == found
+    assert [(cell.start - FIRST) // DAY for cell in sorted(observed.cells)] == [0, 1, 4]
+    assert observed.beyond == 2 + 1
+    whole = states_of_cells(rows, node).cells
+    assert observed.cells == {cell: whole[cell] for cell in observed.cells}
+
+
+def test_no_rows_at_all(spark: SparkSession, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query without rows has no cells, even if its plan is empty from the start."""
+    for condition in ("false", "n > 100"):
+        rows = spark.sql(f"SELECT cast(day AS date) AS day, n FROM {ROWS} WHERE {condition}")
+        observed, found = both(rows, node, "date", monkeypatch)
+        assert observed == found == CellStates({})
+        monkeypatch.undo()

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.running.standing_tables import day, drop, put, stand_up
+from tests.spark.time_range.daily_project import DAILY, ROLLING, DailyProject, model
 
 from infold import api
+from infold.core.interval import DAY
 from infold.core.ports import SilentProgress
-from infold.core.project import Project
+from infold.core.project import Bound, Project
 from infold.core.record import Outcome, Receipt
 from infold.core.report import Verdict, VerificationReport
 from infold.core.trace import CellChange, Trace
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
+from infold.render.json_shapes import pair_rows
+from infold.spark.verify import verify
+from infold.spark.verify.beyond_bounds import least_bounds
+from infold.spark.verify.compare import Comparison, compare
 from infold.spark.verify.verify import TRIES, Moment, Verifier, moment_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 
 CLICKS = ("r1-1", 101)
 """The step and the snapshot of the first version of clicks."""
@@ -209,3 +219,139 @@ class TestVerdictsBesideRuns:
         assert [one.note for one in report.models] == [
             "a run changed it meanwhile, 3 times: verify it between two runs"
         ]
+
+
+MODELS = ("raw.clicks", "daily", "rolling")
+
+
+@pytest.fixture
+def clicks_shop(tmp_path: Path) -> DailyProject:
+    """Clicks, their days, and a window over these, built."""
+    found = DailyProject(tmp_path / "shop")
+    found.models(daily=model(DAILY), rolling=model(ROLLING))
+    found.land("2024-03-01T10:00:00Z", "2024-03-02T10:00:00Z")
+    api.run(found.project())
+    return found
+
+
+@pytest.fixture
+def comparisons(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
+    """Does something in the comparison of that number; the numbers of all that were made."""
+
+    def do(what: Callable[[], object], *, at: int) -> list[int]:
+        made: list[int] = []
+
+        def patched(*frames: Any, **options: Any) -> Comparison:
+            made.append(len(made))
+            if made[-1] == at:
+                what()
+            return compare(*frames, **options)
+
+        monkeypatch.setattr(verify, "compare", patched)
+        return made
+
+    return do
+
+
+@pytest.mark.spark
+def test_a_run_in_a_comparison_changes_no_verdict(
+    clicks_shop: DailyProject, comparisons: Callable[..., list[int]]
+) -> None:
+    """
+    A run commits new versions of all tables while one of them is compared: that one as it was
+    then, and the next ones as they are by then, equal their rebuilds, each at once. Clicks cannot
+    be rebuilt from a file that a run took out meanwhile, so they are compared once more.
+    """
+
+    def run() -> None:
+        clicks_shop.land("2024-03-02T11:00:00Z")
+        assert len(clicks_shop.go().steps) == len(MODELS)
+
+    made = comparisons(run, at=0)
+    clicks_shop.verify()
+    assert len(made) == len(MODELS)
+
+    late = clicks_shop.land("2024-03-03T10:00:00Z")
+    clicks_shop.go()
+
+    def take_out() -> None:
+        (clicks_shop.root / "landing" / late).unlink()
+        api.run(clicks_shop.project(), allow_removals=True)
+
+    made = comparisons(take_out, at=0)
+    clicks_shop.verify()
+    assert len(made) == len(MODELS) + 1
+
+
+@pytest.mark.parametrize("key", [("id",), ()])
+@pytest.mark.spark
+def test_each_row_beside_its_rebuild(spark: SparkSession, key: tuple[str, ...]) -> None:
+    """Of many different rows verify shows some, each beside
+    its rebuild, with the one value that differs.
+    """
+    same = "id, concat('user ', id % 7) AS user, TIMESTAMP '2024-03-09 12:00:00+00:00' AS at"
+    stored = spark.sql(f"SELECT {same}, id AS n FROM range(50)")
+    rebuilt = spark.sql(f"SELECT {same}, id + 1 AS n FROM range(50)")
+
+    found = compare(stored, rebuilt, None, None, key)
+
+    pairs = pair_rows(found.sample, key)
+    assert [list(pair.differing) for pair in pairs] == [["n"]] * 5
+    assert all(
+        pair.stored and pair.stored["at"].isoformat()[10:] == "T12:00:00+00:00" for pair in pairs
+    )
+
+
+@pytest.mark.spark
+def test_columns_that_are_left_out(spark: SparkSession) -> None:
+    """They are not compared, though they count in what is known of stored rows; the others are."""
+    stored = spark.sql("SELECT id, rand() AS r FROM range(50)").cache()
+    rebuilt = spark.sql("SELECT id, rand() AS r FROM range(50)")
+    other = spark.sql("SELECT id + 1 AS id, rand() AS r FROM range(50)")
+    alone = compare(stored, stored, None, None)
+
+    for left_out in (("R",), ("*",)):
+        found = compare(stored, rebuilt, None, None, ("id",), left_out=left_out)
+        assert (found.rows, found.content, found.differing) == (50, alone.content, ())
+    assert compare(stored, other, None, None, left_out=("r",)).differing
+    assert not compare(stored, other, None, None, left_out=("*",)).differing
+
+
+FAR = Bound(1000 * DAY, 1000 * DAY)
+
+
+@pytest.mark.parametrize(
+    ("needed", "expected"),
+    [
+        (Bound(19 * DAY, 0), Bound(19 * DAY, 0)),
+        (Bound(6 * DAY + 1, 0), Bound(7 * DAY, 0)),
+        (Bound(0, 1), Bound(6 * DAY, DAY)),
+        (Bound(999 * DAY + 1, 0), Bound(1000 * DAY, 0)),
+        (Bound(300 * DAY, 17 * DAY), Bound(300 * DAY, 17 * DAY)),
+    ],
+)
+def test_whole_days_no_longer_than_needed(needed: Bound, expected: Bound) -> None:
+    """Each side is as short as it may be, in whole days; no side is shorter than declared."""
+    tried: list[Bound] = []
+
+    def is_enough(bounds: Mapping[str, Bound]) -> bool:
+        tried.append(bounds["daily"])
+        return bounds["daily"].widest(needed) == bounds["daily"]
+
+    assert least_bounds({"daily": Bound(6 * DAY, 0)}, FAR, DAY, is_enough) == {
+        "daily": expected.widest(Bound(6 * DAY, 0))
+    }
+    assert len(tried) <= 45
+
+
+def test_an_input_that_needs_no_more_keeps_its_bound() -> None:
+    """Of two inputs the one that is read far enough stays as declared."""
+    found = least_bounds(
+        {"clicks": Bound(), "orders": Bound()}, FAR, DAY, lambda b: b["orders"].before >= 3 * DAY
+    )
+    assert found == {"clicks": Bound(), "orders": Bound(3 * DAY, 0)}
+
+
+def test_where_nothing_is_enough() -> None:
+    """Rows that no length reaches have no bounds."""
+    assert least_bounds({"daily": Bound()}, FAR, DAY, lambda b: False) is None
