@@ -210,6 +210,11 @@ DEFINES: dict[str, tuple[str, str, str]] = {
     "timeseries.week_start": ("daily", "granularity: day", "granularity: week, week_start: sunday"),
     "incremental.enabled": ("daily", "incremental: {}", "incremental: {enabled: false}"),
     "incremental.start": ("daily", "incremental: {}", "incremental: {start: 2024-03-01}"),
+    "incremental.exact_start": (
+        "daily",
+        "incremental: {}",
+        "incremental: {start: 2024-03-01 12:00, exact_start: true}",
+    ),
     "sessions.user": ("sessions", "user: user_id", "user: url"),
     "sessions.gap": ("sessions", "30 minutes", "31 minutes"),
     "sessions.identifier": ("sessions", "user: user_id", "user: user_id, identifier: url"),

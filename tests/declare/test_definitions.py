@@ -66,7 +66,8 @@ incremental:
   unique_key: [day]
   batch_size: 3
   batch_concurrency: 2
-  start: 2024-03-01
+  start: 2024-03-01 12:00
+  exact_start: true
   cron: "0 6 * * *"
   cron_tz: Europe/Berlin
   allow_partials: true

@@ -95,6 +95,7 @@ daily:
     batch_size: 7
     batch_concurrency: 2
     start: "2024-02-01"
+    exact_start: true
     cron: "@daily"
     cron_tz: Europe/Berlin
     allow_partials: true

@@ -92,3 +92,19 @@ SELECT cast(o.ordered_at AS date) AS day, o.order_id, count(c.event_id) AS click
 -- refused: partition-not-proven: trunc_to_a_day_is_null
 -- with: {timeseries: {event_time_column: day, partition_column: day, granularity: day}}
 SELECT trunc(ts, 'DD') AS day, count(*) AS n FROM clicks GROUP BY 1
+
+-- admitted: quarters_of_an_hour_by_from_unixtime
+SELECT cast(from_unixtime(unix_timestamp(ts) - unix_timestamp(ts) % 900) AS timestamp) AS at, count(*) AS n FROM clicks GROUP BY 1
+
+-- admitted: quarters_of_an_hour_grouped_by_their_text
+SELECT to_timestamp(from_unixtime(floor(unix_timestamp(ts) / 900) * 900)) AS at, from_unixtime(floor(unix_timestamp(ts) / 900) * 900) AS text, count(*) AS n FROM clicks GROUP BY from_unixtime(floor(unix_timestamp(ts) / 900) * 900)
+
+-- admitted: quarters_of_an_hour_by_a_cast_number
+SELECT cast(unix_seconds(ts) - pmod(unix_seconds(ts), 900) AS timestamp) AS at, count(*) AS n FROM clicks GROUP BY 1
+
+-- admitted: days_by_from_unixtime
+-- with: {timeseries: {event_time_column: at, partition_column: at, granularity: day}}
+SELECT to_date(from_unixtime(unix_timestamp(ts))) AS at, count(*) AS n FROM clicks GROUP BY 1
+
+-- refused: partition-not-proven: quarters_of_an_hour_as_a_text
+SELECT from_unixtime(unix_timestamp(ts) - unix_timestamp(ts) % 900) AS at, count(*) AS n FROM clicks GROUP BY 1

@@ -63,3 +63,31 @@ SELECT day, n FROM daily WHERE day = last_day(day) OR day = next_day(day - INTER
 
 -- admitted: month_in_a_daily_table
 SELECT d.day, d.n, m.n AS month_n FROM daily AS d JOIN (SELECT date_trunc('MONTH', day) AS month, sum(n) AS n FROM daily GROUP BY 1) AS m ON date_trunc('MONTH', d.day) = m.month
+
+-- admitted: sunday_weeks_by_next_day
+-- with: {timeseries: {event_time_column: day, partition_column: day, granularity: week, week_start: sunday}}
+SELECT next_day(date_sub(ts, 7), 'SUN') AS day, count(*) AS n FROM clicks GROUP BY 1
+
+-- admitted: sunday_weeks_by_the_next_one
+-- with: {timeseries: {event_time_column: day, partition_column: day, granularity: week, week_start: sunday}}
+SELECT date_sub(next_day(cast(ts AS date), 'Sunday'), 7) AS day, count(*) AS n FROM clicks GROUP BY ALL
+
+-- admitted: sunday_weeks_by_shifted_mondays
+-- with: {timeseries: {event_time_column: day, partition_column: day, granularity: week, week_start: sunday}}
+SELECT date_sub(date_trunc('WEEK', date_add(ts, 1)), 1) AS day, count(*) AS n FROM clicks GROUP BY ALL
+
+-- admitted: monday_weeks_by_next_day
+-- with: {timeseries: {event_time_column: day, partition_column: day, granularity: week}}
+SELECT next_day(ts, 'mo') AS day, count(*) AS n FROM clicks GROUP BY 1
+
+-- admitted: the_next_friday
+SELECT next_day(ts, 'FRIDAY') AS day, count(*) AS n FROM clicks GROUP BY 1
+
+-- admitted: days_as_texts
+SELECT cast(cast(ts AS date) AS string) AS day, count(*) AS n FROM clicks GROUP BY 1
+
+-- admitted: grouped_by_the_day_as_a_text
+SELECT to_date(text) AS day, text, n FROM (SELECT string(date(ts)) AS text, count(*) AS n FROM clicks GROUP BY string(date(ts)))
+
+-- admitted: totals_of_the_day_as_a_text
+SELECT cast(ts AS date) AS day, event_id, sum(amount) OVER (PARTITION BY user_id, cast(to_date(ts) AS string)) AS of_day FROM clicks

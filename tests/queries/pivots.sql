@@ -12,7 +12,7 @@ SELECT cast(ts AS date) AS day, sum(CASE country WHEN 'DE' THEN amount END) AS d
 -- refused: group-over-cells: pivot_without_the_day
 SELECT DATE '2024-03-01' AS day, * FROM (SELECT country, amount FROM clicks) PIVOT (sum(amount) FOR country IN ('DE' AS de, 'FR' AS fr))
 
--- refused: unsupported-sql: unpivot_of_daily
+-- admitted: unpivot_of_daily
 SELECT day, what, value FROM (SELECT day, cast(n AS decimal(20,2)) AS n, cast(users AS decimal(20,2)) AS users FROM daily) UNPIVOT (value FOR what IN (n, users))
 
 -- admitted: unpivot_by_stack
@@ -50,3 +50,18 @@ SELECT cast(ts AS date) AS day, count(*) AS n, count(amount) AS priced, count(DI
 
 -- admitted: grouping_sets_in_a_subquery
 SELECT day, country, n FROM (SELECT cast(ts AS date) AS day, country, user_id, count(*) AS n FROM clicks GROUP BY GROUPING SETS ((cast(ts AS date), country), (cast(ts AS date), user_id))) WHERE country IS NOT NULL
+
+-- admitted: unpivot_of_a_table
+SELECT cast(ts AS date) AS day, what, count(DISTINCT value) AS n FROM clicks UNPIVOT (value FOR what IN (url, country)) GROUP BY ALL
+
+-- admitted: unpivot_with_nulls_and_names
+SELECT day, t.what, t.value FROM (SELECT cast(ts AS date) AS day, event_id, url, country FROM clicks) UNPIVOT INCLUDE NULLS (value FOR what IN (url AS `page`, country)) AS t WHERE event_id > 'c'
+
+-- admitted: unpivot_and_a_lookup
+SELECT cast(ts AS date) AS day, what, value, name FROM clicks UNPIVOT (value FOR what IN (country)) JOIN countries ON code = value
+
+-- refused: unsupported-sql: unpivot_of_pairs
+SELECT day, what, a, b FROM (SELECT cast(ts AS date) AS day, url, country, user_id, sent_at FROM clicks) UNPIVOT ((a, b) FOR what IN ((url, country) AS x, (user_id, sent_at) AS y))
+
+-- refused: group-over-cells: unpivot_without_the_day
+SELECT max(cast(ts AS date)) AS day, what, count(*) AS n FROM clicks UNPIVOT (value FOR what IN (url, country)) GROUP BY what

@@ -78,3 +78,18 @@ SELECT cast(o.ordered_at AS date) AS day, o.order_id, count(c.event_id) AS click
 
 -- admitted: hours_apart_by_timestampdiff
 SELECT cast(o.ordered_at AS date) AS day, o.order_id, count(*) AS clicks FROM orders AS o JOIN clicks AS c ON c.user_id = o.user_id AND timestampdiff(HOUR, c.ts, o.ordered_at) BETWEEN 0 AND 5 GROUP BY 1, 2
+
+-- admitted: hours_apart_by_datediff
+SELECT cast(o.ordered_at AS date) AS day, o.order_id, count(*) AS clicks FROM orders AS o JOIN clicks AS c ON c.user_id = o.user_id AND datediff(HOUR, c.ts, o.ordered_at) BETWEEN 0 AND 3 GROUP BY ALL
+
+-- admitted: whole_days_apart_either_way
+SELECT cast(o.ordered_at AS date) AS day, o.order_id, count(c.event_id) AS clicks FROM orders AS o LEFT JOIN clicks AS c ON c.user_id = o.user_id AND abs(datediff(DAY, c.ts, o.ordered_at)) <= 2 GROUP BY ALL
+
+-- admitted: weeks_apart_by_timestampdiff
+SELECT cast(o.ordered_at AS date) AS day, o.order_id, count(*) AS clicks FROM orders AS o JOIN clicks AS c ON timestampdiff(WEEK, o.ordered_at, c.ts) BETWEEN -1 AND 1 GROUP BY ALL
+
+-- admitted: within_a_month_by_datediff
+SELECT cast(o.ordered_at AS date) AS day, o.order_id, count(*) AS clicks FROM orders AS o JOIN clicks AS c ON c.country = o.currency OR datediff(MONTH, c.ts, o.ordered_at) = 0 WHERE datediff(QUARTER, c.ts, o.ordered_at) = 0 GROUP BY ALL
+
+-- admitted: months_apart_by_timestampdiff
+SELECT cast(o.ordered_at AS date) AS day, o.order_id, count(*) AS clicks FROM orders AS o JOIN clicks AS c ON timestampdiff(MONTH, c.ts, o.ordered_at) >= 1 AND timestampdiff(MONTH, c.ts, o.ordered_at) < 13 GROUP BY ALL

@@ -80,3 +80,24 @@ WITH next AS (SELECT ts, event_id, amount, lead(ts) OVER w AS at, lead(amount) O
 
 -- admitted: visit_starts_by_silence_or_country
 SELECT cast(ts AS date) AS day, event_id, CASE WHEN lag(ts) OVER w IS NULL OR ts - lag(ts) OVER w > INTERVAL 30 MINUTES OR lag(country) OVER w <> country THEN 1 ELSE 0 END AS starts FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY ts, event_id)
+
+-- admitted: same_or_next_day_by_datediff
+SELECT day, user_id, if(datediff(day, lag(day) OVER (PARTITION BY user_id ORDER BY day)) = 1, 0, 1) AS streak_starts FROM (SELECT DISTINCT cast(ts AS date) AS day, user_id FROM clicks)
+
+-- admitted: two_days_of_silence_by_datediff_of_times
+SELECT cast(ts AS date) AS day, event_id, CASE WHEN datediff(ts, lag(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id)) <= 1 THEN 0 ELSE 1 END AS starts FROM clicks
+
+-- admitted: last_for_days_by_datediff
+SELECT cast(ts AS date) AS day, event_id, datediff(lead(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id), ts) > 2 OR lead(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id) IS NULL AS last FROM clicks
+
+-- admitted: hours_by_datediff_with_a_unit
+SELECT cast(ts AS date) AS day, event_id, if(datediff(HOUR, lag(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id), ts) < 2, 0, 1) AS starts FROM clicks
+
+-- admitted: a_day_by_date_diff_with_a_unit
+WITH seen AS (SELECT ts, event_id, lag(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id) AS before FROM clicks) SELECT cast(ts AS date) AS day, event_id, before FROM seen WHERE date_diff(DAY, before, ts) < 1
+
+-- admitted: neighbours_of_the_day_before_kept
+SELECT day, user_id, before FROM (SELECT day, user_id, lag(day) OVER (PARTITION BY user_id ORDER BY day) AS before FROM (SELECT DISTINCT cast(ts AS date) AS day, user_id FROM clicks)) WHERE datediff(day, before) BETWEEN 0 AND 3
+
+-- refused: window-over-cells: silence_by_datediff_without_the_first
+SELECT cast(ts AS date) AS day, event_id, if(datediff(ts, lag(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id)) > 1, 1, 0) AS starts FROM clicks

@@ -12,7 +12,7 @@ SELECT cast(ts AS date) AS day, event_id FROM clicks AS c WHERE NOT EXISTS (SELE
 -- admitted: in_the_days_of_another
 SELECT day, n FROM daily WHERE day IN (SELECT cast(ordered_at AS date) FROM orders WHERE status = 'paid')
 
--- refused: subquery-over-cells: not_in_the_days_of_another
+-- admitted: not_in_the_days_of_another
 SELECT day, n FROM daily WHERE day NOT IN (SELECT cast(ordered_at AS date) FROM orders)
 
 -- admitted: in_a_lookup
@@ -83,3 +83,12 @@ SELECT day, (SELECT count(*) FROM orders AS o WHERE cast(o.ordered_at AS date) <
 
 -- admitted: any_of_two_ranges
 SELECT cast(ts AS date) AS day, event_id FROM clicks AS c WHERE EXISTS (SELECT 1 FROM orders AS o WHERE o.user_id = c.user_id AND (o.ordered_at BETWEEN c.ts - INTERVAL 1 HOUR AND c.ts OR o.ordered_at BETWEEN c.ts + INTERVAL 1 DAY AND c.ts + INTERVAL 2 DAYS))
+
+-- admitted: not_in_by_user_and_day
+SELECT cast(ts AS date) AS day, event_id FROM clicks WHERE (user_id, cast(ts AS date)) NOT IN (SELECT user_id, cast(ordered_at AS date) FROM orders)
+
+-- admitted: not_in_by_user_and_the_day_before
+SELECT cast(ts AS date) AS day, event_id FROM clicks WHERE (user_id, cast(ts AS date)) NOT IN (SELECT user_id, date_add(ordered_at, 1) FROM orders WHERE user_id IS NOT NULL)
+
+-- refused: subquery-over-cells: not_in_by_user_and_a_day_that_may_be_null
+SELECT cast(ts AS date) AS day, event_id FROM clicks WHERE (user_id, cast(ts AS date)) NOT IN (SELECT user_id, CASE WHEN qty > 1 THEN cast(ordered_at AS date) END FROM orders)

@@ -245,7 +245,7 @@ def test_definitions_that_are_not_understood(
     """Where an applied definition comes out as another one, nothing is run by it."""
     change(shop, COMMENT)
     monkeypatch.setattr(
-        "infold.declare.from_definitions.with_start_and_limit", lambda node, *_: node
+        "infold.declare.from_definitions.with_start_and_limit", lambda node, *_, **__: node
     )
 
     printed = said(shop, "run", code=3)

@@ -291,6 +291,7 @@ KEYS: Mapping[str, Decides] = {
     "Incremental.batch_size": Decides.METADATA,
     "Incremental.batch_concurrency": Decides.METADATA,
     "Incremental.start": Decides.ELSEWHERE,
+    "Incremental.exact_start": Decides.ELSEWHERE,
     "Incremental.cron": Decides.METADATA,
     "Incremental.cron_tz": Decides.METADATA,
     "Incremental.allow_partials": Decides.METADATA,

@@ -297,7 +297,8 @@ class Incremental:
     How a table is built cell by cell.
 
     ``batch_size`` counts cells; ``batch_concurrency`` is how many batches may be built at the same
-    time (None: as many as the run lets). ``start`` is the instant from which cells are kept.
+    time (None: as many as the run lets). ``start`` is the instant from which cells are kept,
+    and the whole cell that it lies in unless ``exact_start``.
     ``cron`` says when a run builds the model (in ``cron_tz``), and that only cells that have ended
     by then are built unless ``allow_partials``.
     """
@@ -308,6 +309,7 @@ class Incremental:
     batch_size: int | None = None
     batch_concurrency: int | None = None
     start: int | None = None
+    exact_start: bool = False
     cron: str | None = None
     cron_tz: str = "UTC"
     allow_partials: bool = False

@@ -60,7 +60,9 @@ def _project_of_definition(
     nodes = []
     for node in compiled.nodes:
         by = definition if node.name == definition.name else needed.found.get(node.name)
-        nodes.append(with_start_and_limit(node, by.start, by.backfill_limit) if by else node)
+        if by is not None:
+            node = with_start_and_limit(node, by.start, by.backfill_limit, in_force=True)
+        nodes.append(node)
     again = replace(project, sources=sources, nodes=tuple(nodes), start=None)
     if definition.name not in again:
         return None
@@ -91,7 +93,7 @@ def _project_of_definitions(
     for node in compiled.nodes:
         by = definitions.get(node.name)
         start, limit = (by.start, by.backfill_limit) if by else (project.start, None)
-        nodes.append(with_start_and_limit(node, start, limit))
+        nodes.append(with_start_and_limit(node, start, limit, in_force=by is not None))
     return replace(project, sources=sources, nodes=tuple(nodes))
 
 

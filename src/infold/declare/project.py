@@ -20,7 +20,8 @@ from infold.analysis.sql.text import spot_in
 from infold.core.audits import Audit, AuditKind
 from infold.core.catalogs import SQLITE_FILE, CatalogType
 from infold.core.functions import CalledFunction
-from infold.core.model import SET_ASIDE, UNPUBLISHED, Kind, Model, Source, table_name
+from infold.core.interval import Granularity
+from infold.core.model import SET_ASIDE, UNPUBLISHED, Incremental, Kind, Model, Source, table_name
 from infold.core.object_store import SCHEMES, scheme_of, split
 from infold.core.project import Node, Project
 from infold.core.session_cuts import Campaign, DeclaredCut, Rule, StartEvents
@@ -75,13 +76,16 @@ class _Reading:
     """The texts of the project's Python modules, once a model in Python is read."""
 
 
-def with_start_and_limit(node: Node, start: int | None, limit: int | None) -> Node:
+def with_start_and_limit(
+    node: Node, start: int | None, limit: int | None, *, in_force: bool = False
+) -> Node:
     """
     A model built cell by cell with its start and its backfill_limit, its own or the project's.
 
-    It has no cell before its start, so the start is part of its definition; the limit affects no
-    row. A model that ingests files leaves out rows from before its start, its own or the project's,
-    and so do sessions over it. Sessions with a start of their own leave out events.
+    ``in_force``: the two are those of a kept definition. A table has no cell before its start, so
+    the start is part of its definition; the limit affects no row. A model that ingests files leaves
+    out rows from before its start, its own or the project's, and so do sessions over it. Sessions
+    with a start of their own leave out events.
     """
     own = node.model.start
     if node.model.kind is Kind.SESSIONS and node.query is not None and own is not None:
@@ -90,7 +94,9 @@ def with_start_and_limit(node: Node, start: int | None, limit: int | None) -> No
     incremental = node.model.incremental
     if node.model.kind is Kind.INCREMENTAL_TABLE and incremental is not None:
         node = replace(node, backfill_limit=incremental.backfill_limit or limit)
-        start = start if incremental.start is None else incremental.start
+        if not in_force:
+            start = start if incremental.start is None else incremental.start
+            start = _whole_cell(start, node.model.granularity, incremental)
     elif node.model.kind is not Kind.EVENTS or node.model.timeseries is None:
         return node
     elif own is not None:
@@ -99,6 +105,11 @@ def with_start_and_limit(node: Node, start: int | None, limit: int | None) -> No
         return node
     fingerprint = sha256(f"{node.fingerprint} from {start}".encode()).hexdigest()
     return replace(node, fingerprint=fingerprint, start=start)
+
+
+def _whole_cell(start: int | None, cells: Granularity | None, by: Incremental) -> int | None:
+    """A start, or the beginning of the cell that it lies in: a row's time may be that."""
+    return start if start is None or cells is None or by.exact_start else cells.floor(start)
 
 
 def read_project(

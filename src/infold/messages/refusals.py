@@ -163,7 +163,8 @@ not_deterministic = Finding(
     "with {call} the table could not be verified",
     {"why": "{why}"},
     "Make it from the row's own columns: xxhash64(key) in place of rand() or uuid(), percentile "
-    "in place of percentile_approx.",
+    "in place of percentile_approx, approx_count_distinct or count(DISTINCT x) in place of "
+    "hll_sketch_agg.",
 )
 
 random_vector = Finding(
@@ -254,7 +255,7 @@ total_over_cells = Finding(
 group_over_cells = Finding(
     "group-over-cells",
     "these groups reach over all time, so {cell} cannot be rebuilt alone",
-    {"cells by": "{columns}"},
+    {"cells by": "{columns}", "or by key": "{by_key}"},
     "Group by the cell as well (cast(… AS date), date_trunc), " + _WHOLE,
 )
 

@@ -16,7 +16,7 @@ def project_advice(project: Project) -> tuple[str, ...]:
         for node in project
         for sentence in (
             *_unmatched_lookups(node),
-            *_start_inside_cell(node),
+            *_start_inside_cell(node, project.start),
             *_rows_before_start(node),
         )
     )
@@ -48,18 +48,26 @@ def _rows_before_start(node: Node) -> Iterator[str]:
         )
 
 
-def _start_inside_cell(node: Node) -> Iterator[str]:
-    """What is left out when a start is inside a cell."""
-    granularity, series = node.model.granularity, node.model.timeseries
-    if node.start is None or node.model.kind is not Kind.INCREMENTAL_TABLE:
+def _start_inside_cell(node: Node, start: int | None) -> Iterator[str]:
+    """Which beginning is taken where a start, its own or the project's, is inside a cell."""
+    granularity, series, own = node.model.granularity, node.model.timeseries, node.model.incremental
+    if node.model.kind is not Kind.INCREMENTAL_TABLE or own is None or series is None:
         return
-    if granularity is None or series is None or granularity.aligned(node.start):
+    start = start if own.start is None else own.start
+    if start is None or granularity is None or granularity.aligned(start):
         return
-    cell, length = granularity.cell(node.start), granularity.value.removesuffix(" (sunday)")
-    yield (
-        f"{node.name}: its start, {show_instant(node.start)}, lies inside a {length}. Of the "
-        f"{length} from {show_instant(cell.start)} to {show_instant(cell.end)} it leaves out the "
-        f"rows whose {series.partition_column} is before {show_instant(node.start)}: all of them, "
-        f"where {series.partition_column} is the beginning of the {length}. Whole {length}s begin "
-        f"on {show_instant(cell.start)} or {show_instant(cell.end)}."
-    )
+    cell, length = granularity.cell(start), granularity.value.removesuffix(" (sunday)")
+    inside = f"{node.name}: its start, {show_instant(start)}, lies inside a {length}. "
+    if own.exact_start:
+        yield (
+            f"{inside}Of the {length} from {show_instant(cell.start)} to {show_instant(cell.end)} "
+            f"it leaves out the rows whose {series.partition_column} is before "
+            f"{show_instant(start)} (exact_start): all of them, where {series.partition_column} is "
+            f"the beginning of the {length}"
+        )
+    else:
+        yield (
+            f"{inside}The table begins with the whole {length}, on {show_instant(cell.start)}; "
+            f"`incremental.exact_start: true` leaves out the rows of it whose "
+            f"{series.partition_column} is before {show_instant(start)}"
+        )

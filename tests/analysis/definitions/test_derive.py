@@ -504,7 +504,7 @@ def test_events_that_are_ingested_again(before: str, after: str, old: str, new: 
 
 
 MONTHLY = HEAD.replace("granularity: day", "granularity: month")
-WEEKLY = HEAD.replace("granularity: day", "granularity: week, week_start: sunday")
+WEEKLY = HEAD.replace("granularity: day", "granularity: week")
 EVERY = frozenset({"day", "user_id", "revenue"})
 
 
@@ -524,7 +524,7 @@ def test_another_granularity(before: str, after: str) -> None:
         MONTHLY + DAILY_ROWS.replace(", revenue", ""),
         MONTHLY + DAILY_ROWS.replace("user_id, revenue", "revenue, user_id"),
         MONTHLY + DAILY_ROWS + " WHERE revenue > 0",
-        MONTHLY.replace("incremental: {}", "incremental: {start: 2024-01-05}") + DAILY_ROWS,
+        MONTHLY.replace("incremental: {}", "incremental: {start: 2024-02-05}") + DAILY_ROWS,
     ],
     ids=["column", "order", "where", "start"],
 )

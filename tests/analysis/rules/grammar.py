@@ -23,6 +23,7 @@ time:
   ts - INTERVAL '90' MINUTE / cast(ts + INTERVAL '5' HOUR AS date)
   cast(cast(ts AS date) - INTERVAL '7' DAY AS date)
   cast(date_trunc('month', ts) + INTERVAL '1' MONTH AS date)
+  date_trunc('week', ts + INTERVAL '1' DAY) - INTERVAL '1' DAY
   CASE WHEN extract(hour FROM ts) < 6 THEN cast(ts AS date) - 1 ELSE cast(ts AS date) END
   greatest(cast(ts AS date), cast(ts - INTERVAL '2' HOUR AS date))
   coalesce(cast(ts AS date), DATE '2024-01-01')
@@ -93,6 +94,7 @@ at: 2× x.ts / o.at
 gap:
   C := cast(x.ts AS timestamp)
   2× CASE WHEN {C} - {row_before} <= INTERVAL '{hours}' HOUR THEN 0 ELSE x.id END AS id, x.who, x.ts, x.code FROM {relation}
+  CASE WHEN cast({row_before} AS date) >= cast({C} AS date) - INTERVAL '1' DAY THEN 0 ELSE x.id END AS id, x.who, x.ts, x.code FROM {relation}
   CASE WHEN {row_after} - {C} <= INTERVAL '{hours}' HOUR THEN 0 ELSE x.id END AS id, x.who, x.ts, x.code FROM {relation}
   3× {all} FROM (SELECT {all}, {C} AS t, {beside} AS p FROM {relation}) AS x WHERE x.p >= x.t - INTERVAL '5' HOUR AND x.t >= x.p - INTERVAL '30' HOUR
 beside: 2× {row_before} / {row_after}
@@ -183,6 +185,7 @@ asked_in:
   ({B}, cast({A} AS date)) IN (SELECT max(o.by), cast(o.at AS date) FROM {other} GROUP BY 2)
   {B} IN (SELECT o.by FROM {other} WHERE {own_link})
   {B} NOT IN (SELECT o.by FROM {other} WHERE {own_link} AND o.nr < 9)
+  ({B}, cast({A} AS date)) NOT IN (SELECT o.by, cast(o.at AS date) FROM {other})
   {A} NOT IN (SELECT o.at FROM {other}) / x.code IN (SELECT code FROM places)
   x.id = (SELECT max(id) FROM clicks)
 subquery:

@@ -54,6 +54,18 @@ SELECT to_date(a.event_ts) AS day FROM clicks AS a, clicks AS b WHERE a.user_id 
 -- accepted: the same as a difference
 SELECT to_date(a.event_ts) AS day FROM clicks AS a JOIN clicks AS b ON a.user_id = b.user_id AND datediff(a.event_ts, b.event_ts) BETWEEN 0 AND 3
 
+-- accepted: whole hours between, as datediff with a unit counts them
+-- elsewhere: SELECT cast(a.event_ts AS date) AS day, a.event_id FROM clicks AS a JOIN clicks AS b ON a.user_id = b.user_id AND trunc(epoch(a.event_ts - b.event_ts) / 3600) BETWEEN 0 AND 3
+SELECT to_date(a.event_ts) AS day, a.event_id FROM clicks AS a JOIN clicks AS b ON a.user_id = b.user_id AND datediff(HOUR, b.event_ts, a.event_ts) BETWEEN 0 AND 3
+
+-- accepted: less than a month between, whichever it is
+-- elsewhere: SELECT cast(a.event_ts AS date) AS day, a.event_id FROM clicks AS a JOIN clicks AS b ON a.user_id = b.user_id AND a.event_ts < b.event_ts + INTERVAL 1 MONTH AND b.event_ts < a.event_ts + INTERVAL 1 MONTH
+SELECT to_date(a.event_ts) AS day, a.event_id FROM clicks AS a JOIN clicks AS b ON a.user_id = b.user_id AND datediff(MONTH, b.event_ts, a.event_ts) = 0
+
+-- refused: join-over-cells `clicks AS b`: no end to the days before
+-- elsewhere: SELECT cast(a.event_ts AS date) AS day, a.event_id FROM clicks AS a JOIN clicks AS b ON a.user_id = b.user_id AND b.event_ts < a.event_ts - INTERVAL 1 DAY
+SELECT to_date(a.event_ts) AS day, a.event_id FROM clicks AS a JOIN clicks AS b ON a.user_id = b.user_id AND datediff(DAY, b.event_ts, a.event_ts) > 0
+
 -- accepted: the same day
 -- with: {timeseries: {event_time_column: day, partition_column: day}}
 SELECT d.day, count(*) AS n FROM daily AS d JOIN clicks AS c ON to_date(c.event_ts) = d.day GROUP BY d.day

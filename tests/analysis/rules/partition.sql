@@ -227,6 +227,51 @@ SELECT window(event_ts, '1 month').start AS day, url FROM clicks
 -- elsewhere: SELECT CAST(NULL AS timestamp) AS day, url FROM clicks
 SELECT w.size AS day, url FROM (SELECT window(event_ts, '1 day') AS w, url FROM clicks)
 
+-- accepted: quarters of an hour by their seconds, and by the text of these
+-- elsewhere: SELECT time_bucket(INTERVAL 15 MINUTE, event_ts) AS day, count(*) AS n FROM clicks GROUP BY 1
+-- with: {timeseries: {event_time_column: event_ts, partition_column: day, granularity: hour}}
+SELECT to_timestamp(from_unixtime(unix_timestamp(event_ts) - unix_timestamp(event_ts) % 900)) AS day, count(*) AS n FROM clicks GROUP BY from_unixtime(unix_timestamp(event_ts) - unix_timestamp(event_ts) % 900)
+
+-- accepted: a number of seconds as a time
+-- elsewhere: SELECT time_bucket(INTERVAL 15 MINUTE, event_ts) AS day, count(*) AS n FROM clicks GROUP BY 1
+SELECT cast(unix_timestamp(event_ts) - unix_timestamp(event_ts) % 900 AS timestamp) AS day, count(*) AS n FROM clicks GROUP BY 1
+
+-- refused: partition-not-proven `from_unixtime(unix_timestamp(event_ts))`: a text of a time, which is unlike that of a day
+-- alike: the other engine compares it as the time that it is
+-- elsewhere: SELECT date_trunc('second', event_ts) AS day FROM clicks
+SELECT from_unixtime(unix_timestamp(event_ts)) AS day FROM clicks
+
+-- refused: partition-not-proven `cast(unix_timestamp(event_ts) / 2 AS timestamp)`: a number that counts no seconds
+-- elsewhere: SELECT to_timestamp(epoch(event_ts) / 2)::timestamp AS day FROM clicks
+SELECT cast(unix_timestamp(event_ts) / 2 AS timestamp) AS day FROM clicks
+
+-- accepted: weeks that begin on Sunday, by the Sunday after a week before
+-- elsewhere: SELECT date_trunc('week', event_ts + INTERVAL 1 DAY) - INTERVAL 1 DAY AS day, count(*) AS n FROM clicks GROUP BY 1
+-- with: {timeseries: {event_time_column: event_ts, partition_column: day, granularity: week, week_start: sunday}}
+SELECT next_day(date_sub(event_ts, 7), 'SUN') AS day, count(*) AS n FROM clicks GROUP BY 1
+
+-- accepted: the same by weeks that begin on Monday, a day later
+-- with: {timeseries: {event_time_column: event_ts, partition_column: day, granularity: week, week_start: sunday}}
+SELECT date_trunc('WEEK', event_ts + INTERVAL 1 DAY) - INTERVAL 1 DAY AS day, count(*) AS n FROM clicks GROUP BY 1
+
+-- refused: partition-not-proven `next_day(event_ts, unit)`: a day of the week that a column names
+-- elsewhere: SELECT cast(event_ts + INTERVAL 3 DAY AS date) AS day FROM clicks
+SELECT next_day(event_ts, unit) AS day FROM clicks
+
+-- accepted: a date as a text
+SELECT cast(cast(event_ts AS date) AS string) AS day, count(*) AS n FROM clicks GROUP BY 1
+
+-- accepted: the same within, grouped by and made a date again
+SELECT to_date(d) AS day, n FROM (SELECT string(date(event_ts)) AS d, count(*) AS n FROM clicks GROUP BY string(date(event_ts)))
+
+-- accepted: UNPIVOT keeps the cell of each row
+-- elsewhere: SELECT cast(event_ts AS date) AS day, kind, v FROM (SELECT event_ts, url, code FROM clicks) UNPIVOT (v FOR kind IN (url, code))
+SELECT to_date(event_ts) AS day, kind, v FROM clicks UNPIVOT (v FOR kind IN (url, code))
+
+-- refused: partition-not-proven `v`: one of the times that UNPIVOT makes one column of
+-- elsewhere: SELECT cast(v AS date) AS day FROM (SELECT event_ts AS v FROM clicks UNION ALL SELECT event_ts - INTERVAL 3 DAY FROM clicks)
+SELECT v AS day FROM (SELECT event_ts, event_ts - INTERVAL 3 DAY AS other FROM clicks) UNPIVOT (v FOR kind IN (event_ts, other))
+
 -- page: Nothing says how long after its start a session ends, so the day of the end can be any.
 -- refused: partition-not-proven `cast(session_end AS date)`: the day of the end
 -- with: {timeseries: {event_time_column: day, partition_column: day}}

@@ -67,6 +67,16 @@ SELECT to_date(event_ts) AS day FROM clicks AS a WHERE EXISTS (SELECT 1 FROM cli
 -- refused: subquery-over-cells `EXISTS (SELECT 1 FROM daily AS d WHERE d.day = to_date(a.event_ts) OR d.user_id = a.user_id)`: OR is no promise
 SELECT to_date(event_ts) AS day FROM clicks AS a WHERE EXISTS (SELECT 1 FROM daily AS d WHERE d.day = to_date(a.event_ts) OR d.user_id = a.user_id)
 
+-- accepted: NOT IN by user and day: a row of another day is another, whatever its user is
+SELECT to_date(event_ts) AS day, event_id FROM clicks WHERE (user_id, to_date(event_ts)) NOT IN (SELECT user_id, day FROM daily)
+
+-- accepted: NOT IN by the day alone, which is never NULL
+SELECT to_date(event_ts) AS day, event_id FROM clicks WHERE to_date(event_ts) NOT IN (SELECT day FROM raw.holidays)
+
+-- refused: subquery-over-cells `to_date(event_ts) NOT IN (SELECT came FROM arrivals)`: a model's column that may be NULL
+-- alike: each day of arrivals has itself there, or a NULL of its own
+SELECT to_date(event_ts) AS day, event_id FROM clicks WHERE to_date(event_ts) NOT IN (SELECT came FROM arrivals)
+
 -- refused: subquery-over-cells `to_date(event_ts) NOT IN (SELECT day FROM x)`: one NULL among all values decides
 WITH x AS (SELECT CASE WHEN n > 1 THEN day END AS day FROM daily) SELECT to_date(event_ts) AS day FROM clicks WHERE to_date(event_ts) NOT IN (SELECT day FROM x)
 

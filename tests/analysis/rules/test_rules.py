@@ -13,7 +13,8 @@ accepted one that replaces it. `-- page slug: sentence` names the finding, if it
 from __future__ import annotations
 
 import pytest
-from tests.analysis.rules.cases import Case, cases, findings, under_caret
+from tests.analysis.rules.cases import Case, around, cases, findings, under_caret
+from tests.declare.shop import read
 
 from infold.analysis.rules import RULES
 
@@ -34,3 +35,38 @@ def test_each_rule_has_its_file_of_queries(rule: object) -> None:
 
     assert any(case.refused for case in own)
     assert any(not case.refused for case in own)
+
+
+FIRSTS = "SELECT user_id, min(event_ts) AS first_seen FROM clicks GROUP BY user_id"
+NEW_USERS = """---
+materialization: table
+incremental: {{}}
+timeseries: {{event_time_column: event_ts, partition_column: day}}
+---
+SELECT to_date(c.event_ts) AS day, count_if(f.first_seen = c.event_ts) AS fresh
+FROM clicks AS c JOIN {} AS f USING (user_id) GROUP BY 1"""
+
+
+def test_a_subquery_by_key_becomes_a_model_by_key() -> None:
+    """What all time says of each user is refused as a subquery, and the message names the kind of
+    model that it may be: then it is a lookup, matched by its key. One that nothing is joined to has
+    no such way.
+    """
+    whole = NEW_USERS.format(f"({FIRSTS})")
+    _, errors = read({**around(whole), "models/example.sql": whole})
+    facts = [dict(error.facts).get("or by key") for error in errors]
+    assert facts[0] == (
+        "make the subquery a model with `materialization: cumulative_aggregate`; join it by user_id"
+    )
+
+    by_key = {"models/firsts.sql": f"---\nmaterialization: cumulative_aggregate\n---\n{FIRSTS}"}
+    apart = NEW_USERS.format("firsts")
+    project, errors = read({**around(apart), **by_key, "models/example.sql": apart})
+    assert not errors
+    assert project is not None
+    assert not project["example"].unmatched_lookups
+
+    alone = NEW_USERS.partition("SELECT")[0].format() + f"SELECT first_seen AS day FROM ({FIRSTS})"
+    _, errors = read({**around(alone), "models/example.sql": alone})
+    assert errors
+    assert not any(dict(error.facts).get("or by key") for error in errors)

@@ -66,6 +66,18 @@ SELECT to_date(event_ts) AS day, CASE WHEN event_ts - lag(event_ts) OVER (PARTIT
 -- accepted: the same by minutes, and with LEAD
 SELECT to_date(event_ts) AS day, if(timestampdiff(MINUTE, event_ts, lead(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)) < 30, 0, 1) AS ends FROM clicks
 
+-- accepted: days between dates, and the first of a user
+SELECT day, if(datediff(day, lag(day) OVER (PARTITION BY user_id ORDER BY day)) = 1, 0, 1) AS starts FROM (SELECT DISTINCT to_date(event_ts) AS day, user_id FROM clicks)
+
+-- accepted: days between times: one may be almost a day further than so many days
+SELECT to_date(event_ts) AS day, CASE WHEN datediff(event_ts, lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)) <= 1 THEN 0 ELSE 1 END AS starts FROM clicks
+
+-- accepted: whole hours, as datediff with a unit counts them
+SELECT to_date(event_ts) AS day, if(datediff(HOUR, lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts), event_ts) < 2, 0, 1) AS starts FROM clicks
+
+-- refused: window-over-cells `lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)`: many days, and none is not many
+SELECT to_date(event_ts) AS day, if(datediff(event_ts, lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)) > 1, 1, 0) AS starts FROM clicks
+
 -- accepted: a query around it keeps what is near
 SELECT to_date(event_ts) AS day, before FROM (SELECT event_ts, lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) AS before FROM clicks) WHERE before >= event_ts - INTERVAL 1 HOUR
 

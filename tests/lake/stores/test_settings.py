@@ -271,10 +271,11 @@ def test_a_file_that_vanishes_while_a_folder_is_looked_at(
             vanishing.unlink()
         return found
 
-    monkeypatch.setattr(os, "scandir", listed_then_deleted)
-    assert names_digest(location) == digest
-    vanishing.touch()
-    assert dict(places.sizes(str(vanishing.parent))) == {"a": 6}
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", listed_then_deleted)
+        assert names_digest(location) == digest
+        vanishing.touch()
+        assert dict(places.sizes(str(vanishing.parent))) == {"a": 6}
 
 
 ENDPOINT = "s3.endpoint"

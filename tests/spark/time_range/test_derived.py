@@ -155,7 +155,7 @@ def test_rows_that_follow_from_stored_ones(tmp_path: Path, monkeypatch: pytest.M
         ("2024-03-02", ["derive", "recompute"], [2, 3, 4, 5]),
         ("2024-03-04T13:00:00", ["derive"], [5]),
     ):
-        shop.models(started=model(ROWS, f"{{start: '{start}'}}"))
+        shop.models(started=model(ROWS, f"{{start: '{start}', exact_start: true}}"))
         versions = len(api.ledger(shop.project()).versions("started", 0))
         moved = shop.go()
         assert [(step.model, str(step.action)) for step, _ in moved.steps] == [

@@ -264,8 +264,9 @@ def test_cases_that_other_tools_get_wrong(
 ) -> None:
     """
     After late rows, removed rows, holes, batches and windows every table equals a rebuild: hours in
-    monthly partitions, cells that a start cuts, which reads the days before it and stores none, and
-    cells built singly, of which a few are combined at a time; an example of another tool, too.
+    monthly partitions, cells that a start cuts, or keeps whole, a table that reads the days before
+    its start, and cells built singly, of which a few are combined at a time; an example of another
+    tool, too.
     """
     monkeypatch.setattr(recompute, "_ROWS_FOR_PARTITIONS", 1)
     monkeypatch.setattr("infold.spark.time_range.recompute.CELLS_TOGETHER", 3)
@@ -278,7 +279,10 @@ def test_cases_that_other_tools_get_wrong(
         started=model(ROLLING, "{start: 2024-03-05}"),
         hourly=model(HOURLY, column="hour", granularity="hour"),
         monthly=model(monthly, column="month", granularity="month"),
-        weekly=model(cut, "{start: 2024-03-02, batch_size: 1}", granularity="week"),
+        weekly=model(
+            cut, "{start: 2024-03-02, exact_start: true, batch_size: 1}", granularity="week"
+        ),
+        since=model(monthly, "{start: 2024-03-05}", column="month", granularity="month"),
         numbered=model(numbered, "{safety_overrides: {allow_window_functions: true}}"),
         **{name: model(sql) for name, sql in WHERE_OTHERS_GO_WRONG.items()},
         # Parts of cells are each a query, the last of them of one cell alone.
@@ -307,6 +311,7 @@ def test_cases_that_other_tools_get_wrong(
     assert cells(result, "either") < 12
     assert [(row[0].day, *row[1:]) for row in shop.rows("started")] == [(5, 1, 6), (9, 1, 2)]
     assert [row[1] for row in shop.rows("weekly")] == [2, 4, 3, 5]
+    assert [(row[0].month, row[1]) for row in shop.rows("since")] == [(3, 6)]
     assert [row[1] for row in shop.rows("numbered")] == [1] * 7
     assert sum(row[1] for row in shop.rows("asked")) == 7
     layout = api.lake(shop.project()).layout("hourly")

@@ -222,7 +222,7 @@ class Cells:
             tried = {
                 inner: entries
                 for holder, inner in todo
-                if (entries := self._as_entries(holder, inner, by_where)) is not None
+                if (entries := self._as_entries(holder, inner, by_where, scope)) is not None
             }
             made = scope((*found, *(one for entries in tried.values() for one in entries)))
             for inner, entries in tried.items():
@@ -238,12 +238,15 @@ class Cells:
         return scope(tuple(found))
 
     def _as_entries(
-        self, holder: exp.Expr, inner: Relation, by_where: bool
+        self,
+        holder: exp.Expr,
+        inner: Relation,
+        by_where: bool,
+        scope: Callable[[tuple[SubqueryEntry, ...]], Scope],
     ) -> list[SubqueryEntry] | None:
         if by_where:
             return entries_by_predicate(inner, self.scope)
-        known = self.known(inner)
-        entry = entry_by_value(holder, inner, known.required, known.by_position or ())
+        entry = entry_by_value(holder, inner, self.known(inner), scope(()))
         return None if entry is None else [entry]
 
     def blocks(self) -> Iterator[Block | SetOperation]:
@@ -451,8 +454,10 @@ def _without_bound(
 #
 # `a.day IN (SELECT day FROM b)` states the distance by its value. That is valid for a match only: a
 # NULL among the other values makes the result unknown instead of false. So IN has to be where false
-# and unknown mean the same, which is not inside NOT. The subquery itself is checked like any
-# relation in FROM.
+# and unknown mean the same, which is not inside NOT; or neither side is ever NULL, as the times of
+# cells are not. `(a.user, a.day) NOT IN (SELECT user, day FROM b)` is one of those: whatever the
+# users are, a row of another day is another one. The subquery itself is checked like any relation
+# in FROM.
 
 
 def selects_and_unions(relation: Relation) -> list[Block | SetOperation]:
@@ -491,27 +496,29 @@ def entries_by_predicate(
 
 
 def entry_by_value(
-    holder: exp.Expr, relation: Relation, required: Requirements, columns: tuple[Shapes, ...]
+    holder: exp.Expr, relation: Relation, known: KnownColumns, around: Scope
 ) -> SubqueryEntry | None:
     """
     How near the rows are that IN compares with.
 
-    ``required`` are the inputs of the subquery with what they require, ``columns`` the shapes of
-    its columns in order.
+    ``known`` is known of the subquery, ``around`` is the scope of the SELECT around it.
     """
     query = holder.args.get("query") if isinstance(holder, exp.In) else None
     if not isinstance(relation, (Block, SetOperation)) or not isinstance(query, exp.Expr):
         return None
-    if query.unnest() is not relation.node or not asked_for_truth(holder):
+    if query.unnest() is not relation.node:
         return None
     asked = holder.this.expressions if isinstance(holder.this, exp.Tuple) else [holder.this]
-    inputs = frozenset((relation, *path) for path in required)
-    distances = []
-    for i, (value, shapes) in enumerate(zip(asked, columns, strict=False)):
+    inputs = frozenset((relation, *path) for path in known.required)
+    distances, truth = [], asked_for_truth(holder)
+    columns = zip(asked, known.by_position or (), known.nulls_by_position, strict=False)
+    for i, (value, shapes, nulls) in enumerate(columns):
         outer, (low, high) = value_and_offset(value)
-        known = {(relation, *path): shape for path, shape in shapes.items()}
-        distances.append(Distance(outer, (relation, str(i)), known, (-high, -low)))
-    inside = seen_through(relation, required, optional=True)
+        always = around.shapes(outer) and not around.null_sources(outer) and not nulls
+        if truth or always:
+            inner = {(relation, *path): shape for path, shape in shapes.items()}
+            distances.append(Distance(outer, (relation, str(i)), inner, (-high, -low)))
+    inside = seen_through(relation, known.required, optional=True)
     return SubqueryEntry(relation, inputs, tuple(distances), {}, inside)
 
 

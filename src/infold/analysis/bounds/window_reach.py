@@ -22,6 +22,7 @@ from infold.analysis.names.relation import (
 from infold.analysis.names.select_parts import alike_by, named_windows, partitioned_by
 from infold.analysis.times.distances import UNBOUNDED, links_of
 from infold.analysis.times.durations import number_of
+from infold.analysis.times.floors import floored_value
 from infold.analysis.times.window_frames import Reach, frame_reach, window_clause
 
 
@@ -287,14 +288,15 @@ def _limit_in_where(block: Block, entry: FromEntry, columns: _Columns, back: boo
     """How far WHERE lets the time of the other row be from that of the own row."""
     for link in links_of(block.node.args.get("where")):
         for one in () if link.or_null else (link, link.reversed):
+            (found, late), (time, early) = floored_value(one.left), floored_value(one.right)
             sides = [
                 block.origins.get(side) if isinstance(side, exp.Column) else None
-                for side in (one.left, one.right)
+                for side in (found, time)
             ]
             if any(side is None or side.entry is not entry for side in sides):
                 continue
             left, right = (side.column for side in sides if side is not None)
-            far = -one.low if back else one.high
+            far = early - one.low if back else one.high + late
             if left in columns.times and right in columns.by and far < UNBOUNDED:
                 return max(0, far)
     return None
@@ -493,8 +495,9 @@ class FarValue:
         """How far the other row can be where a predicate is true."""
         for link in links_of(predicate):
             for one in () if link.or_null else (link, link.reversed):
-                if self.found(one.left) and self.time(one.right):
-                    far = -one.low if self.before else one.high
+                (found, late), (time, early) = floored_value(one.left), floored_value(one.right)
+                if self.found(found) and self.time(time):
+                    far = early - one.low if self.before else one.high + late
                     if far < UNBOUNDED:
                         return max(0, far)
         return None

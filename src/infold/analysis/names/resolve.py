@@ -140,6 +140,32 @@ class _Resolver:
         block.outputs = self._outputs(block)
         return block
 
+    def _unpivot(
+        self,
+        over: exp.Subquery | exp.Table,
+        pivot: exp.Pivot,
+        ctes: Mapping[str, Relation],
+        outer: Block | None,
+    ) -> Relation:
+        """The rows of an UNPIVOT that is over the first table or subquery of a FROM."""
+        if isinstance(over, exp.Subquery):
+            inner = self.query(over.this, ctes, outer)
+        else:
+            inner = self._table(over, ctes, turned=True)
+        found = None
+        if len(over.args["pivots"]) == 1 and not over.alias:
+            found = unpivot_as_lateral_view(pivot, over, inner.columns)
+        if found is None:
+            self._unsupported(over, "this form of UNPIVOT")
+            return OtherRows(None)
+        node, view = found
+        block = Block(node, self.text)
+        block.entries.append(FromEntry("", inner, over))
+        block.entries.append(FromEntry("", OtherRows(lateral_view_columns(view)), view))
+        self._columns(block, {})
+        block.outputs = self._outputs(block)
+        return block
+
     def _with_alias_columns(self, relation: Relation, node: exp.Expr) -> Relation:
         if node.args.get("pivots"):
             self._unsupported(node, "PIVOT and UNPIVOT")
@@ -147,18 +173,21 @@ class _Resolver:
         names = alias_columns(node)
         return relation if names is None else RenamedColumns(relation, names)
 
-    def _table(self, node: exp.Table, ctes: Mapping[str, Relation]) -> Relation:
-        """A table, a CTE or a table function named in FROM."""
+    def _table(
+        self, node: exp.Table, ctes: Mapping[str, Relation], *, turned: bool = False
+    ) -> Relation:
+        """A table, a CTE or a table function named in FROM; ``turned``: by an UNPIVOT."""
         if not isinstance(node.this, exp.Identifier):
             self._no_plain_table(node)
             return OtherRows(alias_columns(node))
         for key, what in _REFUSED_ON_TABLES.items():
-            if node.args.get(key):
+            if node.args.get(key) and not (turned and key == "pivots"):
                 self._unsupported(node, what)
         parts = [part.name for part in node.parts]
         name = ".".join(parts)
         if len(parts) == 1 and name.lower() in ctes:
-            return self._with_alias_columns(ctes[name.lower()], node)
+            found = ctes[name.lower()]
+            return found if turned else self._with_alias_columns(found, node)
         start = min(part.meta["start"] for part in node.parts)
         end = max(part.meta["end"] for part in node.parts) + 1
         table = self.tables.get(name.lower())
@@ -169,7 +198,7 @@ class _Resolver:
             )
             return OtherRows(None)
         self.references.append(Reference(table.name, start, end))
-        return self._with_alias_columns(table, node)
+        return table if turned else self._with_alias_columns(table, node)
 
     def _no_plain_table(self, node: exp.Table) -> None:
         """A table function, unless it reads anything; a name of too many parts."""
@@ -221,6 +250,11 @@ class _Resolver:
             return FromEntry(
                 node.alias.lower(), OtherRows(lateral_view_columns(node)), node, join, lateral=True
             )
+        if isinstance(node, (exp.Subquery, exp.Table)) and node.args.get("pivots") and not join:
+            pivot = node.args["pivots"][0]
+            if pivot.args.get("unpivot"):
+                relation = self._unpivot(node, pivot, ctes, block.outer)
+                return FromEntry(pivot.alias.lower(), relation, node)
         if isinstance(node, exp.Subquery) and node.args.get("pivots") and join is None:
             return FromEntry("", self._pivot(node, ctes, block.outer), node)
         relation = self.query(node, ctes, block.outer)
@@ -362,14 +396,18 @@ _REFUSED_ON_TABLES = {
 # groups by every column that it does not name, here `day`. `de` is the aggregate over those rows of
 # a group that have the country DE. So the bounds are those of `SELECT day, sum(amount) FILTER
 # (WHERE country = 'DE') AS de, … GROUP BY day`. Nothing is known of a value with FILTER, as it is
-# NULL in groups of any time. The query that runs is the user's own.
+# NULL in groups of any time.
+#
+# UNPIVOT is read as the LATERAL VIEW that it is: `UNPIVOT (amount FOR kind IN (net, tax))` is
+# `LATERAL VIEW stack(2, 'net', net, 'tax', tax) AS kind, amount` without the columns that it names.
+# Whether it leaves out NULL is of no interest. The query that runs is the user's own.
 
 
 def pivot_as_group_by(node: exp.Subquery, columns: Columns, text: Text) -> exp.Select | None:
     """
     The SELECT equal to a subquery with one PIVOT; ``columns`` are those of the subquery.
 
-    None where a name is not certain: with UNPIVOT, several columns, values that are no plain texts,
+    None where a name is not certain: with several columns, values that are no plain texts,
     an alias (Spark has none behind PIVOT), or unknown columns.
     """
     pivots = node.args["pivots"]
@@ -391,6 +429,42 @@ def pivot_as_group_by(node: exp.Subquery, columns: Columns, text: Text) -> exp.S
         group.meta[SPAN] = _pivot_span(pivots[0], text)
         found.set("group", group)
     return found
+
+
+def unpivot_as_lateral_view(
+    pivot: exp.Pivot, over: exp.Expr, columns: Columns
+) -> tuple[exp.Select, exp.Lateral] | None:
+    """
+    The SELECT equal to ``over`` with an UNPIVOT, and its LATERAL VIEW; None for other forms.
+
+    ``columns`` are those of ``over``. One value for each column that is named by itself is
+    understood.
+    """
+    fields, values = pivot.args.get("fields") or [], pivot.expressions
+    if len(fields) != 1 or len(values) != 1 or columns is None or "" in columns:
+        return None
+    made = [fields[0].this, values[0]]
+    turned = [one.this if isinstance(one, exp.PivotAlias) else one for one in fields[0].expressions]
+    if not all(isinstance(one, exp.Column) and not one.table for one in turned):
+        return None
+    if not all(isinstance(one, exp.Identifier) for one in made):
+        return None
+    gone = {one.name.lower() for one in turned}
+    kept = [name for name in columns if name.lower() not in gone]
+    names = [name.lower() for name in (*kept, *gone)]
+    outputs = [*(name.lower() for name in kept), *(one.name.lower() for one in made)]
+    if len(names) != len(columns) or len({*outputs}) < len(outputs):
+        return None
+    parts = [part for one in turned for part in (exp.Literal.string(one.name), one.copy())]
+    view = exp.Lateral(
+        this=exp.Stack(this=exp.Literal.number(len(turned)), expressions=parts),
+        view=True,
+        alias=exp.TableAlias(columns=[one.copy() for one in made]),
+    )
+    source = exp.From()
+    source.args["this"] = over  # which stays where it is in its own tree
+    items = [*map(_column_node, kept), *(exp.Column(this=one.copy()) for one in made)]
+    return exp.Select(expressions=items, from_=source, laterals=[view]), view
 
 
 def _pivot_field(pivot: exp.Pivot) -> exp.In | None:

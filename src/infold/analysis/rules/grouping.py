@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.bounds.cells import Cells, cells_of
-from infold.analysis.names.relation import Block
+from infold.analysis.names.relation import Block, Table
 from infold.analysis.names.select_parts import has_aggregate, is_grouped, several_sets
 from infold.analysis.names.subject import Subject
 from infold.analysis.sql.text import SPAN, span_of
@@ -39,10 +39,30 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         elif several_sets(group):
             yield refusals.grouping_sets(_group_spot(block, group), cell=cells.cell_name)
         else:
-            at = _group_spot(block, group)
             yield refusals.group_over_cells(
-                at, cell=cells.cell_name, columns=cells.time_columns(block)
+                _group_spot(block, group),
+                cell=cells.cell_name,
+                columns=cells.time_columns(block),
+                by_key=_as_model(cells, block, group),
             )
+
+
+def _as_model(cells: Cells, block: Block, group: exp.Group) -> str:
+    """What to make of a subquery of one table, grouped by its columns, that rows are joined to."""
+    joined = any(
+        len(around.entries) > 1 and any(entry.relation is block for entry in around.entries)
+        for around in cells.select_blocks()
+    )
+    keys = [key.name for key in group.expressions if isinstance(key, exp.Column)]
+    tables = [entry.relation for entry in block.entries]
+    if not joined or len(keys) < len(group.expressions) or not keys:
+        return ""
+    if len(tables) != 1 or not isinstance(tables[0], Table):
+        return ""
+    by = ", ".join(keys)
+    return (
+        f"make the subquery a model with `materialization: cumulative_aggregate`; join it by {by}"
+    )
 
 
 def _groups_by_partition(cells: Cells, block: Block, group: exp.Group) -> bool:

@@ -21,6 +21,7 @@ from infold.analysis.names.relation import (
 from infold.analysis.names.subject import Subject, time_column
 from infold.analysis.rules.combining import COMBINING
 from infold.analysis.sql.text import UNIT
+from infold.analysis.times.durations import is_text_of_seconds
 from infold.analysis.times.floors import floor_of
 from infold.core.interval import Granularity
 from infold.messages import refusals
@@ -215,10 +216,12 @@ def _why_not_kept(cells: Cells, block: Block, out: OutputColumn) -> str:
     if unit is not None and floor is None:
         return f"'{unit}' is no unit of this function: Spark gives NULL" if unit else _COMPUTED
     node = floor.inner if floor is not None else out.node
+    if is_text_of_seconds(out.node.unalias()):
+        return "from_unixtime makes a text: write to_timestamp(from_unixtime(…))"
     origin = out.origin or block.origins.get(node)
     if origin is not None:
         relation = origin.entry.relation
-        name = relation.name if isinstance(relation, Table) else origin.entry.alias
+        name = relation.name if isinstance(relation, Table) else origin.entry.alias or "a subquery"
         if origin.column in cells.known(relation).columns:
             return f"{origin.column} follows the time of {name}, and not that of the other input"
         return f"{origin.column} is not the column that decides the cell of a row of {name}"

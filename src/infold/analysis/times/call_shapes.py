@@ -12,15 +12,22 @@ from infold.analysis.times.durations import (
     TIMES,
     epoch_number_of,
     interval_length,
+    is_text_of_seconds,
     negate_span,
     number_of,
     of_units,
     range_of,
     zone_offsets,
 )
-from infold.analysis.times.floors import TimeFloor, change_of_bucket, floor_of
+from infold.analysis.times.floors import (
+    TimeFloor,
+    change_of_bucket,
+    floor_of,
+    is_date,
+    is_time_cast,
+)
 from infold.analysis.times.shape import Shape, Span, cell_lengths
-from infold.core.interval import DAY, HOUR, MINUTE, Granularity
+from infold.core.interval import DAY, HOUR, MINUTE, SECOND, WEEK, Granularity
 
 ShapeChange = tuple[exp.Expr, Callable[[Shape], Shape]]
 """The value, and how its shape changes."""
@@ -29,6 +36,8 @@ ShapeChange = tuple[exp.Expr, Callable[[Shape], Shape]]
 def shape_change(node: exp.Expr) -> ShapeChange | None:
     """How a call changes the shape of the one value that it is a function of."""
     floor = floor_of(node)
+    if floor is not None and floor.unit is None and epoch_number_of(floor.inner) is not None:
+        return _of_number(node)
     if floor is not None:
         unit = floor.unit
         if floor.inside and unit is not None:
@@ -42,6 +51,8 @@ def shape_change(node: exp.Expr) -> ShapeChange | None:
         if span is None:
             return None
         return node.this, lambda shape: shape.floor(Granularity.DAY).moved_by(span)
+    if isinstance(node, exp.NextDay):
+        return _next_day(node)
     if isinstance(node, exp.LastDay) and not node.args.get("unit"):
         month_of = Granularity.MONTH
         return node.this, lambda shape: replace(shape.in_same_cell(month_of), grain=Granularity.DAY)
@@ -55,11 +66,39 @@ def shape_change(node: exp.Expr) -> ShapeChange | None:
     )
 
 
+def _next_day(node: exp.NextDay) -> ShapeChange | None:
+    """``next_day(d, 'SUNDAY')``: the first Sunday after a day, where the next week begins."""
+    name = node.expression.name.upper() if isinstance(node.expression, exp.Literal) else ""
+    if name in _FIRST_DAYS:
+        week = _FIRST_DAYS[name]
+        return node.this, lambda shape: shape.floor(week).moved_by((WEEK, WEEK))
+    day = Granularity.DAY
+    found = node.this, lambda shape: shape.floor(day).at_distance((DAY, WEEK), day)
+    return found if name in _OTHER_DAYS else None
+
+
+def _day_names(day: str) -> tuple[str, ...]:
+    """The names that next_day knows of a day, in capitals."""
+    return day, day[:3], day[:2]
+
+
+_FIRST_DAYS = dict.fromkeys(_day_names("SUNDAY"), Granularity.SUNDAY_WEEK) | dict.fromkeys(
+    _day_names("MONDAY"), Granularity.WEEK
+)
+_OTHER_DAYS = frozenset(
+    name
+    for day in ("TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY")
+    for name in _day_names(day)
+)
+
+
 def _in_words(node: exp.Expr) -> ShapeChange | None:
     """A day as a text, ``2024-03-01``: it is equal, less and greater as the day is."""
     inner: exp.Expr | None = None
     if isinstance(node, exp.TimeToStr) and node.args["format"].name == _DAY:
         inner = node.this.this if isinstance(node.this, exp.TimeStrToTime) else node.this
+    elif isinstance(node, exp.Cast) and node.to.this in _TEXTS:
+        inner = node.this if is_date(node.this.unnest()) else None
     else:
         text, length = _first_letters(node)
         if length == _LETTERS and isinstance(text, exp.Cast) and text.to.this in _TEXTS:
@@ -117,9 +156,11 @@ _UNITS = (Granularity.YEAR, Granularity.MONTH, Granularity.DAY, Granularity.HOUR
 
 
 def _of_number(node: exp.Expr) -> ShapeChange | None:
-    """A time made of a number that counts since 1970."""
+    """A time made of a number that counts since 1970, by a call, a cast, or a cast of its text."""
     if isinstance(node, exp.Anonymous) and node.name.lower() in TIMES and node.expressions:
         scale, inner = TIMES[node.name.lower()], node.expressions[0]
+    elif is_time_cast(node) or (is_text_of_seconds(node) and _is_cast_to_time(node)):
+        scale, inner = SECOND, node.this
     else:
         return None
     found = epoch_number_of(inner)
@@ -129,6 +170,11 @@ def _of_number(node: exp.Expr) -> ShapeChange | None:
     if cell is not None and span != (0, 0):
         return found.time, lambda shape: shape.in_same_cell(cell)
     return found.time, lambda shape: shape.moved_by(span)
+
+
+def _is_cast_to_time(text: exp.Expr) -> bool:
+    """Whether a text is made a time or a date, so that it is compared as one."""
+    return text.parent is not None and floor_of(text.parent) is not None
 
 
 def _moved_by_own_part(node: exp.Expr) -> ShapeChange | None:

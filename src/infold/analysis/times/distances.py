@@ -257,9 +257,9 @@ def _of_difference(
         return _of_quotient(difference, constant, at_least=at_least)
     if isinstance(difference, exp.Sub) and epoch_number_of(difference.this) is not None:
         return _of_counts(difference, constant, at_least=at_least, strict=strict)
-    if isinstance(difference, exp.TimestampDiff):
+    if isinstance(difference, (exp.TimestampDiff, exp.DateDiff)) and difference.args.get("unit"):
         return _of_whole_units(difference, constant, at_least=at_least, strict=strict)
-    if isinstance(difference, exp.DateDiff) and not difference.args.get("unit"):
+    if isinstance(difference, exp.DateDiff):
         span, strict = _constant(constant), strict * DAY
     elif isinstance(difference, exp.Sub) and moved_by(difference) is None:
         span = _constant(constant)
@@ -310,19 +310,28 @@ def _of_quotient(difference: exp.Div, constant: exp.Expr, *, at_least: bool) -> 
 
 
 def _of_whole_units(
-    difference: exp.TimestampDiff, constant: exp.Expr, *, at_least: bool, strict: int
+    difference: exp.Binary | exp.Func, constant: exp.Expr, *, at_least: bool, strict: int
 ) -> Link | None:
-    """``timestampdiff(MINUTE, b, a)``: so many whole minutes lie between; the rest is cut off."""
-    unit = of_units(exp.Literal.number(1), difference.args.get("unit"))
+    """
+    ``timestampdiff(MINUTE, b, a)``, or ``datediff`` with a unit: so many whole minutes lie between.
+
+    The rest is cut off, so a count that is at most 2 is of less than 3 minutes.
+    """
     count = number_of(constant)
-    if unit is None or unit[0] != unit[1] or count is None or count != int(count):
+    if count is None or count != int(count):
         return None
     whole = int(count) + (strict if at_least else -strict)
-    room = unit[0] - 1
-    low = whole * unit[0] - (room if whole <= 0 else 0)
-    high = whole * unit[0] + (room if whole >= 0 else 0)
-    link = Link(difference.this, difference.expression)
-    return replace(link, low=low) if at_least else replace(link, high=high)
+    cut = whole <= 0 if at_least else whole >= 0
+    far = whole + (0 if not cut else -1 if at_least else 1)
+    span = of_units(exp.Literal.number(far), difference.args["unit"])
+    if span is None:
+        return None
+    sides = (difference.this, difference.expression)
+    if isinstance(difference, exp.DateDiff):  # the parser says of both that they are dates
+        sides = (sides[0].this, sides[1].this)
+    if at_least:
+        return Link(*sides, low=span[0] + int(cut))
+    return Link(*sides, high=span[1] - int(cut))
 
 
 def _names_a_column(node: exp.Expr) -> bool:

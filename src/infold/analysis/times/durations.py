@@ -251,7 +251,12 @@ def epoch_number_of(node: exp.Expr) -> EpochNumber | None:
     return _moved_number(node) or _floored_number(node)
 
 
-def _plain_number(node: exp.StrToUnix) -> bool:
+def is_text_of_seconds(node: exp.Expr) -> bool:
+    """Whether it is ``from_unixtime(n)``: a time to the second, as a text."""
+    return isinstance(node, exp.UnixToStr) and _plain_number(node)
+
+
+def _plain_number(node: exp.StrToUnix | exp.UnixToStr) -> bool:
     form = node.args.get("format")
     return form is None or form.name == _SECONDS
 

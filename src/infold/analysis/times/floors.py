@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from infold.analysis.sql.text import UNIT
-from infold.analysis.times.durations import length_of_text, number_of
-from infold.analysis.times.shape import Grain, Shape
+from infold.analysis.times.durations import is_text_of_seconds, length_of_text, number_of
+from infold.analysis.times.shape import Grain, Shape, cell_lengths
 from infold.core.interval import DAY, HOUR, Granularity
 
 INSIDE = frozenset({"MICROSECOND", "MILLISECOND", "SECOND", "MINUTE"})
@@ -87,6 +87,30 @@ def floor_of(node: exp.Expr) -> TimeFloor | None:
             return TimeFloor(node.this, Granularity.HOUR, inside=True)
         return TimeFloor(node.this, DATE_TRUNC[name]) if name in DATE_TRUNC else None
     return None
+
+
+def is_time_cast(node: exp.Expr) -> bool:
+    """Whether it is a cast to a timestamp."""
+    return isinstance(node, exp.Cast) and node.to.this in _TIMESTAMPS
+
+
+def is_date(node: exp.Expr) -> bool:
+    """Whether it says itself that it is a date."""
+    if isinstance(node, exp.Cast):
+        return node.to.this in _DATES
+    if isinstance(node, exp.TsOrDsAdd):
+        return str(node.args.get("unit", "DAY")).upper() == "DAY"
+    return isinstance(node, (exp.TsOrDsToDate, exp.DateTrunc, exp.NextDay, exp.LastDay))
+
+
+def floored_value(node: exp.Expr) -> tuple[exp.Expr, int]:
+    """The value that floors are of, and how much later than its floor it can be."""
+    floor, room = floor_of(node), 0
+    while floor is not None:
+        room += 0 if floor.unit is None else cell_lengths(floor.unit)[1] - 1
+        node = floor.inner.unnest()
+        floor = floor_of(node)
+    return node, room
 
 
 # `window(ts, size, step, offset)` puts a row into every range `[s, s + size)` that contains its
@@ -216,12 +240,16 @@ _UNITS = (
 
 
 def period_of(node: exp.Expr) -> exp.Expr | None:
-    """The start of the stretch that a value names by itself; None for any other value."""
+    """The start of the stretch, or the second, that a value names by itself; None for others."""
     node = node.unnest()
+    if is_text_of_seconds(node):
+        found = exp.Anonymous(this="timestamp_seconds")
+        found.args["expressions"] = [node.this]  # which stays where it is in its own tree
+        return found
     if isinstance(node, exp.TimeToStr) and isinstance(node.args["format"], exp.Literal):
-        found = _FORMAT.fullmatch(node.args["format"].name)
+        form = _FORMAT.fullmatch(node.args["format"].name)
         inner = node.this.this if isinstance(node.this, exp.TimeStrToTime) else node.this
-        return None if found is None else floor_to(inner, _BY_DEPTH[found.groups().count(None)])
+        return None if form is None else floor_to(inner, _BY_DEPTH[form.groups().count(None)])
     if isinstance(node, exp.Add) and isinstance(node.this.unnest(), exp.Mul):
         product, month = node.this.unnest(), _part_of(node.expression.unnest())
         year, times = _part_of(product.this.unnest()), number_of(product.expression)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from infold.core.interval import DAY, Granularity
+from infold.core.interval import DAY, WEEK, Granularity
 
 Grain = Granularity | None
 """How coarse values are known to be: all are starts of such cells; None for any."""
@@ -25,6 +25,13 @@ _LENGTHS: dict[Granularity, Span] = {
     Granularity.QUARTER: (90 * DAY, 92 * DAY),
     Granularity.YEAR: (365 * DAY, 366 * DAY),
 }
+
+
+_OTHER_WEEK = {
+    Granularity.WEEK: (Granularity.SUNDAY_WEEK, -DAY),
+    Granularity.SUNDAY_WEEK: (Granularity.WEEK, DAY),
+}
+"""What weeks become that are moved by a day, or by that and whole weeks."""
 
 
 def cell_lengths(unit: Granularity) -> Span:
@@ -100,6 +107,9 @@ class Shape:
         if low == high and _moves_starts_to_starts(low, cell):
             grain = self.grain if _moves_starts_to_starts(low, self.grain) else None
             return Shape(cell, self.low + low, self.high + low, grain)
+        if low == high and cell in _OTHER_WEEK and (low - _OTHER_WEEK[cell][1]) % WEEK == 0:
+            other = _OTHER_WEEK[cell][0]
+            return Shape(other, self.low + low, self.high + low, other if self.is_start else None)
         least, most = self.difference()
         return Shape(None, least + low, most + high)
 
