@@ -151,8 +151,9 @@ SEEDS = st.integers(0, 2**20)
 REPLACED = [
     (model, version)
     for model in ("stays", "daily", "rolling", "totals", "people")
-    for version in range(1, len(BRANCHES.tables[model]))
-    if version not in STEADY.get(model, ())  # those changes are not promoted
+    for version, table in enumerate(BRANCHES.tables[model])
+    if version not in (0, *STEADY.get(model, ()))  # those changes are not promoted
+    and "backfill_limit" not in table.text  # one run does not finish those
 ]
 """What a promote puts in the place of the first version; each reads tables of the project."""
 QUIET = st.builds(Act, st.builds(Op, st.sampled_from(("arrive", "advance", "run")), SEEDS))
