@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import MagicMock
+from weakref import WeakSet
 
 import grpc  # type: ignore[import-untyped]
 import pytest
@@ -102,6 +103,7 @@ def test_connections_to_stores_are_closed(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(SparkContext, "_gateway", reached)
     monkeypatch.setattr(gateway, "reached", lambda: Jvm(OfAnother(0, 0), 0, "1", "secret"))
     monkeypatch.setattr(lasting, "_end_workers", lambda _: None)
+    monkeypatch.setattr(lasting._state, "sessions", WeakSet())  # other tests leave some
 
     lasting.tidy_up()
 
