@@ -61,7 +61,7 @@ def windows_of_rows(subject: Subject) -> frozenset[Spot]:
 
 def rule_findings(subject: Subject) -> list[InfoldError]:
     """What the rules find."""
-    return [error for rule in RULES for error in rule.check(subject)]
+    return [error for check in RULES.values() for error in check(subject)]
 
 
 def input_bounds(subject: Subject) -> list[InputBound]:
