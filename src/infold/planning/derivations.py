@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from infold.core.definition import Derivation, How, Redefinition
 from infold.core.files import IngestedFile, set_aside_whole
@@ -18,7 +19,7 @@ from infold.core.interval import MAX, Interval, Ranges, show_instant
 from infold.core.model import Deduplicate, Kind
 from infold.core.plan import Action, FileDiff, ModelObservation, Reason, Step
 from infold.core.project import Node
-from infold.core.trace import Cause, Pending, added_up, merge_pending
+from infold.core.trace import Cause, Pending, Trace, added_up, merge_pending
 from infold.core.type_changes import Retyping
 from infold.planning.buildable_cells import completed_range, retained_range
 from infold.planning.plan_draft import PlanDraft
@@ -85,15 +86,16 @@ def derive_table(
             later &= _cells_of_files(node, model, since)
         pending.append(Pending(Cause.DEFINITION, later - trace.pending_ranges))
     step = draft.make_step(node, Action.DERIVE, [Reason(Cause.DEFINITION, why, retained)])
-    assert step.trace is not None, "a planned step has a trace"
-    return replace(
+    now = step.trace
+    assert now is not None, "a planned step has a trace"
+    return _over_stored_rows(
         step,
-        inputs={name: (version, version) for name, version in trace.inputs.items()},
+        trace,
         files=None,
         trace=replace(
-            step.trace,
+            now,
             # What only the new definition reads is read where cells are pending, and nowhere else.
-            inputs={**(step.trace.inputs if since is not None else {}), **trace.inputs},
+            inputs={**(now.inputs if since is not None else {}), **trace.inputs},
             pending=merge_pending(entry for entry in pending if entry.ranges),
             applied_entry=trace.applied_entry,
             earlier=() if since is None else trace.redefined_from(since, ""),
@@ -103,10 +105,17 @@ def derive_table(
             or (since is not None and _may_have_other_columns(draft, entry.name))
             for entry in node.stored_inputs
         ),
-        scanned=0,
-        changed_key_rows=(),
         derivation=change.derivation,
     )
+
+
+def _over_stored_rows(step: Step, stored: Trace, **more: Any) -> Step:
+    """The step over the versions of the inputs that the stored rows were made from."""
+    assert step.trace is not None, "a planned step has a trace"
+    kept = replace(step.trace, inputs=dict(stored.inputs), applied_entry=stored.applied_entry)
+    usual = {"trace": kept, "expected": False, "scanned": 0, "changed_key_rows": ()}
+    inputs = {name: (version, version) for name, version in stored.inputs.items()}
+    return replace(step, inputs=inputs, **{**usual, **more})
 
 
 def _cells_of_files(node: Node, model: ModelObservation, since: int) -> Ranges:
@@ -171,14 +180,11 @@ def evolve_table(
         # What a source lost is refused before the first step, although a later one takes it out.
         files = replace(files, new=(), come_due=(), estimate=None) if files.removed else None
     step = draft.make_step(node, Action.EVOLVE, [Reason(Cause.DEFINITION, why)])
-    return replace(
+    return _over_stored_rows(
         step,
-        inputs={name: (read, read) for name, read in trace.inputs.items()},
+        trace,
         files=files,
         trace=replace(trace, fingerprint=node.fingerprint),
-        expected=False,
-        scanned=0,
-        changed_key_rows=(),
         renamed=change.renamed,
         retyped=change.retyped,
     )
@@ -258,18 +264,14 @@ def derive_events(
     step = draft.make_step(
         node, Action.DERIVE, [Reason(Cause.DEFINITION, reasons, cells, rows)], trace.pending
     )
-    assert step.trace is not None, "a planned step has a trace"
-    return replace(
+    return _over_stored_rows(
         step,
-        inputs={name: (version, version) for name, version in trace.inputs.items()},
+        trace,
         # What a source lost is refused before the first step, although a later one takes it out.
         files=replace(
             files, new=(), come_due=(), estimate=None, reingest=whole, new_columns_of=columns
         ),
-        trace=replace(step.trace, inputs=dict(trace.inputs), applied_entry=trace.applied_entry),
         expected=any(may_have_other_types(draft, entry.name) for entry in node.stored_inputs),
-        scanned=0,
-        changed_key_rows=(),
         derivation=found,
         contested=contested,
     )
@@ -345,16 +347,7 @@ def rebucket_table(draft: PlanDraft, node: Node, model: ModelObservation) -> Ste
         Cause.DEFINITION, ADDED_UP if longer else COUNTED, retained, 0 if longer else model.rows
     )
     step = draft.make_step(node, Action.REBUCKET, [reason], merge_pending(pending))
-    assert step.trace is not None, "a planned step has a trace"
-    return replace(
-        step,
-        inputs={name: (version, version) for name, version in trace.inputs.items()},
-        files=None,
-        trace=replace(step.trace, inputs=dict(trace.inputs), applied_entry=trace.applied_entry),
-        expected=False,
-        scanned=0,
-        changed_key_rows=(),
-    )
+    return _over_stored_rows(step, trace, files=None)
 
 
 def _same_rows(draft: PlanDraft, node: Node, model: ModelObservation) -> bool:
@@ -409,15 +402,7 @@ def _step(draft: PlanDraft, node: Node, model: ModelObservation, action: Action,
     assert trace is not None, "only a built table has sessions to follow from"
     reason = Reason(Cause.DEFINITION, why, Ranges.ever())
     step = draft.make_step(node, action, [reason], trace.pending)
-    assert step.trace is not None, "a planned step has a trace"
-    return replace(
-        step,
-        inputs={name: (version, version) for name, version in trace.inputs.items()},
-        trace=replace(step.trace, inputs=dict(trace.inputs), applied_entry=trace.applied_entry),
-        expected=False,
-        scanned=0,
-        changed_key_rows=(),
-    )
+    return _over_stored_rows(step, trace)
 
 
 def _is_replaced(draft: PlanDraft, name: str) -> bool:
