@@ -22,7 +22,7 @@ LISTS = (
     *("command_errors", "run_errors", "ledger_errors", "catalog_errors", "store_errors"),
     *("database_errors", "delta_errors", "apply_errors", "environment_errors"),
     *("faults", "mismatches", "findings", "refusals"),
-    *("audit_findings", "python_findings", "function_findings", "unit_test_errors"),
+    *("audit_findings", "function_findings", "unit_test_errors"),
 )
 SPOT = Spot("models/daily.sql", 3, 8, "SELECT day FROM events", 3)
 

@@ -9,7 +9,7 @@ from tests.declare.shop import SHOP, write
 
 from infold import api
 from infold.core.interval import show_instant
-from infold.planning.advice import project_advice
+from infold.planning.plan_notes import project_advice
 
 WEEKLY = """---
 materialization: table

@@ -14,9 +14,9 @@ from tests.running.commands import said
 from infold import api
 from infold.api import building
 from infold.api.doctor import examine
-from infold.core.checkup import Check
 from infold.core.ports import Lake
 from infold.core.project import Project
+from infold.core.report import Check
 from infold.messages.errors import InfoldError
 
 TARGET = """

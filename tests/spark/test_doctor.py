@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from infold import api
 from infold.api.doctor import examine
 from infold.cli import cli
-from infold.core.checkup import Verdict
 from infold.core.interval import SECOND
+from infold.core.report import CheckVerdict
 from infold.messages.errors import InfoldError
 from infold.spark import probes
 
@@ -26,7 +26,7 @@ def test_a_target_that_works_and_one_that_does_not(tmp_path: Path) -> None:
     CliRunner().invoke(cli, ["init", str(root)])
     found = {check.name: check for check in examine(root)}
 
-    assert {check.verdict for check in found.values()} == {Verdict.OK}, found
+    assert {check.verdict for check in found.values()} == {CheckVerdict.OK}, found
     assert found["source raw.clicks"].found.endswith("2024-03-09.json was read")
     assert not list((root / "warehouse").rglob("*.parquet"))
     assert not api.ledger(api.open_project(root)).exists()
@@ -44,5 +44,5 @@ def test_a_target_that_works_and_one_that_does_not(tmp_path: Path) -> None:
     (root / "warehouse" / "shop").write_text("a file where the tables' folder would be")
     found = {check.name: check for check in examine(root)}
 
-    assert found["catalog"].verdict is Verdict.FAILED, found["catalog"]
+    assert found["catalog"].verdict is CheckVerdict.FAILED, found["catalog"]
     assert "cannot be used: " in found["source raw.clicks"].found

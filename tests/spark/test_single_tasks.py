@@ -21,8 +21,12 @@ EVENTS = 10_000_000 // SCALE
 LIMITS = {
     "infold.api.spark_sessions": ("MEDIUM_ROWS", "MEDIUM_BYTES", "MEDIUM_HISTORY", "LARGE_ROWS"),
     "infold.spark.tables.commit": ("ROWS_OF_A_FILE",),
-    "infold.spark.events.build": ("ROWS_OF_A_FILE",),
-    "infold.spark.events.layout": ("ROWS_FOR_PARTITIONS", "ROWS_OF_A_TASK", "_ROWS_OF_A_MONTH"),
+    "infold.spark.events.build": (
+        "ROWS_OF_A_FILE",
+        "ROWS_FOR_PARTITIONS",
+        "ROWS_OF_A_TASK",
+        "_ROWS_OF_A_MONTH",
+    ),
     "infold.spark.events.table_change": ("TWO_PHASES", "BROADCAST", "MOST_TIMES"),
     "infold.spark.fold_commit": ("ROWS_PER_TASK", "SMALL"),
     "infold.spark.inputs.changed_keys": ("SMALL",),

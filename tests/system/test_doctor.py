@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from infold import api
 from infold.api.doctor import examine
 from infold.cli import cli
-from infold.core.checkup import Check, Verdict
+from infold.core.report import Check, CheckVerdict
 
 NO_JAVA = {"PATH": "/nowhere", "JAVA_HOME": ""}
 
@@ -41,9 +41,11 @@ def test_all_else_is_checked_without_java(root: Path) -> None:
     """Spark is left out, and what needs it. No ledger and no table is made."""
     found = checks(root)
 
-    others = {name: check.verdict for name, check in found.items() if check.verdict != Verdict.OK}
-    assert others == {"Java": Verdict.FAILED} | dict.fromkeys(
-        ("Spark", "catalog", "clocks"), Verdict.LEFT_OUT
+    others = {
+        name: check.verdict for name, check in found.items() if check.verdict != CheckVerdict.OK
+    }
+    assert others == {"Java": CheckVerdict.FAILED} | dict.fromkeys(
+        ("Spark", "catalog", "clocks"), CheckVerdict.LEFT_OUT
     )
     right = ["Python", "project", "ledger", "warehouse", "tables", "source raw.clicks"]
     assert [name for name in found if name not in others] == right
@@ -82,7 +84,7 @@ def test_a_project_with_mistakes(root: Path) -> None:
 
 def test_no_project(root: Path, tmp_path: Path) -> None:
     """Python and Java are checked all the same. An unknown target is named."""
-    assert checks(tmp_path)["Python"].verdict is Verdict.OK
+    assert checks(tmp_path)["Python"].verdict is CheckVerdict.OK
     assert slugs(tmp_path, "project") == ["no-project"]
     assert slugs(root, "project", "prod") == ["unknown-target"]
 
@@ -96,7 +98,7 @@ def test_the_lease_of_a_ledger(root: Path) -> None:
         book.close()
         free = checks(root)["ledger"]
 
-        assert at_work.verdict is free.verdict is Verdict.OK
+        assert at_work.verdict is free.verdict is CheckVerdict.OK
         assert "a run is at work in it" in at_work.found
         assert "no run yet; its lease was taken and given back" in free.found
 
@@ -112,6 +114,6 @@ def test_what_is_not_as_it_should_be(root: Path) -> None:
     assert slugs(root, "ledger") == ["not-a-ledger"]
     assert slugs(root, "warehouse") == ["system-refused"]
     found = checks(root)["source raw.clicks"]
-    assert (found.verdict, found.found) == (Verdict.OK, "0 files, 0 bytes: nothing to read")
+    assert (found.verdict, found.found) == (CheckVerdict.OK, "0 files, 0 bytes: nothing to read")
     (root / "landing").rename(root / "elsewhere")
     assert slugs(root, "source raw.clicks") == ["no-such-folder"]

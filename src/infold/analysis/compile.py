@@ -58,7 +58,7 @@ from infold.analysis.undetermined import NondeterministicViews, undetermined_col
 from infold.core.model import Kind, Model, Source
 from infold.core.project import ALL_COLUMNS, Bound, Input, Node
 from infold.core.queries import SessionsQuery
-from infold.messages import findings, python_findings
+from infold.messages import findings, function_findings
 from infold.messages.errors import InfoldError, Spot
 
 
@@ -379,7 +379,7 @@ def _python_columns(model: Model) -> tuple[tuple[str, str], ...]:
 
 def _reads_opaque(subject: Subject, at: Spot, view: str) -> InfoldError:
     model, kind = subject.model.name, subject.model.kind.value
-    return python_findings.opaque_view(at, model=model, view=view, kind=kind)
+    return function_findings.opaque_view(at, model=model, view=view, kind=kind)
 
 
 def _can_be_downgraded(model: Model, error: InfoldError) -> bool:

@@ -25,7 +25,7 @@ from infold.core.model import Kind, Override, any_result_will_do
 from infold.core.project import Bound
 from infold.core.queries import GroupedQuery
 from infold.core.quoting import quoted
-from infold.messages import findings, python_findings
+from infold.messages import findings, function_findings
 from infold.messages.errors import InfoldError
 
 FOLDED = (Kind.EVENTS, Kind.CUMULATIVE_AGGREGATE)
@@ -147,7 +147,7 @@ def wrong_bounds(subject: Subject) -> Iterator[InfoldError]:
         return
     timed = frozenset(timed_inputs(subject))
     if not timed:
-        yield python_findings.no_timed_input(draft.place("incremental"), model=subject.model.name)
+        yield function_findings.no_timed_input(draft.place("incremental"), model=subject.model.name)
         return
     for bound in incremental.bounds:
         node = subject.nodes.get(bound.input)

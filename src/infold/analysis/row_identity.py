@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from infold.analysis.names.equal_values import equal_by_using, equal_expressions
+from infold.analysis.names.column_lineage import equal_by_using, equal_expressions
 from infold.analysis.names.relation import (
     Block,
     FromEntry,

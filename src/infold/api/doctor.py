@@ -21,10 +21,10 @@ from infold import __version__
 from infold.api import opening
 from infold.api.extraction import try_table
 from infold.api.spark_sessions import session
-from infold.core.checkup import Check, Verdict
 from infold.core.formats import FORMATS
 from infold.core.model import Source
 from infold.core.project import Project
+from infold.core.report import Check, CheckVerdict
 from infold.messages import faults
 from infold.messages.errors import InfoldError, InfoldErrors
 from infold.render.formatting import count
@@ -82,12 +82,12 @@ def _check(name: str, look: Callable[[], tuple[str, Found]]) -> tuple[Check, Fou
     except Exception as error:  # noqa: BLE001 - whatever fails is what the user wants to know
         known = known_failure(error) or faults.check_failed(name=name, why=in_a_line(error))
         spent = time.perf_counter() - started
-        return Check(name, Verdict.FAILED, known.each[0].what, spent, known.each), None
-    return Check(name, Verdict.OK, found, time.perf_counter() - started), value
+        return Check(name, CheckVerdict.FAILED, known.each[0].what, spent, known.each), None
+    return Check(name, CheckVerdict.OK, found, time.perf_counter() - started), value
 
 
 def _left_out(name: str, needs: str) -> Check:
-    return Check(name, Verdict.LEFT_OUT, f"needs {needs}")
+    return Check(name, CheckVerdict.LEFT_OUT, f"needs {needs}")
 
 
 def _python() -> tuple[str, None]:

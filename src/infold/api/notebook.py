@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from decimal import Decimal
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -22,9 +24,8 @@ from infold.core.ports import Progress, SilentProgress
 from infold.core.record import Receipt
 from infold.messages import command_errors
 from infold.messages.errors import InfoldError
-from infold.render.html import rows_html, screen_html
 from infold.render.run import failed_line, name_width, step_line
-from infold.render.table import table_screen
+from infold.render.table import cell, table_screen
 
 if TYPE_CHECKING:
     import duckdb
@@ -378,3 +379,27 @@ def _check_installed(package: str, method: str) -> None:
 
     if find_spec(package) is None:
         raise command_errors.package_missing(package=package, method=method)
+
+
+_SCREEN = "white-space:pre;overflow-x:auto;line-height:1.3;text-align:left"
+_RIGHT = ' style="text-align:right"'
+
+
+def screen_html(text: str) -> str:
+    """A screen as a terminal shows it: strips of cells keep their columns."""
+    return f'<pre style="{_SCREEN}">{escape(text)}</pre>'
+
+
+def rows_html(columns: Sequence[str], rows: Sequence[Sequence[Any]], note: str) -> str:
+    """Rows under their names, numbers to the right; NULL differs from an empty text."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"{table}<p>{escape(note)}</p>"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return '<td style="opacity:0.5">NULL</td>'
+    number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return f"<td{_RIGHT if number else ''}>{escape(cell(value))}</td>"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from infold.cli import completing, shared_options
-from infold.cli.build_again import build_again
+from infold.cli.restate import build_again
 from infold.cli.shared_options import sinks as with_sinks
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ def command(deep: bool, watch: bool, as_json: bool) -> None:
 
 def _check(*, deep: bool, as_json: bool = False, begin: str = "") -> None:
     """Print what a check finds; mistakes are raised."""
-    from infold.planning.advice import project_advice
+    from infold.planning.plan_notes import project_advice
 
     started = time.perf_counter()
     project = shared_options.opened(declared=True)

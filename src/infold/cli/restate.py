@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from infold.cli import completing, shared_options
-from infold.cli.build_again import build_again
+from infold.cli.output import end_if_refused, print_json, summarized
+from infold.cli.shared_options import Rebuild, cells_at_once
 from infold.cli.shared_options import sinks as with_sinks
 
 if TYPE_CHECKING:
     from infold.core.hooks import Sinks
+    from infold.core.project import Project
+    from infold.planning.requested_window import RestateRequest
 
 
 @click.command("restate")
@@ -36,3 +40,50 @@ def command(terms: tuple[str, ...], options: shared_options.Rebuild, sinks: Sink
     )
     again = requested_window.restate(project, terms, chosen)
     return build_again("restate", project, again, options, sinks)
+
+
+def build_again(
+    command: str, project: Project, again: RestateRequest, options: Rebuild, sinks: Sinks
+) -> int:
+    """Show what the command will build, and build it unless it is a dry run."""
+    from infold import api
+    from infold.cli.progress import progress
+    from infold.planning import requested_window
+    from infold.render import json_shapes
+    from infold.render.plan import plan_screen
+
+    size = cells_at_once(options.batch_size, per_partition=options.per_partition)
+    allowed = frozenset(options.allow_destructive)
+    asked = replace(again.options, batch_size=size, allow_destructive=allowed)
+    clock = requested_window.parse_as_of(options.as_of)
+    observed = api.observe_all(project, as_of=clock, asked=asked)
+    plan = api.make_plan(project, observed, asked)
+    plan = replace(plan, notes=(*plan.notes, *(f"{name}: {why}" for name, why in again.skipped)))
+    nothing = options.dry_run or not (plan or plan.refused)
+    if not options.as_json:
+        covered = api.coverage(project, plan) if plan else {}
+        click.echo(plan_screen(project, observed, plan, covered, command=command))
+    elif nothing:
+        print_json(json_shapes.plan(plan))
+    if nothing:
+        end_if_refused(plan.refused, part=bool(plan), as_json=options.as_json)
+        return 0
+    with summarized(project, as_json=options.as_json) as print_summary:
+        with progress(project, quiet=options.as_json) as shown:
+            result = api.run(
+                project,
+                asked=asked,
+                as_of=clock,
+                wait=options.wait,
+                command=command,
+                allow_refresh=options.allow_refresh,
+                allow_removals=options.allow_removals,
+                fail_fast=options.fail_fast,
+                progress=shown,
+                sinks=sinks,
+            )
+        if options.as_json:
+            print_json(json_shapes.run(result))
+        else:
+            print_summary(result)
+    return 0

@@ -574,3 +574,32 @@ class RowByRow:
     labels: tuple[str, ...]
     columns: tuple[tuple[str, tuple[float | None, ...]], ...]
     not_drawn: tuple[str, ...] = ()
+
+
+class CheckVerdict(StrEnum):
+    """How a check came out."""
+
+    OK = "ok"
+    FAILED = "failed"
+    LEFT_OUT = "left out"
+    """What it needs has failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """
+    One thing that was checked, in ``seconds``; ``found`` says what there is.
+
+    Those that failed have their errors, several where a project has several mistakes.
+    """
+
+    name: str
+    verdict: CheckVerdict
+    found: str
+    seconds: float = 0.0
+    errors: tuple[InfoldError, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether it was tried and does not work."""
+        return self.verdict is CheckVerdict.FAILED

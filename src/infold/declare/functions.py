@@ -38,8 +38,7 @@ from infold.analysis.sql.token_calls import closing_bracket, split_arguments
 from infold.core.functions import CalledFunction, FunctionCode
 from infold.declare.folder import Folder
 from infold.declare.keys import NAME
-from infold.declare.python_functions import read_python_function
-from infold.declare.session_rules import SessionRule, read_session_rule
+from infold.declare.python_functions import SessionRule, read_python_function, read_session_rule
 from infold.declare.tree import decoded
 from infold.declare.types import ALIKE, is_type
 from infold.messages import findings, function_findings

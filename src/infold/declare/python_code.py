@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
 from infold.core.functions import PROJECT_PACKAGE, PythonModule
-from infold.messages import python_findings
+from infold.messages import function_findings
 from infold.messages.errors import InfoldError, Spot
 
 # -- modules of the project
@@ -39,16 +39,16 @@ def project_modules(
         module, parsed = todo.pop()
         for at, what, outside in not_of_inputs(module.file, module.source, parsed):
             if outside:
-                errors.append(python_findings.outside_inputs(at, what=what))
+                errors.append(function_findings.outside_inputs(at, what=what))
             else:
-                errors.append(python_findings.changes_by_itself(at, what=what))
+                errors.append(function_findings.python_changes_by_itself(at, what=what))
         for name, node, inside in _imports(module.name, parsed, files):
             at = spot_of(module.file, module.source, node)
             if inside:
-                errors.append(python_findings.late_import(at, name=name))
+                errors.append(function_findings.late_import(at, name=name))
             path = f"{name.replace('.', '/')}.py"
             if path not in files:
-                errors.append(python_findings.no_project_module(at, name=name, file=path))
+                errors.append(function_findings.no_project_module(at, name=name, file=path))
             elif name not in found:
                 found[name] = PythonModule(name, path, files[path])
                 try:
@@ -258,9 +258,9 @@ def parse_python(file: str, text: str) -> ast.Module:
         line = min(error.lineno or 1, max(len(lines), 1))
         shown = lines[line - 1] if lines else ""
         at = Spot(file, line, max(1, error.offset or 1), shown)
-        raise python_findings.bad_python(at, why=error.msg) from None
+        raise function_findings.bad_python(at, why=error.msg) from None
     except (ValueError, RecursionError, MemoryError) as error:
-        raise python_findings.bad_python(Spot(file), why=str(error) or "too deep") from None
+        raise function_findings.bad_python(Spot(file), why=str(error) or "too deep") from None
 
 
 def spot_of(file: str, text: str, node: ast.AST) -> Spot:

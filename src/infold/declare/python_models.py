@@ -30,7 +30,7 @@ from infold.declare.models import BOUND, Declared, read_model
 from infold.declare.python_code import code_digest, parse_python, project_modules, spot_of
 from infold.declare.tree import Value, join
 from infold.declare.types import ALIKE, SIMPLE, is_type
-from infold.messages import findings, python_findings
+from infold.messages import findings, function_findings
 from infold.messages.errors import InfoldError, Spot
 from infold.messages.findings import keys_meant_by
 
@@ -129,7 +129,7 @@ def _model_function(
     if len(marked) != 1:
         at = of.spot(marked[1][1]) if marked else Spot(of.file)
         count = "no" if not marked else "several"
-        errors.append(python_findings.no_model_function(at, count=count))
+        errors.append(function_findings.no_model_function(at, count=count))
         return None
     [(node, decorator)] = marked
     if not isinstance(decorator, ast.Call):
@@ -138,7 +138,7 @@ def _model_function(
     if not isinstance(node, ast.FunctionDef):
         what = "is no plain function"
         errors.append(
-            python_findings.bad_model_function(of.spot(node), function=node.name, what=what)
+            function_findings.bad_model_function(of.spot(node), function=node.name, what=what)
         )
         return None
     return node, decorator
@@ -150,7 +150,7 @@ def _can_be_a_function(keys: Keys) -> bool:
     if kind is None or kind in KINDS:
         return True
     at = keys.at("materialization")
-    keys.errors.append(python_findings.kind_not_in_python(at, kind=kind, known=KINDS))
+    keys.errors.append(function_findings.kind_not_in_python(at, kind=kind, known=KINDS))
     return False
 
 
@@ -213,14 +213,14 @@ def _inputs(of: PythonFile, function: ast.FunctionDef, keys: Keys) -> tuple[_Inp
         if table.rpartition(".")[2] not in names or tables[table.rpartition(".")[2]] != table:
             at = section.key_at(table)
             keys.errors.append(
-                python_findings.no_parameter(at, function=function.name, table=table, known=names)
+                function_findings.no_parameter(at, function=function.name, table=table, known=names)
             )
     found = []
     for one in parameters:
         name = tables.get(one.arg)
         if name is None:
             keys.errors.append(
-                python_findings.no_input(
+                function_findings.no_input(
                     of.spot(one), parameter=one.arg, function=function.name, known=section.entries
                 )
             )
@@ -241,7 +241,7 @@ def _only_input(
     tables = named if section is None else {one: section.key_at(one) for one in section.entries}
     if len(named) > 1 or len(tables) > 1:
         at = list((named if len(named) > 1 else tables).values())[1]
-        errors.append(python_findings.several_tables(at, function=function.name))
+        errors.append(function_findings.several_tables(at, function=function.name))
     if len(named) != 1 or len(tables) != 1:
         return ()
     [table], [parameter] = tables, named
@@ -296,13 +296,17 @@ def _parameters(
         if node is not None:
             what = "has a parameter that is none of a table"
             errors.append(
-                python_findings.bad_model_function(of.spot(node), function=function.name, what=what)
+                function_findings.bad_model_function(
+                    of.spot(node), function=function.name, what=what
+                )
             )
     plain = [*arguments.posonlyargs, *arguments.args]
     if not plain:
         what = "has no parameter, so it reads nothing"
         errors.append(
-            python_findings.bad_model_function(of.spot(function), function=function.name, what=what)
+            function_findings.bad_model_function(
+                of.spot(function), function=function.name, what=what
+            )
         )
     yield from plain
 
@@ -356,12 +360,12 @@ def read_arguments(of: PythonFile, call: ast.Call, errors: list[InfoldError]) ->
     """The arguments of the decorator as a mapping."""
     entries, keys = dict[str, Value](), dict[str, Spot]()
     errors.extend(
-        python_findings.not_literal(of.spot(one), what="an argument without a name")
+        function_findings.not_literal(of.spot(one), what="an argument without a name")
         for one in call.args
     )
     for given in call.keywords:
         if given.arg is None:
-            errors.append(python_findings.not_literal(of.spot(given.value), what="**"))
+            errors.append(function_findings.not_literal(of.spot(given.value), what="**"))
             continue
         keys[given.arg] = of.spot(given)
         entries[given.arg] = _value(of, given.value, given.arg, errors)
@@ -378,7 +382,7 @@ def _value(of: PythonFile, node: ast.expr, what: str, errors: list[InfoldError])
     try:
         value = ast.literal_eval(node)
     except ValueError:
-        errors.append(python_findings.not_literal(at, what=what))
+        errors.append(function_findings.not_literal(at, what=what))
         return Value("nothing", at)
     if isinstance(value, bool):
         return Value("true or false", at, text=str(value).lower())
@@ -387,7 +391,7 @@ def _value(of: PythonFile, node: ast.expr, what: str, errors: list[InfoldError])
     if isinstance(value, str):
         return Value("text", at, text=value)
     if value is not None:
-        errors.append(python_findings.not_literal(at, what=what))
+        errors.append(function_findings.not_literal(at, what=what))
     return Value("nothing", at)
 
 
@@ -396,7 +400,7 @@ def _mapping(of: PythonFile, node: ast.Dict, what: str, errors: list[InfoldError
     for key, value in zip(node.keys, node.values, strict=True):
         if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
             errors.append(
-                python_findings.not_literal(of.spot(key or value), what=f"a key of {what}")
+                function_findings.not_literal(of.spot(key or value), what=f"a key of {what}")
             )
             continue
         at = of.spot(key)

@@ -22,7 +22,7 @@ from types import MappingProxyType
 
 from infold.declare.python_code import canonical, parse_python, spot_of
 from infold.declare.tree import decoded
-from infold.messages import python_findings
+from infold.messages import function_findings
 from infold.messages.errors import Spot
 
 _NEVER_OF_A_PROJECT = frozenset({*sys.stdlib_module_names, "infold", "pyspark"})
@@ -72,7 +72,7 @@ def _read(root: Path, path: str, at: Spot) -> bytes:
     try:
         return (root / path).read_bytes()
     except OSError as error:
-        raise python_findings.unreadable_python(at, why=error.strerror or str(error)) from error
+        raise function_findings.unreadable_python(at, why=error.strerror or str(error)) from error
 
 
 def _imported_files(root: Path, path: str, text: str) -> Iterator[tuple[str, Spot]]:
@@ -93,7 +93,7 @@ def _imported_files(root: Path, path: str, text: str) -> Iterator[tuple[str, Spo
             needed = node not in optional
             if not files and needed and not (module and _is_installed(module.split(".")[0])):
                 shown = module or f"{'.' * getattr(node, 'level', 0)}{name}"
-                raise python_findings.missing_module(
+                raise function_findings.missing_module(
                     at, module=shown, known=_modules_near(root, module)
                 )
             yield from ((one, at) for one in files)

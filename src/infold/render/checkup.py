@@ -6,20 +6,22 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from infold.core.checkup import Check, Verdict
 from infold.core.engines import WarmEngine
 from infold.core.interval import SECOND, show_duration
+from infold.core.report import Check, CheckVerdict
 from infold.render import formatting
 from infold.render.formatting import count
 from infold.render.json_shapes import JsonObject
 
-_WIDTHS = len(Verdict.LEFT_OUT), len("warehouse")
+_WIDTHS = len(CheckVerdict.LEFT_OUT), len("warehouse")
 
 
 def check_line(check: Check) -> str:
     """One check: how it came out, what it is of, what was found, how long it took."""
     verdict, name = _WIDTHS
-    spent = "" if check.verdict is Verdict.LEFT_OUT else f" ({formatting.seconds(check.seconds)})"
+    spent = (
+        "" if check.verdict is CheckVerdict.LEFT_OUT else f" ({formatting.seconds(check.seconds)})"
+    )
     return f"{check.verdict:<{verdict}}  {check.name:<{name}}  {check.found}{spent}"
 
 

@@ -27,8 +27,8 @@ from infold.core.project import Node
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, CellState, added_up, changes_of_rewrite
 from infold.spark.content import cell_of, cell_states, cell_stats, content, micros, user_columns
-from infold.spark.retyped_columns import retyped
 from infold.spark.step_context import Work
+from infold.spark.tables.commit import retyped
 from infold.spark.time_range.cell_states import states_of_cells
 
 

@@ -31,7 +31,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 
 from infold.core.functions import PROJECT_PACKAGE, PythonCode, PythonModule
 from infold.core.project import Node
-from infold.messages import python_findings
+from infold.messages import function_findings
 from infold.messages.errors import InfoldError, Spot
 from infold.spark.content import column
 from infold.spark.python_functions.author_code import AuthorCode
@@ -70,7 +70,7 @@ def python_rows(node: Node, given: Sequence[DataFrame]) -> DataFrame:
         package = type(rows).__module__.partition(".")[0]
         named = f"{package}.{type(rows).__name__}".removeprefix("builtins.")
         what = "None" if rows is None else f"a {named}"
-        raise python_findings.no_data_frame(_place(node), model=node.name, what=what)
+        raise function_findings.no_data_frame(_place(node), model=node.name, what=what)
     return _with_declared_columns(node, code, rows)
 
 
@@ -88,7 +88,7 @@ def _row_of_each_key(node: Node, code: PythonCode, rows: DataFrame) -> DataFrame
     own = [(name, type_) for name, type_ in code.columns if name.lower() in keys]
     types = _unlike_types(rows.select(*(column(name) for name, _ in own)), own)
     if types:
-        raise python_findings.other_columns(
+        raise function_findings.other_columns(
             _place(node), model=node.name, missing=[], more=[], types="; ".join(types)
         )
     return row_of_each_key(code, rows)
@@ -127,7 +127,7 @@ def as_python_failure(node: Node, error: BaseException) -> InfoldError | None:
     raised = [line for line in lines if _RAISED.match(line)]
     what = raised[0] if raised else type(error).__name__
     at = _spot(code, found[-1]["file"], int(found[-1]["line"]))
-    return python_findings.python_failed(at, model=node.name, what=what[:500])
+    return function_findings.python_failed(at, model=node.name, what=what[:500])
 
 
 _FRAME = re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d+)')
@@ -148,10 +148,10 @@ def _failed(node: Node, code: PythonCode, error: BaseException) -> InfoldError:
         ]
         at = _spot(code, frames[-1].filename, frames[-1].lineno or 1) if frames else _place(node)
     if (module := _missing_module(error)) is not None:
-        return python_findings.package_missing(at, model=node.name, module=module)
+        return function_findings.package_missing(at, model=node.name, module=module)
     words = str(error).strip().splitlines() or [""]
     what = f"{type(error).__name__}: {words[0]}".removesuffix(": ")
-    return python_findings.python_failed(at, model=node.name, what=what[:500])
+    return function_findings.python_failed(at, model=node.name, what=what[:500])
 
 
 def _missing_module(error: BaseException) -> str | None:
@@ -191,7 +191,7 @@ def _with_declared_columns(node: Node, code: PythonCode, rows: DataFrame) -> Dat
     twice = len(rows.columns) - len(found)
     if missing or more or types or twice:
         more += ["two columns of one name"] if twice else []
-        raise python_findings.other_columns(
+        raise function_findings.other_columns(
             _place(node), model=node.name, missing=missing, more=more, types="; ".join(types)
         )
     return rows.select(*(column(name).alias(name) for name, _ in code.columns))

@@ -13,6 +13,6 @@ def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
         monkeypatch.setattr("infold.spark.events.table_change.TWO_PHASES", -1)
         monkeypatch.setattr("infold.spark.events.table_change.BROADCAST", -1)
         monkeypatch.setattr("infold.spark.events.table_change.MOST_TIMES", 1)
-        monkeypatch.setattr("infold.spark.events.layout.ROWS_FOR_PARTITIONS", 0)
-        monkeypatch.setattr("infold.spark.events.layout.ROWS_OF_A_TASK", 2)
+        monkeypatch.setattr("infold.spark.events.build.ROWS_FOR_PARTITIONS", 0)
+        monkeypatch.setattr("infold.spark.events.build.ROWS_OF_A_TASK", 2)
     return str(request.param)

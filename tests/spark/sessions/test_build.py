@@ -473,8 +473,8 @@ def test_a_large_build_of_stored_partitions(
     The distinct strings come from the files of the input's version:
     values that left it are harmless, new ones count.
     """
-    monkeypatch.setattr("infold.spark.events.layout.ROWS_FOR_PARTITIONS", 0)
-    monkeypatch.setattr("infold.spark.events.layout._ROWS_OF_A_MONTH", 0)
+    monkeypatch.setattr("infold.spark.events.build.ROWS_FOR_PARTITIONS", 0)
+    monkeypatch.setattr("infold.spark.events.build._ROWS_OF_A_MONTH", 0)
     monkeypatch.setattr(build, "LARGE", 0)
     used: list[Sequence[int]] = []
     asked: list[tuple[str, list[str]]] = []

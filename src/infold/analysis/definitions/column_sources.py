@@ -14,7 +14,7 @@ from enum import IntEnum, StrEnum
 
 from sqlglot import exp
 
-from infold.analysis.names.equal_values import equal_by_using
+from infold.analysis.names.column_lineage import equal_by_using
 from infold.analysis.names.relation import (
     Block,
     FromEntry,

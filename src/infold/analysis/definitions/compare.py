@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from sqlglot import exp
+
 from infold.analysis.definitions.canonical import Canon
 from infold.analysis.definitions.clauses import Doubt
 from infold.analysis.definitions.derive import derivation
 from infold.analysis.definitions.derived_sessions import sessions_derivation
 from infold.analysis.definitions.keys import key_differences, query_differences, sql_words
-from infold.analysis.definitions.losses import losses as losses_of
 from infold.analysis.definitions.meanings import Meaning, Meanings, given, input_form
 from infold.analysis.names.relation import Block, Origin, Table
 from infold.core.definition import Category, Derivation, Difference, How, Loss, Lost, Redefinition
@@ -22,7 +23,14 @@ from infold.core.formats import FORMATS
 from infold.core.model import Kind, Source
 from infold.core.project import Node
 from infold.core.session_cuts import Campaign, StartEvents
-from infold.core.type_changes import Retyping, is_exact_number, type_of_text, widenings
+from infold.core.type_changes import (
+    Retyping,
+    holds_all_values,
+    is_exact_number,
+    is_simple,
+    type_of_text,
+    widenings,
+)
 from infold.messages.errors import Spot
 
 
@@ -83,7 +91,7 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
         *keys.metadata,
     )
     category = _category(before, after, kept, same=not keys.content, also=bool(keys.metadata))
-    destroys = losses_of(before, after, differences)
+    destroys = find_losses(before, after, differences)
     if category in (Category.NONE, Category.METADATA):
         states = _states_differ(before, after)
         how = How.RESTAMP if _same_order(before, after) and not states else How.REBUILD
@@ -504,3 +512,84 @@ def _column_of(origin: Origin | None, source: str) -> str:
     if not isinstance(relation, Table) or relation.view is not None:
         return ""
     return origin.column.lower() if relation.name.lower() == source else ""
+
+
+# Columns, keys, and types where both are written: of a column of a source, or by CAST around an
+# output. All other types are known to Spark alone; a run compares them before it writes anything.
+
+_KEYS: Mapping[str, tuple[Kind, ...]] = {
+    "unique_key": (Kind.EVENTS, Kind.SCD_TYPE_2),
+    "partition_column": (Kind.EVENTS, Kind.SESSIONS, Kind.INCREMENTAL_TABLE),
+    "user": (Kind.SESSIONS,),
+    "group": (Kind.CUMULATIVE_AGGREGATE,),
+}
+"""Differences that change what identifies a row or where it is stored, and of which kinds."""
+
+
+def find_losses(
+    before: Meaning, after: Meaning, differences: Iterable[Difference]
+) -> tuple[Loss, ...]:
+    """What readers of the stored table would miss; nothing of a view, which stores no rows."""
+    if before.node.model.kind is Kind.VIEW:
+        return ()
+    if after.node.model.kind is Kind.VIEW:
+        return (Loss(Lost.TABLE, before.node.name, at=_query_spot(after)),)
+    differences = tuple(differences)
+    return (
+        *_columns(before, after),
+        *_types(before, after, differences),
+        *_keys(after, differences),
+    )
+
+
+def _columns(before: Meaning, after: Meaning) -> Iterator[Loss]:
+    left = {name.lower() for name in after.node.columns}
+    for name in before.node.columns:
+        if name.lower() not in left:
+            yield Loss(Lost.COLUMN, name, at=_query_spot(after))
+
+
+def _types(before: Meaning, after: Meaning, differences: Iterable[Difference]) -> Iterator[Loss]:
+    """Narrowed or incompatible types, where both are written."""
+    for one in differences:
+        stored = any(one.name.lower() == name.lower() for name in before.node.columns)
+        if one.part == "source column" and one.before and one.after and stored:
+            old, new = (text.split(" DEFAULT ")[0] for text in (one.before, one.after))
+            if is_simple(old) and is_simple(new) and not holds_all_values(old, new):
+                yield Loss(Lost.TYPE, one.name, old, new, one.at)
+    old_types, new_types = _written_types(before), _written_types(after)
+    for name, old in old_types.items():
+        new = new_types.get(name, old)
+        if is_simple(old) and is_simple(new) and not holds_all_values(old, new):
+            yield Loss(Lost.TYPE, name, old, new, _query_spot(after))
+
+
+def _written_types(meaning: Meaning) -> Mapping[str, str]:
+    """The outputs that are a CAST, with its type."""
+    block = meaning.relation
+    if not isinstance(block, Block):
+        return {}
+    found = {}
+    for output in block.outputs or ():
+        node = output.node
+        while isinstance(node, (exp.Alias, exp.Paren)):
+            node = node.this
+        if isinstance(node, exp.Cast):
+            found[output.name.lower()] = node.to.sql("spark").lower()
+    return found
+
+
+def _keys(after: Meaning, differences: Iterable[Difference]) -> Iterator[Loss]:
+    for one in differences:
+        kinds = _KEYS.get(one.part, ())
+        if not one.name and after.node.model.kind in kinds:
+            at = one.at or _query_spot(after)
+            yield Loss(Lost.KEY, _WORDS.get(one.part, one.part), one.before, one.after, at)
+
+
+_WORDS = {"group": "GROUP BY"}
+
+
+def _query_spot(meaning: Meaning) -> Spot:
+    model = meaning.node.model
+    return Spot(model.place.file, model.sql_line)

@@ -11,10 +11,11 @@ one value of one row. Everything else raises Doubt, and the table is built again
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from infold.analysis.definitions.canonical import Canon
 from infold.analysis.definitions.clauses import Doubt, Range
@@ -22,12 +23,14 @@ from infold.analysis.definitions.expressions import Terms
 from infold.analysis.definitions.meanings import Meaning
 from infold.analysis.definitions.places import Need
 from infold.analysis.definitions.selects import Select
-from infold.analysis.definitions.stored_values import StoredValues
-from infold.analysis.names.relation import Block
+from infold.analysis.names.relation import Block, Table
+from infold.analysis.sql.functions import BUILT_IN
+from infold.analysis.sql.token_calls import closing_bracket, split_arguments
 from infold.core.definition import Derivation
 from infold.core.model import Kind
 from infold.core.project import Node
 from infold.core.quoting import quoted
+from infold.core.type_changes import holds_all_values, is_exact_number
 
 _CONDITIONS = ("where", "having")
 
@@ -159,3 +162,558 @@ def _has_window(select: Select) -> bool:
         for start, stop in select.parts.items
         for at in range(start, stop)
     )
+
+
+# A value is stored as a column, or as a field of a struct that the old query made: that is never
+# NULL itself, so its field is the value. A struct that was made of each element of an array, or of
+# each value of a map, has the values of that element. What is written in such values, in literals,
+# and in known operators and functions is evaluated over the table. Everything else raises Doubt.
+
+
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """Where a value is stored: as a column, or a field of it; what the value needs of inputs."""
+
+    column: str
+    fields: tuple[str, ...]
+    needs: frozenset[Need]
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        return (self.column, *self.fields)
+
+    @property
+    def sql(self) -> str:
+        return ".".join(map(quoted, self.path))
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredLoop:
+    """A loop of the old query: where it is stored, and its values by their forms."""
+
+    spot: _Spot
+    fields: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Within:
+    """What surrounds an expression: its clause, what it may be about, variables of lambdas."""
+
+    clause: str = ""
+    keys: Collection[str] | None = None
+    """Where a condition chooses rows before they are grouped: what they are grouped by."""
+    variables: frozenset[str] = frozenset()
+    elements: Mapping[str, str] = field(default_factory=dict)
+    """The values of an element of a stored loop, by their forms."""
+    alone: bool = True
+    """Whether nothing is computed from the value, so that its type tells whether it is right."""
+
+
+@dataclass(slots=True)
+class StoredValues:
+    """The outputs of the ``old`` SELECT as columns of its table, for what the ``new`` one says."""
+
+    old: Select
+    new: Select
+    names: tuple[str, ...]
+    needs: set[Need] = field(default_factory=set)
+    """What the values need of inputs that the new rows are made of."""
+    grouped: set[str] = field(default_factory=set)
+    read_by_value: set[tuple[str, ...]] = field(default_factory=set)
+    _spots: dict[str, _Spot] = field(default_factory=dict)
+    """By the forms of values."""
+    _casts: dict[str, list[tuple[str, _Spot]]] = field(default_factory=dict)
+    """The values that are a CAST, with its type, by the forms of what they cast."""
+    _loops: dict[tuple[object, ...], list[_StoredLoop]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        written = []
+        for at, name in enumerate(self.names):
+            form, needs = self.old.output(at)
+            spot = _Spot(name, (), needs)
+            self._spots.setdefault(form, spot)
+            if span := self.old.written(at):
+                written.append((span, spot))
+        for span, spot in written:
+            self._look_into(span, spot)
+
+    def _look_into(self, span: Range, spot: _Spot) -> None:
+        """Take down what a stored value is made of."""
+        if found := cast_of(self.old, span):
+            form = self.old.expression(found[0], set())
+            self._casts.setdefault(form, []).append((found[1], spot))
+        try:
+            fields, looped = struct_fields(self.old, span), loop(self.old, span)
+            inner = [] if looped is None else struct_fields(self.old, looped.body)
+        except Doubt:
+            return
+        for one in fields or ():
+            needs = set[Need]()
+            form = self.old.expression(one.value, needs)
+            within = _Spot(spot.column, (*spot.fields, one.name), frozenset(needs))
+            self._spots.setdefault(form, within)
+            self._look_into(one.value, within)
+        if looped is not None and inner:
+            forms = {self.old.expression(one.value, set()): (one.name,) for one in inner}
+            self._loops.setdefault(self._key(self.old, looped), []).append(_StoredLoop(spot, forms))
+
+    def _key(self, select: Select, looped: Loop) -> tuple[object, ...]:
+        return looped.function, looped.variables, select.expression(looped.over, set())
+
+    def output(self, at: int) -> str:
+        """An output of the new SELECT over stored columns."""
+        same = self._stored(self.new.output(at)[0])
+        if same is not None:
+            return same.sql
+        span = self.new.written(at)
+        if span is None:
+            raise Doubt
+        return self._whole(span, _Within())
+
+    def known(self, at: int, *, files: bool) -> str:
+        """The same; empty for one that is read from ``files``."""
+        before = set(self.needs), set(self.read_by_value)
+        try:
+            return self.output(at)
+        except Doubt:
+            if not files:
+                raise
+            self.needs, self.read_by_value = before
+            return ""
+
+    def condition(self, clause: str, span: Range) -> str:
+        """
+        A condition over stored columns.
+
+        One that chooses rows before they are grouped has to be about what they are grouped by: then
+        it chooses whole groups.
+        """
+        keys = self.new.grouped() if clause == "where" else None
+        if keys is not None and not isinstance(keys, list):
+            raise Doubt
+        return self._rewritten(span, _Within(clause, keys))
+
+    def _stored(self, form: str) -> _Spot | None:
+        spot = self._spots.get(form)
+        if spot is not None:
+            self.needs |= spot.needs
+        return spot
+
+    def _whole(self, span: Range, within: _Within) -> str:
+        """An expression that is an output, a field of a struct, or what a loop is over or makes."""
+        form = self.new.expression(span, set(), within.clause)
+        if form in within.elements:
+            return within.elements[form]
+        same = self._stored(form)
+        if same is not None:
+            if not within.alone and not self._is_plain_column(span[0]):
+                self.read_by_value.add(same.path)
+            return same.sql
+        span = self.new.unbracketed(span)
+        return self._widened(span) or self._made(span, within) or self._rewritten(span, within)
+
+    def _widened(self, span: Range) -> str:
+        """A CAST of a stored value to a wider type than it was cast to; empty if it is none."""
+        found = cast_of(self.new, span)
+        if found is None:
+            return ""
+        for type_, spot in self._casts.get(self.new.expression(found[0], set()), ()):
+            if is_widened(type_, found[1]):
+                self.needs |= spot.needs
+                return f"cast({spot.sql} AS {found[1]})"
+        return ""
+
+    def _made(self, span: Range, within: _Within) -> str:
+        """A struct that is made of stored values, of each element too; empty if it is none."""
+        looped = loop(self.new, span)
+        if looped is not None:
+            return self._looped(looped, within)
+        fields = struct_fields(self.new, span)
+        if fields is None:
+            return ""
+        made = (f"'{one.name}', {self._whole(one.value, within)}" for one in fields)
+        return f"named_struct({', '.join(made)})"
+
+    def _looped(self, looped: Loop, within: _Within) -> str:
+        alike = [] if within.variables else self._loops.get(self._key(self.new, looped), [])
+        for stored in alike:
+            before = set(self.needs), set(self.read_by_value)
+            one = looped.variables[-1]
+            values = {
+                form: ".".join([one, *map(quoted, path)]) for form, path in stored.fields.items()
+            }
+            self.needs |= stored.spot.needs
+            try:
+                return self._loop_sql(looped, stored.spot.sql, replace(within, elements=values))
+            except Doubt:  # it lacks a value, which others may have
+                self.needs, self.read_by_value = before
+        over = self._whole(looped.over, replace(within, alone=False))
+        variables = within.variables | {*looped.variables}
+        return self._loop_sql(looped, over, replace(within, variables=variables, elements={}))
+
+    def _loop_sql(self, looped: Loop, over: str, inside: _Within) -> str:
+        names = ", ".join(looped.variables)
+        names = f"({names})" if len(looped.variables) > 1 else names
+        return f"{looped.function}({over}, {names} -> {self._whole(looped.body, inside)})"
+
+    def _rewritten(self, span: Range, within: _Within) -> str:
+        """The text of an expression with stored values in place of what they are values of."""
+        start, stop = span
+        tokens, sql = self.new.block.text.tokens, self.new.block.text.sql
+        parts, behind, at = list[str](), tokens[start].start, start
+        while at < stop:
+            found = self._value(at, stop, within) or self._variable(at, stop, within)
+            if found is not None:
+                parts += [sql[behind : tokens[at].start], found[1]]
+                at = found[0]
+                behind = tokens[at - 1].end + 1
+            elif self.new.column_at(at) is not None or not self._is_known(at):
+                raise Doubt
+            else:
+                at += 1
+        return "".join([*parts, sql[behind : tokens[stop - 1].end + 1]])
+
+    def _value(self, at: int, stop: int, within: _Within) -> tuple[int, str] | None:
+        """A stored value that begins at a token: the index behind it, and its SQL."""
+        end = self._end(at, stop)
+        if end is None:
+            return None
+        form = self.new.expression((at, end), set(), within.clause)
+        spot, beyond = self._stored(form), ""
+        if spot is None and self.new.column_at(at) is not None:
+            spot, form, beyond = self._field(at, within.clause)
+        if spot is not None:
+            if within.keys is not None:
+                if form not in within.keys:
+                    raise Doubt
+                self.grouped.add(spot.column)
+            if not self._is_plain_column(at):
+                self.read_by_value.add(spot.path)
+            return end, spot.sql + beyond
+        if within.clause or not makes_struct_or_loop(self.new, at):
+            return None
+        return end, self._made((at, end), replace(within, alone=False))
+
+    def _field(self, at: int, clause: str) -> tuple[_Spot | None, str, str]:
+        """Where the column is stored that a field at a token is of, its form, and the fields."""
+        form = self.new.column_of_field(at, clause)
+        if form is None:
+            return None, "", ""
+        return self._stored(form[0]), form[0], "".join(f".{quoted(one)}" for one in form[1])
+
+    def _variable(self, at: int, stop: int, within: _Within) -> tuple[int, str] | None:
+        """A variable of a lambda, or a field of it: the index behind it, and its words."""
+        tokens = self.new.block.text.tokens
+        token, before = tokens[at], tokens[at - 1].token_type
+        if before is TokenType.DOT or self.new.column_at(at) is not None or self.new.calls(at):
+            return None
+        if token.token_type is not TokenType.VAR or token.text.lower() not in within.variables:
+            return None
+        end = at + 1
+        while end + 1 < stop and tokens[end].token_type is TokenType.DOT:
+            end += 2
+        return end, self.new.block.text.sql[token.start : tokens[end - 1].end + 1]
+
+    def _end(self, at: int, stop: int) -> int | None:
+        """The index behind a column or a call that begins at a token."""
+        tokens = self.new.block.text.tokens
+        column = self.new.column_at(at)
+        if column is not None:
+            return self.new.behind(column, at, stop)
+        if self.new.calls(at) not in BUILT_IN or is_known_word(tokens, at):
+            return None
+        if tokens[at - 1].token_type is TokenType.DOT:
+            return None
+        end = closing_bracket(tokens, at + 1) + 1
+        return end if end <= stop else None
+
+    def _is_known(self, at: int) -> bool:
+        """Whether a token computes one value of one row."""
+        function = self.new.calls(at)
+        if function and not is_known_word(self.new.block.text.tokens, at):
+            return function in FUNCTIONS and self.new.kind(at - 1) is not TokenType.DOT
+        return is_known_word(self.new.block.text.tokens, at)
+
+    def _is_plain_column(self, at: int) -> bool:
+        """
+        Whether a column, or the one that a field is of, is one of a stored table.
+
+        Then it has the type that is stored.
+        """
+        column = self.new.column_at(at)
+        origin = None if column is None else self.new.block.origins.get(column)
+        if origin is None:
+            return False
+        relation = origin.entry.relation
+        return isinstance(relation, Table) and relation.view is None
+
+
+# Of whole numbers, and of decimals with as many digits after the point. A CAST that does not fail
+# gives the same number in each type that has it: it cuts, rounds and reads texts by the digits that
+# are kept, not by the type's width. A number out of range is an error (ANSI mode is fixed), so no
+# row with one was ever stored. `float` rounds by its width, and TRY_CAST stores NULL for a number
+# out of range: neither is widened here.
+
+
+def cast_of(select: Select, span: Range) -> tuple[Range, str] | None:
+    """What a whole expression casts, and the type; None where it is no CAST."""
+    start, stop = span
+    tokens = select.block.text.tokens
+    if stop - start < 6 or tokens[start].text.lower() != "cast":
+        return None
+    if tokens[start + 1].token_type is not TokenType.L_PAREN:
+        return None
+    if closing_bracket(tokens, start + 1) != stop - 1:
+        return None
+    at = next((at for at in range(start + 2, stop - 1) if _is_own_as(select, start + 2, at)), None)
+    if at is None or at == start + 2:
+        return None
+    first, last = tokens[at + 1], tokens[stop - 2]
+    return (start + 2, at), select.block.text.sql[first.start : last.end + 1].lower()
+
+
+def is_widened(old: str, new: str) -> bool:
+    """Whether a CAST to the new type gives the numbers that one to the old type gave."""
+    return is_exact_number(old) and is_exact_number(new) and holds_all_values(old, new)
+
+
+def _is_own_as(select: Select, start: int, at: int) -> bool:
+    """Whether a token is the AS of a CAST whose argument begins at ``start``: in no brackets."""
+    tokens = select.block.text.tokens
+    if tokens[at].token_type is not TokenType.ALIAS:
+        return False
+    opened = sum(token.token_type is TokenType.L_PAREN for token in tokens[start:at])
+    return opened == sum(token.token_type is TokenType.R_PAREN for token in tokens[start:at])
+
+
+# `struct` names its fields by their words, `named_struct` by texts. A field with a name that does
+# not follow from the words, or that has to be quoted, is not understood: it raises Doubt.
+
+_PLAIN = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
+_MAKERS = frozenset({"struct", "named_struct"})
+_LOOPS = {"transform": 1, "transform_values": 2}
+"""Functions that make a value of each element, and how many variables that may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class StructField:
+    """A field that a call makes: its name, and the tokens of its value."""
+
+    name: str
+    value: Range
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """
+    ``transform(over, x -> body)``, or ``transform_values(over, (k, v) -> body)``.
+
+    ``variables`` are in lower case; the last of them is the element, or the value.
+    """
+
+    function: str
+    over: Range
+    variables: tuple[str, ...]
+    body: Range
+
+
+def struct_fields(select: Select, span: Range) -> list[StructField] | None:
+    """The fields of a struct that a whole expression makes; None where it makes none."""
+    called = _arguments(select, span)
+    if called is None or called[0] not in _MAKERS:
+        return None
+    name, arguments = called
+    if name == "struct":
+        found = [_named_by_words(select, one) for one in arguments]
+    else:
+        if len(arguments) % 2:
+            raise Doubt
+        pairs = zip(arguments[::2], arguments[1::2], strict=True)
+        found = [StructField(_text(select, key), value) for key, value in pairs]
+    names = [one.name.lower() for one in found]
+    if not found or len(set(names)) < len(names) or not all(map(_PLAIN.match, names)):
+        raise Doubt
+    return found
+
+
+def loop(select: Select, span: Range) -> Loop | None:
+    """A whole expression as a call that makes a value of each element; None if it is none."""
+    called = _arguments(select, span)
+    if called is None or called[0] not in _LOOPS or len(called[1]) != 2:
+        return None
+    function, (over, (start, stop)) = called
+    tokens = select.block.text.tokens
+    at = next((at for at in range(start, stop) if tokens[at].token_type is TokenType.ARROW), None)
+    if at is None or at + 1 == stop:
+        raise Doubt
+    variables = _variables(tokens[start:at])
+    if len(set(variables)) != _LOOPS[function]:
+        raise Doubt
+    return Loop(function, over, variables, (at + 1, stop))
+
+
+def makes_struct_or_loop(select: Select, at: int) -> bool:
+    """Whether a token calls one of the functions that this module knows."""
+    return select.calls(at) in {*_MAKERS, *_LOOPS} and select.kind(at - 1) is not TokenType.DOT
+
+
+def _arguments(select: Select, span: Range) -> tuple[str, list[Range]] | None:
+    """The function that a whole expression calls, and its arguments."""
+    start, stop = span
+    tokens = select.block.text.tokens
+    if stop - start < 3 or not makes_struct_or_loop(select, start):
+        return None
+    if closing_bracket(tokens, start + 1) != stop - 1:
+        return None
+    return select.calls(start), split_arguments(tokens, start + 2, stop - 1)
+
+
+def _named_by_words(select: Select, span: Range) -> StructField:
+    """A field of ``struct(…)``: it has an alias, or the name of a column or field."""
+    start, stop = span
+    tokens = select.block.text.tokens
+    if stop - start > 2 and tokens[stop - 2].token_type is TokenType.ALIAS:
+        return StructField(tokens[stop - 1].text, (start, stop - 2))
+    words = tokens[start:stop]
+    if len(words) % 2 == 0 or any(word.token_type is not TokenType.DOT for word in words[1::2]):
+        raise Doubt
+    if select.column_at(start) is None and words[0].token_type is not TokenType.VAR:
+        raise Doubt  # a literal
+    return StructField(words[-1].text, span)
+
+
+def _text(select: Select, span: Range) -> str:
+    start, stop = span
+    token = select.block.text.tokens[start]
+    if stop - start != 1 or token.token_type is not TokenType.STRING:
+        raise Doubt
+    return token.text
+
+
+def _variables(tokens: Sequence[Token]) -> tuple[str, ...]:
+    """The variables before an arrow: ``x``, or ``(k, v)``."""
+    inner = tokens[1:-1] if tokens and tokens[0].token_type is TokenType.L_PAREN else tokens
+    names = tuple(token.text.lower() for token in inner[::2])
+    commas = all(token.token_type is TokenType.COMMA for token in inner[1::2])
+    if not commas or len(inner) % 2 == 0 or not all(map(_PLAIN.match, names)):
+        raise Doubt
+    return names
+
+
+# Aggregates, windows, generators, subqueries, chance and clocks are none. Neither are functions
+# whose last digits may differ between two processors (`sin`). `struct_calls.py` has lambdas, and
+# the functions that name fields by their arguments (`struct`). What is not listed is not
+# understood.
+
+FUNCTIONS = frozenset(
+    """
+abs add_months array array_contains array_distinct array_join array_max array_min array_size
+ascii base64 bigint binary bit_length boolean bround btrim cardinality cast ceil ceiling char
+char_length character_length chr coalesce concat concat_ws contains crc32 date date_add date_diff
+date_format date_from_unix_date date_sub date_trunc dateadd datediff day dayofmonth dayofweek
+dayofyear decimal double element_at endswith equal_null find_in_set float floor format_number
+from_unixtime from_utc_timestamp get get_json_object greatest hash hex hour if ifnull initcap
+instr int isnan isnotnull isnull last_day lcase least left len length levenshtein locate lower
+lpad ltrim make_date map_contains_key map_keys map_values md5 minute mod month months_between
+nanvl negative next_day nullif nullifzero nvl nvl2 octet_length overlay pmod position positive
+quarter regexp_count regexp_extract regexp_extract_all regexp_instr regexp_like regexp_replace
+regexp_substr repeat replace reverse right round rpad rtrim second sha sha1 sha2 shiftleft
+shiftright sign signum size slice sort_array split split_part sqrt startswith string substr
+substring substring_index timestamp timestamp_micros timestamp_millis timestamp_seconds
+to_char to_date to_timestamp to_utc_timestamp translate trim trunc try_add try_cast try_divide
+try_element_at try_multiply try_subtract try_to_timestamp ucase unbase64 unhex unix_date
+unix_micros unix_millis unix_seconds upper url_decode url_encode weekday weekofyear xxhash64 year
+zeroifnull
+""".split()  # noqa: SIM905 - one word is one function
+)
+"""Functions with a value that follows from their arguments."""
+
+_OPERATORS = frozenset(
+    {
+        TokenType.AMP,
+        TokenType.AND,
+        TokenType.BETWEEN,
+        TokenType.CARET,
+        TokenType.CASE,
+        TokenType.COMMA,
+        TokenType.DASH,
+        TokenType.DIV,
+        TokenType.DPIPE,
+        TokenType.ELSE,
+        TokenType.END,
+        TokenType.EQ,
+        TokenType.ESCAPE,
+        TokenType.FALSE,
+        TokenType.GT,
+        TokenType.GTE,
+        TokenType.HEX_STRING,
+        TokenType.ILIKE,
+        TokenType.IN,
+        TokenType.INTERVAL,
+        TokenType.IS,
+        TokenType.LIKE,
+        TokenType.LT,
+        TokenType.LTE,
+        TokenType.L_BRACKET,
+        TokenType.L_PAREN,
+        TokenType.MOD,
+        TokenType.NEQ,
+        TokenType.NOT,
+        TokenType.NULL,
+        TokenType.NULLSAFE_EQ,
+        TokenType.NUMBER,
+        TokenType.OR,
+        TokenType.PIPE,
+        TokenType.PLUS,
+        TokenType.RAW_STRING,
+        TokenType.RLIKE,
+        TokenType.R_BRACKET,
+        TokenType.R_PAREN,
+        TokenType.SLASH,
+        TokenType.STRING,
+        TokenType.THEN,
+        TokenType.TILDE,
+        TokenType.TRUE,
+        TokenType.WHEN,
+    }
+)
+"""Operators, literals, and what holds expressions together."""
+
+_TYPES = frozenset(
+    {
+        TokenType.BIGINT,
+        TokenType.BINARY,
+        TokenType.BOOLEAN,
+        TokenType.DATE,
+        TokenType.DECIMAL,
+        TokenType.DOUBLE,
+        TokenType.FLOAT,
+        TokenType.INT,
+        TokenType.TEXT,
+        TokenType.TIMESTAMP,
+        TokenType.TIMESTAMPTZ,
+    }
+)
+_UNITS = frozenset(
+    {f"{unit}{end}" for unit in ("day", "hour", "minute", "second", "week") for end in ("", "s")}
+)
+
+
+def is_known_word(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a token is an operator, a literal, or the name of a type or unit in its place."""
+    token = tokens[at]
+    kind, before = token.token_type, tokens[at - 1].token_type
+    behind = tokens[at + 1].token_type if at + 1 < len(tokens) else None
+    if kind is TokenType.STAR:  # a product, not all columns
+        return before not in (TokenType.L_PAREN, TokenType.COMMA, TokenType.DOT)
+    if kind is TokenType.ALIAS:
+        return behind in _TYPES
+    if kind is TokenType.DCOLON:
+        return True
+    if kind in _TYPES and before in (TokenType.ALIAS, TokenType.DCOLON):
+        return True
+    if kind in (TokenType.DATE, TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ):
+        return behind is TokenType.STRING
+    if kind is TokenType.VAR and token.text.lower() in _UNITS:
+        return at > 1 and tokens[at - 2].token_type is TokenType.INTERVAL
+    return kind in _OPERATORS

@@ -20,11 +20,11 @@ from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.definitions.canonical import Canon
 from infold.analysis.definitions.clauses import Doubt, Range
+from infold.analysis.definitions.derive import FUNCTIONS, is_known_word
 from infold.analysis.definitions.expressions import Terms, digest
 from infold.analysis.definitions.meanings import Meaning, given, input_form, input_of
 from infold.analysis.definitions.places import Need, position
 from infold.analysis.definitions.selects import Select
-from infold.analysis.definitions.stored_values import FUNCTIONS, is_known_word
 from infold.analysis.names.query_pieces import QueryPieces, qualifier_spans
 from infold.analysis.names.relation import Block, Origin
 from infold.analysis.sql.token_calls import Call, calls

@@ -45,10 +45,10 @@ from infold.spark.events.arrivals import (
     RowState,
     judged_arrivals,
 )
+from infold.spark.events.build import DICTIONARY
 from infold.spark.events.copies import PLACE, Identity, rank_copies, row_order
 from infold.spark.events.ingest import ROWS, Ingest, content_of, lookups, model_columns
 from infold.spark.events.ingest_counts import FileAndCell
-from infold.spark.events.layout import DICTIONARY
 from infold.spark.inputs.difference import count_row_changes, is_folded
 from infold.spark.jvm.session_settings import settings_for_few_rows
 from infold.spark.reading import failures, source_rows

@@ -56,8 +56,7 @@ from infold.spark.sessions.micro_islands import (
     slice_borders,
     sliced_events,
 )
-from infold.spark.sessions.session_numbers import with_session_numbers
-from infold.spark.sessions.stored import TABLE_ROWS, stored_part, table_rows
+from infold.spark.sessions.stored import TABLE_ROWS, stored_part, table_rows, with_session_numbers
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout
 

@@ -42,8 +42,7 @@ from infold.spark.sessions.cuts import cuts_of
 from infold.spark.sessions.frames import END, OWNER, START
 from infold.spark.sessions.islands import compiled_aggregates, islands_of, prepared_events
 from infold.spark.sessions.refold import events_as_folded
-from infold.spark.sessions.session_numbers import with_session_numbers
-from infold.spark.sessions.stored import stored_owner, stored_part, table_rows
+from infold.spark.sessions.stored import stored_owner, stored_part, table_rows, with_session_numbers
 from infold.spark.step_context import Work
 from infold.spark.stored_types import contains_type, same_type, stored_type
 from infold.spark.tables.port import Layout

@@ -53,8 +53,7 @@ from infold.spark.sessions.fold_changes import (
 from infold.spark.sessions.frames import AGAIN, EVENTS, OWNER, START
 from infold.spark.sessions.islands import events_within, prepared_events, spans_of
 from infold.spark.sessions.part import Part
-from infold.spark.sessions.session_numbers import renumbered_sessions
-from infold.spark.sessions.stored import table_rows
+from infold.spark.sessions.stored import renumbered_sessions, table_rows
 from infold.spark.step_context import Work
 
 _COMPONENT = "__component_start"

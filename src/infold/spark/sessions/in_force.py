@@ -46,7 +46,7 @@ from infold.spark.sessions.fold_changes import (
 from infold.spark.sessions.frames import EVENTS
 from infold.spark.sessions.islands import compiled_aggregates
 from infold.spark.sessions.part import Part, same_columns, table_schema
-from infold.spark.sessions.session_numbers import (
+from infold.spark.sessions.stored import (
     renumbered_sessions,
     sessions_that_differ,
     with_session_numbers,
