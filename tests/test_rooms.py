@@ -41,6 +41,13 @@ def test_tests_with_servers_are_where_make_runs_them() -> None:
     assert marked == set(folders.split())
 
 
+def test_a_file_is_a_subject() -> None:
+    """Of at most 800 lines: what has more is several, and what one neighbour uses is its part."""
+    lines = {path: path.read_text(encoding="utf-8").count("\n") for path in PACKAGE.rglob("*.py")}
+
+    assert {path.name: count for path, count in lines.items() if count > 800} == {}
+
+
 @cache
 def there(module: str, name: str) -> bool:
     """Whether a module of the package has a name, as far as its text says so."""
