@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from click.testing import CliRunner, Result
 from tests.importing.conftest import Import, Imported
 
 from infold.cli import cli
+from infold.importing.dbt.templates import Names, NotRenderedError, Templates, macros_in
 from infold.importing.draft import Outcome
 from infold.importing.fit import Fitted, fit
 from infold.importing.sources import reader_of
@@ -269,3 +271,36 @@ def test_what_cannot_be_imported_is_refused(
     for said, result in results:
         assert (result.exit_code, said in result.output) == (2, True), said
     assert [(path.name, path.read_text()) for path in full.iterdir()] == [("infold.yml", "mine")]
+
+
+HOUR_LONG = (
+    "{% for i in range(99999) %}{% for j in range(99999) %}{% set x = j %}{% endfor %}{% endfor %}"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (f"SELECT 1 {HOUR_LONG}", "a template without an end"),
+        ("{{ long() }}", "a template without an end"),
+        ("{% for i in range(9999) %}{{ 'x' * 9999 }}{% endfor %}", "a template without an end"),
+        ("{{ 'x' * 9999999999 }}", "a template without an end"),
+        ("{{ 9999999999 * ['x'] }}", "a template without an end"),
+        ("{{ 9 ** 9999999 }}", "a template without an end"),
+        ("{{ again() }}", "maximum recursion depth exceeded"),
+        ("{% for i in range(999999999) %}{% endfor %}", "OverflowError: Range too big"),
+    ],
+)
+def test_templates_of_dbt_end(text: str, why: str) -> None:
+    """What would run for hours or fill the memory is named, where it stands."""
+    macros = [
+        *macros_in("macros/long.sql", f"{{% macro long() %}}{HOUR_LONG}{{% endmacro %}}"),
+        *macros_in("macros/again.sql", "{% macro again() %}{{ again() }}{% endmacro %}"),
+    ]
+    templates, traced = Templates(Names({}, {}, {}), macros, "shop"), sys.gettrace()
+
+    with pytest.raises(NotRenderedError) as raised:
+        templates.render("models/m.sql", text)
+
+    assert raised.value.what.startswith(why)
+    assert sys.gettrace() is traced

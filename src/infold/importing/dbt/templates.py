@@ -9,8 +9,11 @@ the rendering, with the name and the line.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 from jinja2 import StrictUndefined, TemplateError, nodes
@@ -23,6 +26,29 @@ _MACRO = re.compile(r"\{%-?\s*macro\s+(\w+)\s*\(")
 _END_OF_MACRO = re.compile(r"\{%-?\s*endmacro\s*-?%\}")
 _PAST_SIZE = 2_000_000
 """A text of more letters is refused: a macro may repeat without an end in sight."""
+_PAST_STEPS = 1_000_000
+"""A template that takes more lines to run is refused: a loop may have no end and say nothing."""
+_PAST_BITS = 10_000
+"""A power with more bits is refused: it takes memory, or minutes."""
+
+
+class _Bounded(SandboxedEnvironment):
+    """A sandbox in which a product is no longer than a text may be."""
+
+    intercepted_binops = frozenset({"*", "**"})
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        """Raises UnresolvedError where the result would be too large to go on with."""
+        long = any(
+            isinstance(times, int)
+            and isinstance(value, str | list | tuple)
+            and len(value) * times > _PAST_SIZE
+            for value, times in ((left, right), (right, left))
+        )
+        whole = isinstance(left, int) and isinstance(right, int)
+        if long or (operator == "**" and whole and left.bit_length() * right > _PAST_BITS):
+            raise UnresolvedError("a template without an end")
+        return super().call_binop(context, operator, left, right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +122,11 @@ class Templates:
         self._state = _State()
         self.called: set[str] = set()
         self.asked: set[str] = set()
-        self._env = SandboxedEnvironment(
+        self._env = _Bounded(
             undefined=StrictUndefined, extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols"]
         )
         self._own = {macro.name: self._callable(macro) for macro in macros}
+        self._files = {macro.file for macro in macros}
         ours = self._globals(project)
         self._env.globals.update(self._own | ours)
 
@@ -113,10 +140,11 @@ class Templates:
                 self._env, compiled, self._env.make_globals(None)
             )
             found = ""
-            for part in template.generate():
-                found += part
-                if len(found) > _PAST_SIZE:
-                    raise UnresolvedError("a template without an end")
+            with _steps_limited({file, *self._files}):
+                for part in template.generate():
+                    found += part
+                    if len(found) > _PAST_SIZE:
+                        raise UnresolvedError("a template without an end")
         except ReturnedError:
             raise NotRenderedError("return() outside of a macro", file) from None
         except (UnresolvedError, TemplateError, RecursionError) as error:
@@ -203,6 +231,32 @@ class Templates:
             raise UnresolvedError(f"env_var('{name}')")
         self.note(f"env_var('{name}') is taken for its default {default!r}")
         return default
+
+
+@contextmanager
+def _steps_limited(files: Collection[str]) -> Iterator[None]:
+    """
+    End what templates of some files do after :data:`_PAST_STEPS` of their lines.
+
+    A sandbox bounds ``range``, not loops in loops. Python counts the lines, as nothing of a loop
+    that yields no text comes to whoever renders it.
+    """
+    left, before = _PAST_STEPS, sys.gettrace()
+
+    def count(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal left
+        if event == "call":
+            return count if frame.f_code.co_filename in files else None
+        left -= event == "line"
+        if left < 0:
+            raise UnresolvedError("a template without an end")
+        return count
+
+    sys.settrace(count)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
 
 
 def _return(value: Any = "") -> Any:
