@@ -16,7 +16,7 @@ from bench.project import DATA, SESSIONS, lay_out, with_history
 from bench.sqlmesh_plan import ManyModels
 
 from infold import api
-from infold.declare.from_definitions import definitions_of
+from infold.declare.definitions import definitions_of
 from infold.running.keep_definitions import keep_definitions
 
 LINKS = 10

@@ -50,7 +50,7 @@ from infold.core.session_rules import ManualEntry
 from infold.core.swap import Renaming
 from infold.core.trace import UNKNOWN, CellChange, CellState, signed
 from infold.core.type_changes import Type
-from infold.declare.from_definitions import definitions_of
+from infold.declare.definitions import definitions_of
 from infold.inspecting.as_built import Stretches, project_as_built
 from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.lake.iceberg.tables import NamedByCatalog

@@ -235,3 +235,33 @@ def test_commands_that_compute_nothing_import_nothing_slow(tmp_path: Path) -> No
 
     results = json.loads(done.stderr.splitlines()[-1])
     assert dict(zip(COMMANDS, results, strict=True)) == {name: [0, []] for name in COMMANDS}
+
+
+COUNT = """
+import sys
+from infold.cli import cli
+try:
+    cli.main(sys.argv[1:])
+except SystemExit:
+    pass
+own = [name for name in sys.modules if name.split(".")[0] == "infold"]
+print(len(own), len(sys.modules), "sqlglot" in sys.modules, file=sys.stderr)
+"""
+MOST = {"plan": (220, 520), "status": (220, 400), "run --select daily": (220, 400)}
+"""Modules of infold, and all modules: each takes a third of a millisecond, or more."""
+
+
+def test_how_many_modules_a_command_imports(tmp_path: Path) -> None:
+    """A project that is compiled already needs no parser, and what commands need is counted."""
+    write_project(tmp_path)
+    found = {}
+    for command in ("plan", *MOST):
+        words = [sys.executable, "-c", COUNT, "-C", str(tmp_path), *command.split()]
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+        found[command] = done.stderr.splitlines()[-1].split()
+
+    for command, most in MOST.items():
+        own, every, parser = found[command]
+        assert (int(own), int(every)) <= most, command
+        assert int(every) <= most[1], command
+        assert parser == "False", command

@@ -13,11 +13,8 @@ from tests.queries.catalog import project_of_admitted
 from infold.core.definition import Definition
 from infold.core.definition_text import definition_of_text, definition_text, digest_of
 from infold.core.project import Node, Project
-from infold.declare.from_definitions import (
-    definitions_of,
-    project_of_definition,
-    project_of_definitions,
-)
+from infold.declare.definitions import definitions_of
+from infold.declare.from_definitions import project_of_definition, project_of_definitions
 from infold.messages.errors import InfoldError
 
 EVENTS_FULL = """\

@@ -20,7 +20,7 @@ from infold.core.ports import Lake
 from infold.core.project import Project
 from infold.core.record import ForwardOnly, Outcome
 from infold.core.trace import UNKNOWN, CellChange, EarlierCells, Trace
-from infold.declare.from_definitions import definitions_of
+from infold.declare.definitions import definitions_of
 from infold.inspecting.as_built import Stretches, earlier_definition_note, project_as_built
 from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.inspecting.own_models import OwnModels, own_models

@@ -13,7 +13,7 @@ from infold.core.interval import DAY, Interval, parse_instant_text
 from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, Trace
-from infold.declare.from_definitions import definitions_of
+from infold.declare.definitions import definitions_of
 from infold.lake.reading.listing import list_files
 from infold.ledger import SqlLedger
 from infold.running.ledger_consistency import warehouse_of

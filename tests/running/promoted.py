@@ -14,7 +14,7 @@ from infold.core.environment import Environment, OwnTable
 from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, Trace
-from infold.declare.from_definitions import definitions_of
+from infold.declare.definitions import definitions_of
 from infold.running.table_locations import locations_and_files
 
 QUERY = ("models/daily.sql", "count(*) AS sessions", "count(events) AS sessions")

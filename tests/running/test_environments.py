@@ -33,7 +33,7 @@ from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
 from infold.core.report import How, Lateness, ModelState, RunResult, State, together
 from infold.core.trace import CellChange, CellState, Trace
-from infold.declare.from_definitions import definitions_of
+from infold.declare.definitions import definitions_of
 from infold.inspecting import lateness as measured
 from infold.inspecting.environments import Variant, same_contents, variant
 from infold.running.keep_definitions import keep_definitions

@@ -34,7 +34,7 @@ from infold.core.record import Outcome
 from infold.core.report import RunFailed
 from infold.core.target import Target
 from infold.core.trace import Trace
-from infold.declare.from_definitions import definitions_of
+from infold.declare.definitions import definitions_of
 from infold.ledger.lease import Holder
 from infold.ledger.store import SqlLedger
 from infold.running.exchange import LOSE, recover

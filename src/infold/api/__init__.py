@@ -342,7 +342,7 @@ def explain(
     project: Project, model: str, cell: Interval | None = None, as_of: int | None = None
 ) -> Explanation:
     """Everything that is known about a model, or about one cell of it."""
-    from infold.declare.from_definitions import definitions_of
+    from infold.declare.definitions import definitions_of
 
     declared = definitions_of(wanted(project)).get(model)
     project = with_apart(project)

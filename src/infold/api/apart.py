@@ -153,7 +153,7 @@ class ApartRun:
 
         The definitions come first: whoever is killed before that has applied nothing.
         """
-        from infold.declare.from_definitions import definitions_of
+        from infold.declare.definitions import definitions_of
 
         digests = keep_definitions(
             *(self.found.project, self.ledger, definitions_of(self.found.wanted)),

@@ -119,7 +119,7 @@ class Building:
         return dropper(self.base)
 
     def _once(self) -> RunResult:
-        from infold.declare.from_definitions import definitions_of
+        from infold.declare.definitions import definitions_of
 
         found = self._found()
         project, request = found.project, self.request
@@ -255,7 +255,7 @@ def refuse_too_much(
 def _digests(project: Project) -> Mapping[str, str]:
     """The digests of the definitions that a plan goes by, and of those that wait or are apart."""
     from infold.core.definition_text import digest_of
-    from infold.declare.from_definitions import definitions_of
+    from infold.declare.definitions import definitions_of
 
     found = {name: digest_of(one) for name, one in definitions_of(project).items()}
     if project.wanted is not None:

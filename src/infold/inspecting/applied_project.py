@@ -186,6 +186,6 @@ def _differing(
 
 
 def _definitions_of(project: Project) -> Mapping[str, Definition]:
-    from infold.declare.from_definitions import definitions_of
+    from infold.declare.definitions import definitions_of
 
     return definitions_of(project)

@@ -42,7 +42,7 @@ class KeptDefinitions:
     @cached_property
     def declared(self) -> Mapping[str, Definition]:
         """The definitions in the files, by model."""
-        from infold.declare.from_definitions import definitions_of
+        from infold.declare.definitions import definitions_of
 
         return definitions_of(self._project)
 

@@ -186,7 +186,7 @@ def variant(
     ``up_to_date`` are the identities of tables with contents that can be compared with
     production's. With ``assume``, other tables count as different.
     """
-    from infold.declare.from_definitions import definitions_of
+    from infold.declare.definitions import definitions_of
 
     definitions = definitions_of(declared)
     there = production(declared, definitions, ledger)
@@ -215,7 +215,8 @@ def stored_variant(name: str, declared: Project, ledger: Ledger) -> Variant:
 
     Raises ``unknown_environment``, or ``environment_unknown``.
     """
-    from infold.declare.from_definitions import definitions_of, project_of_definitions
+    from infold.declare.definitions import definitions_of
+    from infold.declare.from_definitions import project_of_definitions
 
     known = ledger.environments()
     if name not in known:

@@ -121,7 +121,7 @@ def _tables(
     traces: Mapping[str, Trace],
     taken: TakenKeys,
 ) -> Iterator[OwnTable]:
-    from infold.declare.from_definitions import definitions_of
+    from infold.declare.definitions import definitions_of
     from infold.inspecting.environments import free_table_key
 
     definitions = definitions_of(wanted) if chosen else {}
@@ -149,7 +149,8 @@ class _Combined:
 
     def project(self) -> Project | None:
         """All of them compiled; None where they do not fit, and ``wanted`` if there is nothing."""
-        from infold.declare.from_definitions import definitions_of, project_of_definitions
+        from infold.declare.definitions import definitions_of
+        from infold.declare.from_definitions import project_of_definitions
 
         if not self.own:
             return self.wanted

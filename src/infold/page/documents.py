@@ -29,7 +29,7 @@ from infold.core.queries import left_out_reason
 from infold.core.record import StepRecord
 from infold.core.report import Heat, Measures
 from infold.core.unit_tests import SHUFFLES
-from infold.declare.from_definitions import definitions_of
+from infold.declare.definitions import definitions_of
 from infold.inspecting.lateness import lateness_of
 from infold.inspecting.left_out import rows_left_out
 from infold.ledger import SqlLedger

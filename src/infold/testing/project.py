@@ -18,7 +18,8 @@ from infold.core.formats import Format
 from infold.core.model import Column, Kind, Source, any_result_will_do
 from infold.core.project import Node, Project
 from infold.core.type_changes import Type, shown
-from infold.declare.from_definitions import definitions_of, project_of_definitions
+from infold.declare.definitions import definitions_of
+from infold.declare.from_definitions import project_of_definitions
 from infold.messages.errors import InfoldErrors
 from infold.testing.scratch import LANDING
 
