@@ -49,12 +49,15 @@ test: need-java test-fast test-deep test-spark ## everything but what needs serv
 
 TIMES := build/times
 PYTEST := $(BIN)/python -m pytest
+# Thousands of small folders are made in memory, where there is room for them: a fifth less time.
+ROOM := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 2000000 { print "/dev/shm" }')
+IN_MEMORY := $(if $(ROOM),TMPDIR=$(ROOM))
 
 # Without a limit of time for each, which is a thread for each of thousands of tests; the files of
 # those that pass are removed at once, not one after the other at the end.
 .PHONY: test-fast
 test-fast: $(TOOLS) ## the fast tests: no Java, no other processes
-	@$(PYTEST) -m "not spark and not deep and not servers" --numprocesses auto --dist worksteal \
+	@$(IN_MEMORY) $(PYTEST) -m "not spark and not deep and not servers" --numprocesses auto --dist worksteal \
 	  --junitxml=$(TIMES)/fast.xml -o faulthandler_timeout=0 -o tmp_path_retention_policy=failed
 
 .PHONY: test-deep
