@@ -239,7 +239,7 @@ def test_the_same_rows_are_recorded_and_not_built(protected: bool) -> None:
 
 def test_states_of_an_earlier_infold(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sessions with other states than are stored now are built, also by the same query."""
-    monkeypatch.setattr("infold.declare.from_definitions.STATE_VERSION", 1)
+    monkeypatch.setattr("infold.declare.definitions.STATE_VERSION", 1)
     ledger = built(project())
     monkeypatch.undo()
     words = spoilt("models/sessions.sql", "FROM clicks", "FROM clicks WHERE TRUE")
