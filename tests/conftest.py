@@ -64,7 +64,15 @@ FIRST, LAST = ("docs",), ("system", "servers")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs a JVM is tried by the longest file first, within what shares a JVM."""
+    """What needs a JVM says so, and is tried by the longest file first, within what shares one."""
+    unmarked = [
+        item.nodeid
+        for item in items
+        if {"spark", "warehouse"} <= {*getattr(item, "fixturenames", ())}
+        and not item.get_closest_marker("spark")
+    ]
+    if unmarked:
+        raise pytest.UsageError(f"tests with Spark that are not marked so: {unmarked}")
     if not any(
         item.get_closest_marker("spark") or item.get_closest_marker("servers") for item in items
     ):

@@ -307,6 +307,7 @@ _PIECES = "yyyy MM dd HH mm ss SSS S a h VV XXX Z G D MMM ' '' 'T' [ ] : . - / {
 PIECES = (*_PIECES.split(), " ")
 
 
+@pytest.mark.spark
 def test_each_letter_and_what_is_between_them(spark: SparkSession) -> None:
     """Each letter, as often in a row as any may be there; and two thousand patterns by chance."""
     jvm: Any = spark._jvm
