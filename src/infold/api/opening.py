@@ -84,7 +84,6 @@ def to_apply(declared: Project, select: Sequence[str] = (), exclude: Sequence[st
     Raises ``apply_errors.apply_incomplete`` where these do not fit those that stay applied.
     """
     from infold.inspecting.applied_project import project_to_apply
-    from infold.planning.selection import select_models, with_landed
 
     chosen = None
     if select or exclude:

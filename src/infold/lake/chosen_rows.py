@@ -142,7 +142,6 @@ def filtered_rows(rows: pa.Table, where: str) -> pa.Table:
     from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 
     from infold.lake.filter import predicate
-    from infold.messages import command_errors
 
     types = {"string": StringType, "int64": LongType}
     schema = Schema(

@@ -451,14 +451,10 @@ _PREDICATES = frozenset(
 _QUERIES = frozenset(
     {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.TABLE}
 )
-_BRACKETED_NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 _LITERALS = frozenset({TokenType.NUMBER, TokenType.STRING})
 _CONSTANTS = frozenset({TokenType.NULL, TokenType.TRUE, TokenType.FALSE})
 _OPERAND_ENDS = (
-    _BRACKETED_NAMES
-    | _LITERALS
-    | _CONSTANTS
-    | {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END}
+    _NAMES | _LITERALS | _CONSTANTS | {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END}
 )
 
 
@@ -570,7 +566,7 @@ def _behind_operand(tokens: Sequence[Token], at: int, stop: int) -> int | None:
         return at + 3 if typed else at + 1
     if kind in _CONSTANTS:
         return at + 1
-    if kind not in _BRACKETED_NAMES:
+    if kind not in _NAMES:
         return None
     at += 1
     while at < stop:

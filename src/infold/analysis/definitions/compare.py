@@ -237,11 +237,7 @@ def _kept(before: Meaning, after: Meaning) -> frozenset[str]:
     doubtful = any(m.node.overrides_used or m.node.bounds_declared for m in (before, after))
     if doubtful or before.relation is None or after.relation is None:
         return frozenset()
-    letters = before.structs or after.structs
-    one, two = (
-        Canon(meaning.prints, given(meaning.node.model), letters, meaning.renamed)
-        for meaning in (before, after)
-    )
+    one, two = _canons(before, after)
     try:
         old, new = one.columns(before.relation), two.columns(after.relation)
         equal = frozenset(name for name in old.keys() & new.keys() if old[name] == new[name])
@@ -258,6 +254,16 @@ def _kept(before: Meaning, after: Meaning) -> frozenset[str]:
     if chosen and (kept != _names(before) or kept != _names(after)):
         return frozenset()  # all columns decide which copy of an event, or of a version, is kept
     return kept
+
+
+def _canons(before: Meaning, after: Meaning) -> tuple[Canon, Canon]:
+    """What gives the canonical forms of two definitions, so that they can be compared."""
+    letters = before.structs or after.structs
+    one, two = (
+        Canon(meaning.prints, given(meaning.node.model), letters, meaning.renamed)
+        for meaning in (before, after)
+    )
+    return one, two
 
 
 def _same_input(before: Meaning, after: Meaning, one: Canon, two: Canon) -> bool:
@@ -395,28 +401,16 @@ def _equal_queries(before: Meaning, after: Meaning, pairs: dict[str, str]) -> bo
     )
     if any(vouched) or before.relation is None or after.relation is None:
         return False
-    letters = before.structs or after.structs
-    one, two = (
-        Canon(meaning.prints, given(meaning.node.model), letters, meaning.renamed)
-        for meaning in (before, after)
-    )
+    one, two = _canons(before, after)
     try:
         old, new = one.columns(before.relation), two.columns(after.relation)
         if old != {pairs.get(name, name): form for name, form in new.items()}:
             return False
         if one.rows(before.relation, old) != two.rows(after.relation, new, pairs):
             return False
-        return after.node.model.kind is not Kind.SESSIONS or _equal_events(before, after, one, two)
+        return after.node.model.kind is not Kind.SESSIONS or _same_input(before, after, one, two)
     except (Doubt, RecursionError):
         return False
-
-
-def _equal_events(before: Meaning, after: Meaning, one: Canon, two: Canon) -> bool:
-    """Whether two sessions models read the same events, in the same order."""
-    queries = before.node.query, after.node.query
-    unique = all(query is not None and query.unique for query in queries)
-    old, new = input_form(before, one, unique=unique), input_form(after, two, unique=unique)
-    return old == new
 
 
 # A file's value that fits the earlier type is the same number in the wider one, whatever the file

@@ -136,8 +136,6 @@ def _snapshots(dbt: Dbt, snapshots: list[Snapshot], lines: list[Line]) -> Iterat
 def _with_audits(
     dbt: Dbt, model: DraftModel, entry: Properties | None, lines: list[Line]
 ) -> DraftModel:
-    from dataclasses import replace
-
     if entry is None:
         return model
     found = audits_of(entry, model.name, dbt.templates, lines)

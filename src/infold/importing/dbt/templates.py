@@ -24,6 +24,7 @@ from infold.importing.dbt.values import Package, Relation, ReturnedError, Unknow
 
 _MACRO = re.compile(r"\{%-?\s*macro\s+(\w+)\s*\(")
 _END_OF_MACRO = re.compile(r"\{%-?\s*endmacro\s*-?%\}")
+_ENDLESS = "a template without an end"
 _PAST_SIZE = 2_000_000
 """A text of more letters is refused: a macro may repeat without an end in sight."""
 _PAST_STEPS = 1_000_000
@@ -47,7 +48,7 @@ class _Bounded(SandboxedEnvironment):
         )
         whole = isinstance(left, int) and isinstance(right, int)
         if long or (operator == "**" and whole and left.bit_length() * right > _PAST_BITS):
-            raise UnresolvedError("a template without an end")
+            raise UnresolvedError(_ENDLESS)
         return super().call_binop(context, operator, left, right)
 
 
@@ -144,7 +145,7 @@ class Templates:
                 for part in template.generate():
                     found += part
                     if len(found) > _PAST_SIZE:
-                        raise UnresolvedError("a template without an end")
+                        raise UnresolvedError(_ENDLESS)
         except ReturnedError:
             raise NotRenderedError("return() outside of a macro", file) from None
         except (UnresolvedError, TemplateError, RecursionError) as error:
@@ -249,7 +250,7 @@ def _steps_limited(files: Collection[str]) -> Iterator[None]:
             return count if frame.f_code.co_filename in files else None
         left -= event == "line"
         if left < 0:
-            raise UnresolvedError("a template without an end")
+            raise UnresolvedError(_ENDLESS)
         return count
 
     sys.settrace(count)

@@ -167,8 +167,6 @@ def own_query(audit: OwnAudit, model: str, given: Mapping[str, str]) -> str:
 
 
 def _defaults(audit: OwnAudit) -> Mapping[str, str]:
-    from infold.importing.sqlmesh.queries import properties
-
     return properties(f"d({inner(audit.block['defaults'])})") if "defaults" in audit.block else {}
 
 

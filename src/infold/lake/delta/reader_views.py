@@ -16,6 +16,7 @@ from hashlib import sha256
 from typing import Any
 
 from infold.core import write_points
+from infold.core.quoting import quoted
 from infold.core.type_changes import Type
 from infold.lake.delta.log import Log, shown_fields, without_details
 from infold.lake.delta.metastore import (
@@ -254,7 +255,7 @@ def view_of(namespace: str, table: str, fields: Sequence[Mapping[str, Any]]) -> 
     shown = shown_fields(fields)
     names = [str(one["name"]) for one in shown]
     return SparkView(
-        query=f"SELECT {', '.join(map(_quoted, names))} FROM {_quoted(namespace)}.{_quoted(table)}",
+        query=f"SELECT {', '.join(map(quoted, names))} FROM {quoted(namespace)}.{quoted(table)}",
         parameters={
             "spark.sql.create.version": _VERSION,
             **dict(_parts("spark.sql.sources.schema", _schema(shown))),
@@ -329,7 +330,3 @@ def _parts(name: str, value: str) -> Iterator[tuple[str, str]]:
     yield f"{name}.numParts", str(len(parts))
     for at, part in enumerate(parts):
         yield f"{name}.part.{at}", part
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

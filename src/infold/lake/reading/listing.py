@@ -346,8 +346,3 @@ def _keep(file: Path, version: str, names: Sequence[str], files: Iterable[Listed
 
 def table_event_times(_file: SourceFile, _source: Source, _column: str) -> None:
     """None: which rows of a data file are deleted is known to the table alone."""
-
-
-def table_row_counts(_project: Project, _files: Sequence[ListedFile]) -> Mapping[str, int]:
-    """None are counted: a table that is rewritten moves its rows from file to file."""
-    return {}

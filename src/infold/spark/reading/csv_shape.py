@@ -283,8 +283,6 @@ def has_long_line(file: BinaryIO, least: int) -> bool:
 
 LF, CRLF, CR = "\n", "\r\n", "\r"
 
-_QUOTE_CHUNK = 1 << 22
-
 
 class Quotes(NamedTuple):
     """What a look at all quotes of a file finds."""
@@ -314,7 +312,7 @@ def quotes_of(
     rest, line, chunk = b"", 1, b"-"
     while chunk and swallows is None:
         # What is carried along doubles at least: a field that never ends is read once, not often.
-        chunk = file.read(max(_QUOTE_CHUNK, len(rest)))
+        chunk = file.read(max(_CHUNK, len(rest)))
         text, at = rest + chunk, 0
         # What follows the last end is not known, nor whether a CR there is half of an end.
         end = max(text.rfind(b"\n"), text.rfind(b"\r", 0, -1)) + 1 if chunk else len(text)

@@ -450,13 +450,9 @@ def rows_in_pieces(
         while len(work.views) > named:  # its rows are kept, so its views are no longer needed
             work.spark.catalog.dropTempView(work.views.popitem()[0])
         if len(frames) == TOGETHER:
-            groups.append(_union_pieces(frames).localCheckpoint())
+            groups.append(_union(frames).localCheckpoint())
             frames.clear()
-    return _union_pieces([*groups, *frames])
-
-
-def _union_pieces(frames: Sequence[DataFrame]) -> DataFrame:
-    return reduce(DataFrame.unionByName, frames)
+    return _union([*groups, *frames])
 
 
 # The stored table says which columns there are, in which order and of which types. A column that an
