@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import io
 import mmap
 import os
 import signal
@@ -277,9 +276,7 @@ def test_what_a_client_sends_is_the_command_s_to_read(tmp_path: Path) -> None:
                 ours.settimeout(None)
                 ours.recv(1)
                 os.kill(os.getpid(), signal.SIGKILL)
-            command = Command(
-                process, os.pidfd_open(process), ours, mmap.mmap(-1, 2), io.StringIO()
-            )
+            command = Command(process, os.pidfd_open(process), ours, mmap.mmap(-1, 2))
             keeper = Keeper({"watched": -1, "locks": {}}, "", listening, command=command)
 
             client.sendall(wire.GO)
@@ -305,12 +302,11 @@ def test_a_jvm_of_a_killed_command_s_own_keeps_others_out(tmp_path: Path) -> Non
             os.kill(os.getpid(), signal.SIGKILL)
         marks = mmap.mmap(-1, 2)
         marks[TOUCHED] = 1
-        command = Command(process, os.pidfd_open(process), None, marks, io.StringIO())
+        command = Command(process, os.pidfd_open(process), None, marks)
         given = {
             "pid": offered.pid,
             "watched": os.pidfd_open(offered.pid),
             **dict.fromkeys(("input", "port", "secret", "needs", "large"), ""),
-            "columns": {},
             "locks": {str(file): locked},
         }
         listening.bind(str(tmp_path / "engine.sock"))

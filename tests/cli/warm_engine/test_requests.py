@@ -162,7 +162,7 @@ def test_a_client_that_goes_away_costs_nothing(keeper: Keeper, kind: bytes) -> N
 
 
 SERVE = """
-import io, mmap, os, socket, time
+import mmap, os, socket, time
 from pathlib import Path
 from infold.cli.warm_engine import served
 from infold.system import engine_socket as wire
@@ -173,14 +173,13 @@ def tidy_up():
     until = time.monotonic() + 60
     while not tidy.exists() and time.monotonic() < until:
         time.sleep(0.01)
-    return {}
 
 served.lasting.has_attached = lambda: True
 served.lasting.tidy_up = tidy_up
 request = wire.Request(wire.RUN, [b"infold", b"--version"], b"", dict(os.environb))
 client = socket.socket(fileno=int(os.environ["CLIENT"]))
 offer = served.lasting.Offer(None, "", False)
-served.serve(client, request, offer, mmap.mmap(-1, 16), io.StringIO())
+served.serve(client, request, offer, mmap.mmap(-1, 16))
 """
 
 

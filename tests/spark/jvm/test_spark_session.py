@@ -17,11 +17,9 @@ from decimal import Decimal
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from unittest.mock import MagicMock
 
 import pytest
 from py4j.clientserver import ClientServerConnection
-from py4j.java_gateway import JavaObject
 from pyspark.sql import functions as F
 
 from infold import api
@@ -30,7 +28,7 @@ from infold.core.project import Project
 from infold.core.target import Target
 from infold.spark.jvm import given_settings, round_trips
 from infold.spark.jvm.given_settings import all_settings
-from infold.spark.jvm.round_trips import KnownCalls, ListsAtOnce, keep_looked_up_classes
+from infold.spark.jvm.round_trips import KnownCalls, ListsAtOnce
 from infold.spark.jvm.session_settings import Size
 from infold.system.kept_files import cache_dir
 
@@ -346,58 +344,14 @@ class TestKnownCalls:
             "odd 7"
         ]
 
-    @pytest.mark.spark
-    def test_columns_of_an_earlier_process_are_not_made_again(self, spark: SparkSession) -> None:
-        """They are known by what they were made from, and those it did not use go on being so."""
-        jvm = spark._jvm
-        assert jvm is not None
-
-        def built(functions: Any) -> Any:
-            return functions.col("id").cast("string").isNotNull()
-
-        first = keep_looked_up_classes(jvm)
-        text = built(jvm.functions).toString()
-        unused = jvm.functions.lit("unused")
-        handed_on = first.found()
-        second = keep_looked_up_classes(jvm, handed_on)
-        with _calls() as made:
-            again = built(jvm.functions)
-
-        assert [call for call in made if call[:1] == "c"] == []
-        assert again.toString() == text
-        assert {*second.found().items()} == {*handed_on.items()}
-        assert unused._get_object_id() in second.found().values()
-
-    def test_calls_with_long_arguments_are_not_handed_on(self) -> None:
-        """Each list of files is another one; nor is what was made from such a call."""
-        client = MagicMock()
-        known = KnownCalls(client, {"z:F col ['a']": "o2", "z:F lit [1]": "o3"})
-        known.result(_Member("z:F", "col"), ("a",))
-        known.result(_Member("z:F", "list", made=JavaObject("o4", client)), ("b" * 2_000,))
-        known.result(_Member("o2", "isin", made=JavaObject("o5", client)), (["x"],))
-        known.result(
-            _Member("o5", "or", made=JavaObject("o6", client)), (JavaObject("o4", client),)
-        )
-
-        assert known.found() == {
-            "z:F lit [1]": "o3",
-            "z:F col ['a']": "o2",
-            "o2 isin [['x']]": "o5",
-        }
-
     def test_so_many_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Those used last, also of those that came from before."""
+        """Those used last."""
         monkeypatch.setattr(round_trips, "KEPT", 2)
-        monkeypatch.setattr(round_trips, "HANDED_ON", 2)
-        objects = {f"z:F cast ['{name}']": f"o{at}" for at, name in enumerate("abc", 2)}
-        known, member = KnownCalls(MagicMock(), objects), _Member("z:F")
+        known, member = KnownCalls(), _Member()
 
-        assert [*known.found().values()] == ["o3", "o4"]
-        assert known.result(member, ("b",))._get_object_id() == "o3"
-        assert [*known.found().values()] == ["o4", "o3"]
-        for name in "xyb":
+        for name in "xyxzxy":
             known.result(member, (name,))
-        assert member.calls == [("x",), ("y",), ("b",)]
+        assert member.calls == [("x",), ("y",), ("z",), ("y",)]
 
     def test_several_threads(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Steps of a run make columns at the same time."""

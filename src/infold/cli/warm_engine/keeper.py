@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import Any, NoReturn
 
 from infold.cli.warm_engine.served import DONE, TOUCHED
 from infold.system import engine_socket as wire
@@ -44,7 +44,6 @@ class Command:
     watched: int
     client: socket.socket | None
     marks: mmap.mmap
-    columns: IO[str]
 
 
 @dataclass
@@ -131,12 +130,9 @@ class Keeper:
         if command.marks[TOUCHED]:
             self._end_jvm()
             let_go(self.given["locks"])  # a JVM that the command started itself has them still
-        else:
-            self._take_columns(command.columns)
-            if not command.marks[DONE]:
-                unlock(self.given["locks"])
+        elif not command.marks[DONE]:
+            unlock(self.given["locks"])
         command.marks.close()
-        command.columns.close()
         if client is not None:
             if code < 0:
                 wire.reply(client, wire.SIGNAL, -code)
@@ -145,12 +141,6 @@ class Keeper:
             client.close()
         os.close(command.watched)
         self.command, self.used = None, time.monotonic()
-
-    def _take_columns(self, written: IO[str]) -> None:
-        """What a command made in the JVM for the next one, if it used it."""
-        written.seek(0)
-        if text := written.read():
-            self.given["columns"] = json.loads(text)
 
     def _end_jvm(self) -> None:
         """End the JVM in which nobody knows what goes on, before anyone else may write."""
@@ -167,7 +157,7 @@ class Keeper:
         given = self.given
         process = OfAnother(given["pid"], given["watched"])
         jvm = Jvm(process, given["input"], given["port"], given["secret"])
-        return Offer(jvm, given["needs"], given["large"], columns=given["columns"])
+        return Offer(jvm, given["needs"], given["large"])
 
     def _accept(self) -> None:
         waits = False
@@ -246,17 +236,16 @@ class Keeper:
 
     def _serve(self, one: Waiting) -> None:
         marks = mmap.mmap(-1, 2)
-        columns = os.fdopen(os.memfd_create("columns"), "w+", encoding="utf-8")
         # Until the command handles signals they wait: the keeper would ignore them.
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         process = os.fork()
         if process == 0:
-            self._be_command(one, marks, columns)
+            self._be_command(one, marks)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         self.served += 1
-        self.command = Command(process, os.pidfd_open(process), one.client, marks, columns)
+        self.command = Command(process, os.pidfd_open(process), one.client, marks)
 
-    def _be_command(self, one: Waiting, marks: mmap.mmap, columns: IO[str]) -> NoReturn:
+    def _be_command(self, one: Waiting, marks: mmap.mmap) -> NoReturn:
         code = 1
         try:
             from infold.cli.warm_engine.served import serve
@@ -266,7 +255,7 @@ class Keeper:
             for other in self.waiting:
                 other.client.close()
             take_over(self.given["locks"])
-            serve(one.client, one.request, self.offer(), marks, columns)
+            serve(one.client, one.request, self.offer(), marks)
         except BaseException:  # noqa: BLE001 (into the log: there is nobody else to tell)
             import traceback
 

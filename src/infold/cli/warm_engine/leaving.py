@@ -102,7 +102,6 @@ def _start_keeper(home: Home, offer: Offer, began: Began) -> None:
         "secret": offer.jvm.secret,
         "needs": offer.needs,
         "large": offer.large,
-        "columns": dict(offer.columns),
         "locks": dict(locks),
     }
     # Before anything is imported: nothing comes from elsewhere than in the command.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import IO, TYPE_CHECKING, NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from infold.cli import process_exit
 from infold.cli.warm_engine.leaving import leave
@@ -31,13 +30,8 @@ def serve(
     request: wire.Request,
     offer: Offer,
     marks: mmap.mmap,
-    columns: IO[str],
 ) -> NoReturn:
-    """
-    Be the command of a client that has said GO, and end.
-
-    What the JVM keeps for the next command is written to ``columns``.
-    """
+    """Be the command of a client that has said GO, and end."""
     client.settimeout(None)
     wire.reply(client, wire.READY, os.getpid())
     files = wire.receive_go(client, 3)
@@ -57,9 +51,7 @@ def serve(
         _let_go_of_files()
         if lasting.has_attached():
             with suppress(Exception):  # then the keeper ends the JVM
-                kept = lasting.tidy_up()
-                json.dump(dict(kept), columns)
-                columns.flush()
+                lasting.tidy_up()
                 marks[TOUCHED] = 0
         os._exit(code)
 

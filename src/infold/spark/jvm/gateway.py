@@ -24,7 +24,6 @@ from infold.spark.jvm import hadoop_user
 from infold.spark.jvm.jars import settings_folder, spark_home
 from infold.spark.jvm.java import find_java
 from infold.spark.jvm.round_trips import (
-    KnownCalls,
     keep_looked_up_classes,
     pass_lists_at_once,
 )
@@ -61,7 +60,6 @@ class Jvm:
 
 _started: list[Process] = []
 _reached: list[Jvm] = []
-_known: list[KnownCalls] = []
 
 
 def launch(
@@ -121,30 +119,21 @@ def launch(
         raise
 
 
-def reach(jvm: Jvm, columns: Mapping[str, str] | None = None) -> JavaGateway:
-    """
-    Connect to a JVM that another process started; from now on it ends as one of its own does.
-
-    ``columns`` are those that the process before this one made, as :func:`known_columns` gave them.
-    """
+def reach(jvm: Jvm) -> JavaGateway:
+    """Connect to a JVM that another process started; from now on it ends as one of its own does."""
     _started.append(jvm.process)
     signals.end_with_process(end_jvm)
-    return _connect(jvm, columns)
+    return _connect(jvm)
 
 
-def known_columns() -> dict[str, str]:
-    """The columns that were made in the JVM, for the next process that reaches it."""
-    return _known[-1].found() if _known else {}
-
-
-def _connect(jvm: Jvm, columns: Mapping[str, str] | None = None) -> JavaGateway:
+def _connect(jvm: Jvm) -> JavaGateway:
     from pyspark.java_gateway import launch_gateway
 
     with _environment(PYSPARK_GATEWAY_PORT=jvm.port, PYSPARK_GATEWAY_SECRET=jvm.secret):
         gateway = launch_gateway()
     gateway.proc = jvm.process
     quieten_py4j()
-    _known[:] = [keep_looked_up_classes(gateway.jvm, columns)]
+    keep_looked_up_classes(gateway.jvm)
     pass_lists_at_once()
     _reached[:] = [jvm]
     return gateway

@@ -13,9 +13,9 @@ import os
 import select
 import signal
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -72,8 +72,6 @@ class Offer:
     large: bool
     taken: Callable[[], None] = lambda: None
     """Called before a process does anything in the JVM."""
-    columns: Mapping[str, str] = field(default_factory=dict)
-    """What was made in it, and is kept for the next process; see ``gateway.known_columns``."""
 
 
 class _State:
@@ -156,7 +154,7 @@ def attach(wanted: str, size: Size) -> bool:
     found.taken()
     if found.needs == wanted and (found.large or size != "large") and _answers(found.jvm):
         try:
-            _state.kept = _attached(gateway.reach(found.jvm, found.columns), found.columns)
+            _state.kept = _attached(gateway.reach(found.jvm))
         except Exception:  # noqa: BLE001 (it is about to end, or has; the next one is our own)
             gateway.end_jvm()
             gateway.forget_dead()
@@ -191,18 +189,13 @@ def _answers(jvm: Jvm) -> bool:
         return False
 
 
-def _attached(reached: JavaGateway, columns: Mapping[str, str]) -> Any:
-    """
-    Make the Python side of the JVM's Spark; the objects that were there before.
-
-    Without ``columns``, of which those go that are forgotten.
-    """
+def _attached(reached: JavaGateway) -> Any:
+    """Make the Python side of the JVM's Spark; the objects that were there before."""
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     jvm = reached.jvm
     kept = _names_of_objects(reached)
-    kept.removeAll(_set_of(reached, columns.values()))  # those that are used are kept again
     context = jvm.org.apache.spark.SparkContext.getOrCreate()
     java = jvm.JavaSparkContext.fromSparkContext(context)
     with gateway.own_signals():
@@ -216,12 +209,6 @@ def _attached(reached: JavaGateway, columns: Mapping[str, str]) -> Any:
 
 def _names_of_objects(reached: JavaGateway) -> Any:
     return reached.jvm.java.util.HashSet(_objects(reached).keySet())
-
-
-def _set_of(reached: JavaGateway, words: Iterable[str]) -> Any:
-    """A set of words in the JVM, by few calls however many there are."""
-    split = reached.jvm.java.util.regex.Pattern.compile(" ").splitAsStream(" ".join(words))
-    return split.collect(reached.jvm.java.util.stream.Collectors.toSet())
 
 
 def _objects(reached: JavaGateway) -> Any:
@@ -249,8 +236,8 @@ def to_leave() -> Offer | None:
     if jvm is None or None in (_state.started, _state.kept) or gateway.is_stopped():
         return None
     assert _state.started is not None
-    columns = tidy_up()
-    return Offer(jvm, *_state.started, columns=columns)
+    tidy_up()
+    return Offer(jvm, *_state.started)
 
 
 def has_attached() -> bool:
@@ -258,12 +245,11 @@ def has_attached() -> bool:
     return _state.kept is not None and _state.started is None
 
 
-def tidy_up() -> Mapping[str, str]:
+def tidy_up() -> None:
     """
     Leave nothing in the JVM: no connection, cached rows, Python worker, or object for Python.
 
-    But for columns, which belong to no session and are made again by every command: they are what
-    is returned. Connections to stores are Hadoop's, which would give them to later sessions
+    Connections to stores are Hadoop's, which would give them to later sessions
     whatever their settings.
 
     Raises what py4j does where the JVM does not answer.
@@ -272,7 +258,7 @@ def tidy_up() -> Mapping[str, str]:
 
     reached, jvm = SparkContext._gateway, gateway.reached()  # noqa: SLF001 (no public way)
     if reached is None or jvm is None:
-        return {}
+        return
     for session in _state.sessions:
         session.catalog.clearCache()
         close_catalog(session)
@@ -281,13 +267,10 @@ def tidy_up() -> Mapping[str, str]:
     objects = _objects(reached).keySet()
     runtime = reached.jvm.java.lang.Runtime.getRuntime()
     used = runtime.totalMemory() - runtime.freeMemory()
-    columns = gateway.known_columns()
     if _state.kept is not None:
-        _state.kept.addAll(_set_of(reached, columns.values()))
         objects.retainAll(_state.kept)
     if used > GARBAGE_BYTES:
         reached.jvm.java.lang.System.gc()
-    return columns
 
 
 def close_catalog(session: SparkSession) -> None:

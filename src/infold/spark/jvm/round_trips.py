@@ -11,8 +11,7 @@ other.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any
 
@@ -60,10 +59,6 @@ equals 1.00, and 0.0 equals -0.0.
 
 KEPT = 8192
 """How many columns are kept, those used last."""
-HANDED_ON = 4096
-"""Of how many of them a later process is told."""
-LONGEST = 1_000
-"""Letters of a call that a later process is told of."""
 
 
 class KnownCalls:
@@ -73,15 +68,9 @@ class KnownCalls:
     A column never changes, and the JVM numbers its objects and uses no number again. So a call of
     the same method of the same object with the same arguments need not be made again. Columns that
     are built alike from the same names are the same then, however many calls they took.
-
-    Nor does a column belong to a session or a process. ``objects`` are those that an earlier
-    process made in this JVM, as :meth:`found` gave them to it.
     """
 
-    def __init__(
-        self, client: GatewayClient | None = None, objects: Mapping[str, str] | None = None
-    ) -> None:
-        self._client, self._objects = client, dict(objects or {})
+    def __init__(self) -> None:
         self._results: dict[str, Any] = {}
         self._lock = Lock()  # steps are carried out by several threads
 
@@ -93,8 +82,6 @@ class KnownCalls:
             return member(*arguments)
         with self._lock:
             found = self._results.pop(key, None)
-            if found is None and (earlier := self._objects.pop(key, None)) is not None:
-                found = JavaObject(earlier, self._client)
             if found is not None:
                 self._results[key] = found  # at the end: the first was used longest ago
                 return found
@@ -112,35 +99,6 @@ class KnownCalls:
             found._known = self  # noqa: SLF001
             found.__class__ = JavaColumn
         return found
-
-    def found(self) -> dict[str, str]:
-        """
-        The numbers of the objects that calls came to, those used last at the end.
-
-        Without those that were made from others which are not among them, and those of long
-        arguments: lists of files, which do not come again.
-        """
-        used = {
-            key: str(found._get_object_id())  # noqa: SLF001
-            for key, found in self._results.items()
-            if isinstance(found, JavaObject)
-        }
-        every = {key: id_ for key, id_ in {**self._objects, **used}.items() if len(key) <= LONGEST}
-        made_by = {id_: key for key, id_ in every.items()}
-        known: dict[str, bool] = {}
-
-        def is_known(key: str) -> bool:
-            if key not in known:
-                parts = _PARTS.findall(key)
-                known[key] = all(part in made_by and is_known(made_by[part]) for part in parts)
-            return known[key]
-
-        kept = [(key, id_) for key, id_ in every.items() if is_known(key)]
-        return dict(kept[-HANDED_ON:])
-
-
-_PARTS = re.compile(r"(?:^|<)(o\d+)(?= |>)")
-"""The objects in a key: the one whose method is called, and those among the arguments."""
 
 
 def _key(value: object) -> str:
@@ -184,20 +142,15 @@ class _Remembered(JavaClass):  # type: ignore[misc]  # py4j has no types
         return member  # type: ignore[no-any-return]
 
 
-def keep_looked_up_classes(jvm: JVMView, objects: Mapping[str, str] | None = None) -> KnownCalls:
-    """
-    Keep the classes of :data:`NAMES` with the view through which PySpark asks for them.
-
-    ``objects`` are the columns that an earlier process made in this JVM.
-    """
-    known = KnownCalls(jvm._gateway_client, objects)  # noqa: SLF001
+def keep_looked_up_classes(jvm: JVMView) -> None:
+    """Keep the classes of :data:`NAMES` with the view through which PySpark asks for them."""
+    known = KnownCalls()
     for name in NAMES:
         found = getattr(jvm, name)
         if isinstance(found, JavaClass):
             kept = _Remembered(found._fqn, found._gateway_client)  # noqa: SLF001
             kept.__dict__["known"] = known
             jvm.__dict__[name] = kept
-    return known
 
 
 class ListsAtOnce:
