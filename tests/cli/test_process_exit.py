@@ -196,7 +196,7 @@ PROBE = """
 import json, sys
 from infold.cli import cli
 
-slow = {"pyspark", "py4j", "rich", "pyiceberg", "pandas", "infold.running.telling"}
+slow = {"pyspark", "py4j", "rich", "pyiceberg", "pandas", "infold.telling"}
 found = []
 for words in json.loads(sys.argv[1]):
     code = None

@@ -20,6 +20,7 @@ from tests.declare.shop import (
     write,
 )
 
+from infold.core.column_types import is_type
 from infold.core.formats import Format
 from infold.core.interval import DAY, HOUR, MINUTE, Granularity, parse_instant_text
 from infold.core.model import Column, Drift, Kind, Materialization, Timeseries
@@ -31,7 +32,6 @@ from infold.declare import cache, check, load
 from infold.declare.cache import FILE
 from infold.declare.folder import read_folder
 from infold.declare.sources import find_pattern_fault
-from infold.declare.types import is_type
 from infold.messages.errors import InfoldError, InfoldErrors
 
 

@@ -19,7 +19,7 @@ from tests.docs.pages import DOCS, ROOT, files_of, texts_of
 from tests.hostile import test_keys as hostile
 
 from infold.cli import cli
-from infold.declare.tree import split_front_matter
+from infold.core.yaml_tree import split_front_matter
 from infold.messages.errors import InfoldError
 
 SCHEMAS = schemas()

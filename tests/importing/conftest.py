@@ -61,7 +61,7 @@ def imported(tmp_path: Path) -> Import:
     def run(tool: str, files: Mapping[str, str], dialect: str = "") -> Imported:
         theirs, ours = tmp_path / "shop", tmp_path / "shop_infold"
         place({name: dedent(text).lstrip("\n").encode() for name, text in files.items()}, theirs)
-        fitted = fit(reader_of(tool)(theirs, dialect), tool)
+        fitted = fit(reader_of(tool)(theirs, dialect), tool, check)
         place(fitted.files, ours)
         (ours / "models").mkdir(exist_ok=True)
 

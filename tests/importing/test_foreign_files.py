@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from tests.importing.conftest import Import, Imported
 
 from infold.cli import cli
+from infold.declare import check
 from infold.importing.dbt.templates import Names, NotRenderedError, Templates, macros_in
 from infold.importing.draft import Outcome
 from infold.importing.fit import Fitted, fit
@@ -66,7 +67,7 @@ def test_no_link_is_followed_out_of_the_folder(tool: str, imported: Import, tmp_
     for name in ("external_models.yaml", "schema.yaml", "packages.yml"):
         (shop / name).symlink_to(out / "linked.yml")
 
-    found = fit(reader_of(tool)(shop, ""), tool)
+    found = fit(reader_of(tool)(shop, ""), tool, check)
 
     assert SECRET not in in_all(found, tool)
     told = {line.what for line in found.lines if "leads out" in line.why or "link" in line.why}
@@ -86,7 +87,7 @@ def test_a_project_file_that_is_a_link_is_not_read(tool: str, tmp_path: Path) ->
     shop.mkdir()
     (shop / next(iter(FILES[tool]))).symlink_to(tmp_path / "secrets")
 
-    assert SECRET not in in_all(fit(reader_of(tool)(shop, ""), tool), tool)
+    assert SECRET not in in_all(fit(reader_of(tool)(shop, ""), tool, check), tool)
 
 
 def test_links_inside_of_the_folder_are_files(imported: Import, tmp_path: Path) -> None:
@@ -95,7 +96,7 @@ def test_links_inside_of_the_folder_are_files(imported: Import, tmp_path: Path) 
     (tmp_path / "shop/models/b.sql").symlink_to(tmp_path / "shop/models/a.sql")
     (tmp_path / "linked").symlink_to(tmp_path / "shop")
 
-    found = fit(reader_of("dbt")(tmp_path / "linked", ""), "dbt")
+    found = fit(reader_of("dbt")(tmp_path / "linked", ""), "dbt", check)
 
     assert "models/b.sql" in found.files
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.cli.warm_engine.engines import await_that
 from tests.orchestration.recorded import lay_out_stand_in, says
-from tests.running.telling.test_sinks import alive
+from tests.telling.test_sinks import alive
 
 from infold.messages.errors import InfoldError
 from infold.orchestration.command import InfoldProject, RunningCommand

@@ -14,13 +14,13 @@ import yaml
 from pyspark.sql import types as T
 
 from infold import api
+from infold.core.column_types import is_type
 from infold.core.engines import changed_settings
 from infold.core.project import Project
 from infold.core.storages import STORAGE_SETTINGS, Storage, extensions
 from infold.core.target import Target
 from infold.core.type_changes import type_of_text
 from infold.declare.load import load
-from infold.declare.types import is_type
 from infold.messages.errors import InfoldError
 from infold.spark import storages
 from infold.spark.engine import SparkEngine

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from infold.api.opening import lake, ledger
 from infold.core.hooks import Sinks
 from infold.core.ports import Progress, SilentProgress
-from infold.core.project import Project
+from infold.core.project import Node, Project
 from infold.core.report import RunResult
 from infold.messages.errors import InfoldError
 
 if TYPE_CHECKING:
+    from infold.analysis.definitions.column_sources import ColumnSources
     from infold.core.hooks import Lineage
-    from infold.running.telling.listener import Listener
+    from infold.telling.listener import Listener
 
 
 def told(
@@ -94,25 +95,25 @@ def _told(
     traces = _traces_are_wanted()
     if not (hooks or sinks or lineage or traces):
         return carry_out(shown)
-    from infold.running.telling.tell import tell
+    from infold.telling.tell import tell
 
     listeners: list[Listener] = []
     if sinks is not None and sinks.log is not None:
-        from infold.running.telling.log import JsonLog
+        from infold.telling.log import JsonLog
 
         listeners.append(JsonLog(sinks.log))
     if sinks is not None and sinks.metrics is not None:
-        from infold.running.telling.metrics import Metrics
+        from infold.telling.metrics import Metrics
 
         listeners.append(Metrics(sinks.metrics))
     if lineage is not None:
         listeners.append(_lineage_of(project, lineage))
     if traces:
-        from infold.running.telling.traces import Traces
+        from infold.telling.traces import Traces
 
         listeners.append(Traces())
     if hooks:
-        from infold.running.telling.hooks import Hooks
+        from infold.telling.hooks import Hooks
 
         listeners.append(Hooks(hooks))
     return tell(project, command, shown, listeners, carry_out, environment=environment)
@@ -130,12 +131,27 @@ def _traces_are_wanted() -> bool:
 
 
 def _lineage_of(project: Project, declared: Lineage) -> Listener:
-    from infold.running.telling.lineage import LineageEvents
-    from infold.running.telling.sender import sender_of
+    from infold.telling.lineage import LineageEvents
+    from infold.telling.sender import sender_of
 
     return LineageEvents(
         sender_of(declared, project.root),
         declared.namespace,
         columns=lambda table: lake(project).columns(table),
         audits=lambda: ledger(project).audits(),
+        column_sources=column_sources_of,
     )
+
+
+def column_sources_of(project: Project) -> Callable[[Node], ColumnSources | None]:
+    """What finds what a model's columns are made of; None for a model that is no query."""
+    from infold.analysis.definitions.column_sources import column_sources
+    from infold.analysis.definitions.meanings import Meanings
+
+    meanings = Meanings.of(project, project.sources)
+
+    def of(node: Node) -> ColumnSources | None:
+        relation = meanings[node.name].relation
+        return None if relation is None else column_sources(relation)
+
+    return of

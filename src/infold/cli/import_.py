@@ -40,6 +40,7 @@ def command(tool: str, directory: Path, into: Path | None, dialect: str, as_json
     Nothing of it is run, and no warehouse is asked. What is written passes `infold check`; what
     cannot come over is left out. The report says of each part what became of it.
     """
+    from infold.declare import check
     from infold.importing.dialects import DIALECTS
     from infold.importing.fit import fit, place
     from infold.importing.sources import check_folder, reader_of
@@ -51,7 +52,7 @@ def command(tool: str, directory: Path, into: Path | None, dialect: str, as_json
     draft = reader_of(tool)(directory, dialect)
     target = into or Path(f"{draft.name}_infold")
     refuse_used_folder(target)
-    fitted = fit(draft, tool)
+    fitted = fit(draft, tool, check)
     page = report_page(tool, draft.name, fitted.lines)
     place({**fitted.files, "import-report.md": page.encode()}, target)
     if as_json:

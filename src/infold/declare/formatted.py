@@ -21,9 +21,9 @@ from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.sql.parse import Parsed, parse
 from infold.analysis.sql.run_interval import replace_run_interval
+from infold.core.yaml_tree import decoded, split_front_matter
 from infold.declare.folder import Folder, read_folder
 from infold.declare.load import deeply
-from infold.declare.tree import decoded, split_front_matter
 from infold.messages import command_errors
 from infold.messages.errors import InfoldError
 

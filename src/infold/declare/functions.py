@@ -35,12 +35,12 @@ from infold.analysis.sql.functions import BUILT_IN, CHANCE, GRAMMAR, TABLE_FUNCT
 from infold.analysis.sql.parse import Parsed, parse
 from infold.analysis.sql.text import CALL, SPAN, Origins, Piece, spot_in
 from infold.analysis.sql.token_calls import closing_bracket, split_arguments
+from infold.core.column_types import ALIKE, is_type
 from infold.core.functions import CalledFunction, FunctionCode
+from infold.core.yaml_tree import decoded
 from infold.declare.folder import Folder
 from infold.declare.keys import NAME
 from infold.declare.python_functions import SessionRule, read_python_function, read_session_rule
-from infold.declare.tree import decoded
-from infold.declare.types import ALIKE, is_type
 from infold.messages import findings, function_findings
 from infold.messages.errors import InfoldError, InfoldErrors, Spot
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from infold.core.interval import parse_duration, parse_instant_text
-from infold.declare.tree import Value
+from infold.core.yaml_tree import Value
 from infold.messages import findings
 from infold.messages.errors import InfoldError, Spot
 

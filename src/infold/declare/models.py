@@ -32,9 +32,9 @@ from infold.core.session_cuts import (
     StartEvents,
 )
 from infold.core.session_rules import Choose, Keep, Sessions
+from infold.core.yaml_tree import Value, merge
 from infold.declare.audits import read_audits
 from infold.declare.keys import Keys
-from infold.declare.tree import Value, merge
 from infold.messages import findings
 from infold.messages.errors import InfoldError, Spot
 

@@ -28,6 +28,7 @@ from infold.core.session_cuts import Campaign, DeclaredCut, Rule, StartEvents
 from infold.core.session_rules import Sessions
 from infold.core.storages import Storage
 from infold.core.target import Apply, Target
+from infold.core.yaml_tree import Page, Value, decoded, join, read, split_front_matter
 from infold.declare.audits import FileAudit, read_audit_file, with_names_apart
 from infold.declare.folder import PROJECT_FILE, Folder
 from infold.declare.functions import ProjectFunctions, read_functions
@@ -37,7 +38,6 @@ from infold.declare.python_models import read_python_model
 from infold.declare.seeds import read_seed
 from infold.declare.sources import read_source, refuse_in_stores
 from infold.declare.targets import read_target
-from infold.declare.tree import Page, Value, decoded, join, read, split_front_matter
 from infold.messages import catalog_errors, delta_errors, findings, other_tools
 from infold.messages.errors import InfoldError, Spot
 from infold.system.secrets import hide_passwords

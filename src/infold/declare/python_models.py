@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from infold.analysis.names.subject import Draft
 from infold.analysis.python_models import python_text
 from infold.analysis.sql.parse import parse
+from infold.core.column_types import ALIKE, SIMPLE, is_type
 from infold.core.functions import PythonCode, PythonInput
 from infold.core.model import (
     DeclaredBound,
@@ -24,12 +25,11 @@ from infold.core.model import (
     Place,
     any_result_will_do,
 )
+from infold.core.yaml_tree import Value, join
 from infold.declare import models
 from infold.declare.keys import Keys
 from infold.declare.models import BOUND, Declared, read_model
 from infold.declare.python_code import code_digest, parse_python, project_modules, spot_of
-from infold.declare.tree import Value, join
-from infold.declare.types import ALIKE, SIMPLE, is_type
 from infold.messages import findings, function_findings
 from infold.messages.errors import InfoldError, Spot
 from infold.messages.findings import keys_meant_by

@@ -20,8 +20,8 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
+from infold.core.yaml_tree import decoded
 from infold.declare.python_code import canonical, parse_python, spot_of
-from infold.declare.tree import decoded
 from infold.messages import function_findings
 from infold.messages.errors import Spot
 

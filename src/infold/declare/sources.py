@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from infold.core.column_types import ALIKE, SIMPLE, TIMES, has_timestamps, is_type, is_value
 from infold.core.files import CALENDAR, DATE, WILD
 from infold.core.formats import (
     FORMATS,
@@ -21,7 +22,6 @@ from infold.core.model import ON_UNREADABLE, Column, Drift, NewColumns, Place, S
 from infold.core.target import Target
 from infold.declare.catalogs import check_delta_name, check_place, read_source_catalog
 from infold.declare.keys import NAME, Keys
-from infold.declare.types import ALIKE, SIMPLE, TIMES, has_timestamps, is_type, is_value
 from infold.messages import database_errors, findings
 from infold.messages.errors import InfoldError, Spot
 from infold.system.secrets import REFERENCE, bad_reference, has_password

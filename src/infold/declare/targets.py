@@ -25,6 +25,7 @@ from infold.core.object_store import (
 )
 from infold.core.storages import Storage
 from infold.core.target import LONGEST_SCHEMA, Apply, HideTechnical, Publish, Target
+from infold.core.yaml_tree import Value
 from infold.declare.catalogs import (
     BUCKETS,
     check_warehouse,
@@ -34,7 +35,6 @@ from infold.declare.catalogs import (
     refuse_not_together,
 )
 from infold.declare.keys import NAME, Keys
-from infold.declare.tree import Value
 from infold.messages import findings
 from infold.messages.catalog_errors import secret_written_out
 from infold.messages.errors import InfoldError

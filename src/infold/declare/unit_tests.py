@@ -25,7 +25,7 @@ from infold.core.unit_tests import (
     UnitTest,
     WrittenTable,
 )
-from infold.declare.tree import decoded
+from infold.core.yaml_tree import decoded
 from infold.messages import unit_test_errors
 from infold.messages.errors import InfoldError, Spot
 

@@ -23,8 +23,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.tokenizer_core import TokenType
 
-from infold.declare.load import check
-from infold.declare.types import TIMES
+from infold.core.column_types import TIMES
 from infold.importing.draft import (
     Draft,
     DraftFile,
@@ -184,7 +183,7 @@ class _Work:
         return contents | {f"seeds/{seed.name}.csv": seed.content for seed in self.draft.seeds}
 
 
-def fit(draft: Draft, tool: str, judge: Check = check) -> Fitted:
+def fit(draft: Draft, tool: str, judge: Check) -> Fitted:
     """The project of a draft, by what ``judge`` finds wrong with it, and the report."""
     draft = without_own_names(draft)
     work = _Work(draft, tool, source_columns(draft))

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from infold.declare.tree import LOADER, deep_place
+from infold.core.yaml_tree import LOADER, deep_place
 from infold.importing.draft import Line, left
 
 LISTED = "all"

@@ -23,10 +23,11 @@ from tests.arrivals.test_failing import failing, refusal
 from tests.cli import sample
 from tests.declare.shop import SHOP
 from tests.declare.shop import project as shop_of
-from tests.running.telling.receiver import receiver
-from tests.running.telling.runs import end, project
+from tests.telling.receiver import receiver
+from tests.telling.runs import end, project
 
 from infold import api
+from infold.api.listening import column_sources_of
 from infold.core.audits import AuditResult, AuditState, JudgedAudit, Severity
 from infold.core.interval import Ranges
 from infold.core.plan import Action, Step
@@ -35,12 +36,12 @@ from infold.core.project import Project
 from infold.core.record import Receipt
 from infold.core.report import RunFailed, RunResult
 from infold.messages import run_errors
-from infold.running.telling.lineage import VERSIONS, Datasets, LineageEvents
-from infold.running.telling.log import JsonLog
-from infold.running.telling.sender import Event
-from infold.running.telling.tell import tell
+from infold.telling.lineage import VERSIONS, Datasets, LineageEvents
+from infold.telling.log import JsonLog
+from infold.telling.sender import Event
+from infold.telling.tell import tell
 
-SCHEMAS = Path(__file__).parents[2] / "data" / "openlineage"
+SCHEMAS = Path(__file__).parents[1] / "data" / "openlineage"
 BY_ID = {
     schema["$id"]: schema
     for schema in (json.loads(path.read_text()) for path in sorted(SCHEMAS.glob("*.json")))
@@ -118,7 +119,7 @@ def events(
     """The events of a run."""
     kept = Kept()
     types = {"event_id": "string", "amount": "decimal(18,2)"}
-    listener = LineageEvents(kept, "infold", lambda _: types, lambda: audits)
+    listener = LineageEvents(kept, "infold", lambda _: types, lambda: audits, column_sources_of)
     try:
         found = tell(shop, "run", SilentProgress(), [listener], run)
     except RunFailed as failed:
@@ -276,7 +277,7 @@ def test_what_cannot_be_found_out_is_left_out(tmp_path: Path) -> None:
     def broken(*_: str) -> Any:
         raise ZeroDivisionError
 
-    listener = LineageEvents(kept, "infold", broken, broken)
+    listener = LineageEvents(kept, "infold", broken, broken, column_sources_of)
     found = tell(project(tmp_path, ""), "run", SilentProgress(), [listener], good)
 
     assert [event["eventType"] for event in kept.events] == ENDS
@@ -374,7 +375,7 @@ def test_names_of_tables_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "models" / "m.sql").write_text(
         "---\nmaterialization: view\n---\nSELECT id FROM raw.clicks", encoding="utf-8"
     )
-    datasets = Datasets(api.open_project(tmp_path), lambda _: {})
+    datasets = Datasets(api.open_project(tmp_path), lambda _: {}, column_sources_of)
 
     found = {name: tuple(datasets.named(name).values()) for name in ELSEWHERE}
 
@@ -398,7 +399,10 @@ def test_every_step_begins_and_ends_once(tmp_path: Path, *, jobs: int, fails: bo
     for number in range(2):
         play.arrive(Random(number))
     kept, log = Kept(), tmp_path / "log"
-    listeners = [LineageEvents(kept, "infold", lambda _: {}, tuple), JsonLog(log)]
+    listeners = [
+        LineageEvents(kept, "infold", lambda _: {}, tuple, column_sources_of),
+        JsonLog(log),
+    ]
 
     def run(shown: Progress) -> RunResult:
         play.progress = shown

@@ -13,8 +13,8 @@ from typing import Any
 from infold.core.plan import Step
 from infold.core.record import COUNTS, Receipt
 from infold.messages.errors import InfoldError
-from infold.running.telling.hooks import facts_of
-from infold.running.telling.listener import Listener, RunEnd, RunStart, written
+from infold.telling.hooks import facts_of
+from infold.telling.listener import Listener, RunEnd, RunStart, written
 
 INFO, WARNING, ERROR = "info", "warning", "error"
 

@@ -23,8 +23,8 @@ from tests.docs.pages import DOCS
 from tests.running.commands import infold, said
 from tests.running.production import TARGET, change, shop_in_production
 from tests.running.standing_tables import DECLARED
-from tests.running.telling.receiver import Receiver, receiver
-from tests.running.telling.runs import bad, end, good, project, raising
+from tests.telling.receiver import Receiver, receiver
+from tests.telling.runs import bad, end, good, project, raising
 
 from infold import api
 from infold.api.listening import told
@@ -34,8 +34,8 @@ from infold.core.project import Project
 from infold.core.report import RunFailed, RunResult
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
-from infold.running.telling import traces
 from infold.system import signals
+from infold.telling import traces
 
 SECRET = "s3cret/part"
 
@@ -414,7 +414,7 @@ import sys, time
 from pathlib import Path
 from infold.cli import process_exit
 from infold.system import signals
-from tests.running.telling.runs import end, project
+from tests.telling.runs import end, project
 signals.install()
 def run(_):
     print("at work", flush=True)

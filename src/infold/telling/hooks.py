@@ -13,9 +13,9 @@ from typing import Any
 
 from infold.core.hooks import PLACE, Fact, Hook, When
 from infold.core.interval import SECOND
-from infold.running.telling.listener import Listener, RunEnd
-from infold.running.telling.sender import NotSentError, post, with_secrets
 from infold.system.secrets import resolve, resolve_url
+from infold.telling.listener import Listener, RunEnd
+from infold.telling.sender import NotSentError, post, with_secrets
 
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
 

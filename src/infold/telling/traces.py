@@ -19,8 +19,8 @@ from infold import __version__
 from infold.core.plan import Step
 from infold.core.record import COUNTS, Receipt
 from infold.messages.errors import InfoldError
-from infold.running.telling.hooks import facts_of
-from infold.running.telling.listener import Listener, RunEnd, RunStart
+from infold.telling.hooks import facts_of
+from infold.telling.listener import Listener, RunEnd, RunStart
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context

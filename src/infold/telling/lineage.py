@@ -12,7 +12,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from infold import __version__
@@ -25,9 +24,9 @@ from infold.core.project import Node, Project
 from infold.core.record import Receipt
 from infold.core.type_changes import Type
 from infold.messages.errors import InfoldError
-from infold.running.telling.listener import Listener, RunEnd, RunStart, written
-from infold.running.telling.sender import Sender
 from infold.system.secrets import address
+from infold.telling.listener import Listener, RunEnd, RunStart, written
+from infold.telling.sender import Sender
 
 # A dataset has the name of its place: the folder of a table in the warehouse, that of a source's
 # files. So other programs that read or write there name it alike.
@@ -52,6 +51,8 @@ VERSIONS = {
 JsonObject = dict[str, Any]
 Columns = Callable[[str], Mapping[str, Type]]
 """The columns of a stored table, by its name in the storage."""
+FindColumnSources = Callable[[Project], Callable[[Node], Any]]
+"""What finds of a model of a project what its columns are made of; None where that is not known."""
 
 
 def facet(name: str, /, **values: Any) -> JsonObject:
@@ -66,6 +67,8 @@ class Datasets:
 
     project: Project
     columns: Columns
+    column_sources: FindColumnSources
+    _sources_of: Callable[[Node], Any] | None = None
     _lineage: dict[str, JsonObject | None] = field(default_factory=dict)
 
     def named(self, name: str) -> JsonObject:
@@ -139,12 +142,11 @@ class Datasets:
 
     def _find_lineage(self, node: Node) -> JsonObject | None:
         """What each column is made of; None where nothing is known of that."""
-        from infold.analysis.definitions.column_sources import column_sources
-
-        relation = self._meanings[node.name].relation
-        if relation is None:
+        if self._sources_of is None:
+            self._sources_of = self.column_sources(self.project)
+        found = self._sources_of(node)
+        if found is None:
             return None
-        found = column_sources(relation)
         fields = {
             column: {
                 "inputFields": [
@@ -163,12 +165,6 @@ class Datasets:
         table, column = place
         how = {"type": kind, "subtype": str(subtype)}
         return {**self.named(table), "field": column, "transformations": [how]}
-
-    @cached_property
-    def _meanings(self) -> Any:
-        from infold.analysis.definitions.meanings import Meanings
-
-        return Meanings.of(self.project, self.project.sources)
 
 
 def _placed(location: str) -> JsonObject:
@@ -202,13 +198,15 @@ class LineageEvents(Listener):
     """
     Sends events of a run as it goes on.
 
-    ``columns`` are those of stored tables, ``audits`` what the ledger knows of audits.
+    ``columns`` are those of stored tables, ``audits`` what the ledger knows of audits,
+    ``column_sources`` finds what columns are made of.
     """
 
     sender: Sender
     namespace: str
     columns: Columns
     audits: Callable[[], Sequence[JudgedAudit]]
+    column_sources: FindColumnSources
     name = "lineage"
     _start: RunStart | None = None
     _run: _Job | None = None
@@ -217,7 +215,7 @@ class LineageEvents(Listener):
     def began(self, start: RunStart) -> None:
         """The run begins."""
         self._start = start
-        self._datasets = Datasets(start.project, self.columns)
+        self._datasets = Datasets(start.project, self.columns, self.column_sources)
         self._run = _Job(f"{start.project.name}.{start.project.target.name}", "PROJECT")
         self._send("START", self._run, start.at)
 

@@ -18,8 +18,8 @@ from infold.core.project import Project
 from infold.core.record import Receipt
 from infold.core.report import RunFailed, RunResult
 from infold.messages.errors import InfoldError
-from infold.running.telling.listener import Listener, RunEnd, RunStart
 from infold.system import failures, signals
+from infold.telling.listener import Listener, RunEnd, RunStart
 
 
 def tell(

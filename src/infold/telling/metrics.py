@@ -15,7 +15,7 @@ from pathlib import Path
 
 from infold import __version__
 from infold.core.record import Receipt
-from infold.running.telling.listener import Listener, RunEnd
+from infold.telling.listener import Listener, RunEnd
 
 SUCCESS = "infold_run_last_success_timestamp_seconds"
 
