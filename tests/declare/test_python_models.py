@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from tests.declare.shop import INFOLD, SHOP, model, project, read
@@ -13,6 +14,7 @@ from infold.analysis.definitions.same_events import same_events
 from infold.core.functions import PythonInput
 from infold.core.model import DeclaredBound
 from infold.core.project import Batches, Bound, Input
+from infold.spark.events.arrivals import has_filter
 
 DAY = 86_400_000_000
 
@@ -338,6 +340,16 @@ def test_changes_of_rows_are_compared(
     [change] = [one for one in changes if one.model == name]
     assert (change.category, change.how) == (category, how)
     assert bool(change.columns_kept) == (how == "nothing")  # the function may leave keys out
+
+
+def test_rows_that_a_function_makes_are_not_the_rows_of_a_file() -> None:
+    """It may make none of a row, or several: a file's rows are counted before it sees them."""
+    events = project(FILES_OF_ROWS)["clicks"]
+    plain = project(SHOP)["clicks"]
+    kept = replace(plain, model=replace(plain.model, sql="SELECT * FROM raw.clicks"))
+    some = replace(plain, model=replace(plain.model, sql="SELECT * FROM raw.clicks WHERE true"))
+
+    assert [has_filter(one) for one in (events, kept, some)] == [True, False, True]
 
 
 CODES = "SELECT code AS event_id, code AS user_id, code AS event_ts, code AS url FROM raw.countries"
