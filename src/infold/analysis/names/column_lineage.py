@@ -21,6 +21,7 @@ from infold.analysis.names.relation import (
     RenamedColumns,
     SetOperation,
     Table,
+    outputs_by_name,
 )
 from infold.analysis.names.select_parts import calls_over_rows, clauses_beyond_row_wise
 from infold.analysis.names.subject import time_column
@@ -202,7 +203,7 @@ class Tracer:
         self, block: Block, column: str, path: TracePath
     ) -> tuple[TracedValue, ...]:
         """A column of a SELECT."""
-        outputs = [out for out in block.outputs or () if out.name.lower() == column]
+        outputs = outputs_by_name(block).get(column, ())
         return self._traced_output(block, outputs[0], path) if len(outputs) == 1 else ()
 
     def _traced_output(
@@ -308,7 +309,7 @@ def equal_by_using(block: Block) -> Iterator[tuple[Origin, Origin]]:
         for name in join.args.get("using") or ():
             here = Origin(entry, name.name.lower())
             for other in block.entries[:at]:
-                if here.column in {c.lower() for c in other.relation.columns or ()}:
+                if here.column in (other.names or ()):
                     there = Origin(other, here.column)
                     yield there, here
                     if not join.side:

@@ -19,6 +19,7 @@ from infold.analysis.names.relation import (
     RenamedColumns,
     SetOperation,
     Table,
+    outputs_by_name,
 )
 
 Types = Mapping[str, str]
@@ -37,8 +38,7 @@ def types_of(relation: Relation, tables: Mapping[str, Types]) -> Types:
         return tables.get(relation.name, {})
     if isinstance(relation, RenamedColumns):
         inner = types_of(relation.inner, tables)
-        pairs = zip(relation.columns or (), relation.inner.columns or (), strict=False)
-        return {new.lower(): inner[old.lower()] for new, old in pairs if old.lower() in inner}
+        return {new: inner[old] for new, old in relation.inner_names.items() if old in inner}
     if isinstance(relation, SetOperation):
         left, right = types_of(relation.left, tables), types_of(relation.right, tables)
         return {name: type_ for name, type_ in left.items() if right.get(name) == type_}
@@ -57,14 +57,13 @@ def _type_in(relation: Relation, column: str, tables: Mapping[str, Types]) -> st
     if isinstance(relation, Table):
         return tables.get(relation.name, {}).get(column)
     if isinstance(relation, RenamedColumns):
-        pairs = zip(relation.columns or (), relation.inner.columns or (), strict=False)
-        inner = [old.lower() for new, old in pairs if new.lower() == column]
-        return _type_in(relation.inner, inner[-1], tables) if inner else None
+        inner = relation.inner_names.get(column)
+        return None if inner is None else _type_in(relation.inner, inner, tables)
     if isinstance(relation, SetOperation):
         left = _type_in(relation.left, column, tables)
         return left if left == _type_in(relation.right, column, tables) else None
     if isinstance(relation, Block):
-        outs = [out for out in relation.outputs or () if out.name.lower() == column]
+        outs = outputs_by_name(relation).get(column, ())
         found = [type_ for out in outs if (type_ := _type_of_output(relation, out, tables))]
         return found[-1] if found else None
     return None

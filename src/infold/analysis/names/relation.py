@@ -8,9 +8,10 @@ None where the columns cannot be known (a table declared without any).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from functools import cached_property, wraps
+from typing import Any, TypeAlias, TypeVar
 
 from sqlglot import exp
 
@@ -40,15 +41,21 @@ class OtherRows:
     columns: Columns
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class RenamedColumns:
     """A relation with new names for its columns: ``(SELECT …) AS t(a, b)``."""
 
     inner: Relation
     columns: Columns
 
+    @cached_property
+    def inner_names(self) -> Mapping[str, str]:
+        """The names of columns inside by those outside, in lower case; of equal ones the last."""
+        pairs = zip(self.columns or (), self.inner.columns or (), strict=False)
+        return {new.lower(): old.lower() for new, old in pairs}
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, eq=False)
 class FromEntry:
     """
     One entry of FROM: the name it goes by, what it is, and how it is joined (the first is not).
@@ -63,6 +70,12 @@ class FromEntry:
     lateral: bool = False
     qualifier: str = ""
     """What is before the dot of a two-part name (``raw`` of ``raw.clicks``)."""
+
+    @cached_property
+    def names(self) -> frozenset[str] | None:
+        """The names of its columns in lower case; None where they cannot be known."""
+        columns = self.relation.columns
+        return None if columns is None else frozenset(map(str.lower, columns))
 
     @property
     def hidden(self) -> bool:
@@ -108,6 +121,8 @@ class Block:
     outputs: list[OutputColumn] | None = field(default_factory=list)
     ctes: list[Relation] = field(default_factory=list)
     """CTEs declared here."""
+    known: dict[object, Any] = field(default_factory=dict, repr=False)
+    """What functions found that look at all of it (``once_per_block``)."""
 
     @property
     def columns(self) -> Columns:
@@ -130,6 +145,35 @@ class Block:
                 yield from _own_nodes(value)
         for join in self.node.args.get("joins") or ():
             yield from _own_nodes(join.args.get("on"))
+
+
+Found = TypeVar("Found")
+
+
+def once_per_block(find: Callable[[Block], Found]) -> Callable[[Block], Found]:
+    """
+    A function that looks at a block once and remembers what it found; its names are looked up.
+
+    Rules ask for each column or call, and there are thousands of either.
+    """
+
+    @wraps(find)
+    def once(block: Block) -> Found:
+        if find not in block.known:
+            block.known[find] = find(block)
+        found: Found = block.known[find]
+        return found
+
+    return once
+
+
+@once_per_block
+def outputs_by_name(block: Block) -> Mapping[str, Sequence[OutputColumn]]:
+    """The output columns by their names in lower case."""
+    found: dict[str, list[OutputColumn]] = {}
+    for out in block.outputs or ():
+        found.setdefault(out.name.lower(), []).append(out)
+    return found
 
 
 @dataclass(slots=True, eq=False)
