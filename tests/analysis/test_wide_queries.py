@@ -12,7 +12,6 @@ from cProfile import Profile
 import pytest
 from tests.declare.shop import read
 
-
 EVENTS = """---
 materialization: events
 unique_key: [id]
@@ -26,6 +25,8 @@ incremental: {}
 ---
 """
 WHOLE = "---\nmaterialization: table\n---\n"
+USERS = "---\nmaterialization: cumulative_aggregate\n---\n"
+VISITS = "---\nmaterialization: sessions\nsessions: {user: id, gap: 30 minutes}\n---\n"
 DAY = "SELECT cast(at AS date) AS day, "
 SHAPES = {
     "star": (DAILY + DAY + "* FROM events", ""),
@@ -52,13 +53,11 @@ SHAPES = {
     ),
     "subqueries": (WHOLE + "SELECT {each} FROM raw.few", "(SELECT max({0}) FROM events) AS {0}"),
     "users": (
-        "---\nmaterialization: cumulative_aggregate\n---\n"
-        "SELECT id, {each} FROM events GROUP BY id",
+        USERS + "SELECT id, {each} FROM events GROUP BY id",
         "count(DISTINCT {0}) AS {0}",
     ),
     "visits": (
-        "---\nmaterialization: sessions\nsessions: {user: id, gap: 30 minutes}\n---\n"
-        "SELECT {each} FROM events",
+        VISITS + "SELECT {each} FROM events",
         "first({0}) AS {0}",
     ),
 }
