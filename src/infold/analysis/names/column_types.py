@@ -19,7 +19,6 @@ from infold.analysis.names.relation import (
     RenamedColumns,
     SetOperation,
     Table,
-    outputs_by_name,
 )
 
 Types = Mapping[str, str]
@@ -38,7 +37,8 @@ def types_of(relation: Relation, tables: Mapping[str, Types]) -> Types:
         return tables.get(relation.name, {})
     if isinstance(relation, RenamedColumns):
         inner = types_of(relation.inner, tables)
-        return {new: inner[old] for new, old in relation.inner_names.items() if old in inner}
+        pairs = zip(relation.columns or (), relation.inner.columns or (), strict=False)
+        return {new.lower(): inner[old.lower()] for new, old in pairs if old.lower() in inner}
     if isinstance(relation, SetOperation):
         left, right = types_of(relation.left, tables), types_of(relation.right, tables)
         return {name: type_ for name, type_ in left.items() if right.get(name) == type_}
@@ -57,13 +57,14 @@ def _type_in(relation: Relation, column: str, tables: Mapping[str, Types]) -> st
     if isinstance(relation, Table):
         return tables.get(relation.name, {}).get(column)
     if isinstance(relation, RenamedColumns):
-        inner = relation.inner_names.get(column)
-        return None if inner is None else _type_in(relation.inner, inner, tables)
+        names = relation.inner.columns or ()
+        inner = [names[at].lower() for at in relation.places.get(column, ()) if at < len(names)]
+        return _type_in(relation.inner, inner[-1], tables) if inner else None
     if isinstance(relation, SetOperation):
         left = _type_in(relation.left, column, tables)
         return left if left == _type_in(relation.right, column, tables) else None
     if isinstance(relation, Block):
-        outs = outputs_by_name(relation).get(column, ())
+        outs = relation.named(column)
         found = [type_ for out in outs if (type_ := _type_of_output(relation, out, tables))]
         return found[-1] if found else None
     return None
