@@ -10,7 +10,7 @@ DISTINCT, the number of a row in its partition. A row of a join is known when ea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -29,6 +29,7 @@ from infold.analysis.names.relation import (
     SetOperation,
     Table,
     blocks_of,
+    once_per_block,
     own_nodes,
 )
 from infold.analysis.names.select_parts import calls_over_rows, is_grouped, named_windows
@@ -219,7 +220,7 @@ class AgreeingRows:
 
     def _one_bucket(self) -> bool:
         """Whether they are in one bucket, where ``window`` puts a row into several."""
-        return all(self.same(node) for node in self.block.expressions() if makes_several(node))
+        return all(map(self.same, _buckets(self.block)))
 
     def columns_missing(self) -> list[str]:
         """Columns that would tell the rows apart, where a key of one entry would do."""
@@ -308,6 +309,7 @@ def window_clause_nodes(
     return window_clause_nodes(base, known, key) if base is not None else []
 
 
+@once_per_block
 def group_keys(block: Block) -> list[exp.Expr]:
     """What a block groups by, if in one way."""
     group = block.node.args.get("group")
@@ -342,6 +344,13 @@ def _origin_of(block: Block, out: OutputColumn) -> Origin | None:
     return out.origin or block.origins.get(out.node)
 
 
+@once_per_block
+def _buckets(block: Block) -> Sequence[exp.Expr]:
+    """What puts a row into several buckets."""
+    return [node for node in block.expressions() if makes_several(node)]
+
+
+@once_per_block
 def _columns_used(block: Block) -> list[Origin] | None:
     """The columns that a block makes use of after WHERE; None where they are not all known."""
     if block.outputs is None:

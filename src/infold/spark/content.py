@@ -12,7 +12,7 @@ bits, because a plain sum overflows under ANSI and a decimal sum is many times s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from pyspark.sql import Column, DataFrame
@@ -288,6 +288,13 @@ def type_of(rows: DataFrame, name: str) -> T.DataType:
     if len(found) != 1:  # Spark's own error explains it best
         found = rows.select(column(name)).schema.fields
     return found[0].dataType
+
+
+def expression_types(rows: DataFrame, texts: Iterable[str]) -> Mapping[str, T.DataType]:
+    """The types of expressions over rows: in one plan, as each is resolved in all columns."""
+    each = [*dict.fromkeys(texts)]
+    found = rows.select(*map(F.expr, each)).schema.fields if each else []
+    return {text: field.dataType for text, field in zip(each, found, strict=True)}
 
 
 def time_type(rows: DataFrame, name: str) -> str:

@@ -249,15 +249,11 @@ def merged_values(entries: Sequence[FromEntry], name: str) -> list[EntryValue]:
     if not any(entry.join is not None and entry.join.side.upper() in _OTHER for entry in joins):
         return []
     first = entries.index(joins[0])
-    before = [entry for entry in entries[:first] if name in _lower_names(entry)]
+    before = [entry for entry in entries[:first] if name in (entry.names or ())]
     return [(entry, name) for entry in (*before, *joins)]
 
 
 _OTHER = ("RIGHT", "FULL")
-
-
-def _lower_names(entry: FromEntry) -> set[str]:
-    return {column.lower() for column in entry.relation.columns or ()}
 
 
 def beyond_each(

@@ -27,6 +27,7 @@ from infold.analysis.names.select_parts import (
     alike_by,
     bucket_fields,
     group_items,
+    group_of_several_sets,
     has_aggregate,
     in_every_set,
     over_windows,
@@ -112,8 +113,7 @@ class SelectColumns:
         if isinstance(node, (exp.Min, exp.Max)) and not node.expressions:
             return self._extreme(node)
         change = shape_change(node)
-        group = self.block.node.args.get("group")
-        sets = group if group is not None and several_sets(group) else None
+        sets = group_of_several_sets(self.block)
         if sets is not None and node in in_every_set(self.block, sets):
             return self.scope.shapes(node)
         if change is not None and (sets is not None or has_aggregate(node)):
@@ -133,8 +133,8 @@ class SelectColumns:
 
     def _null_in_some_set(self, node: exp.Expr) -> bool:
         """Whether a value is NULL in rows of a grouping set that has not all of it."""
-        group = self.block.node.args.get("group")
-        if group is None or self.scope.lenient or not several_sets(group):
+        group = group_of_several_sets(self.block)
+        if group is None or self.scope.lenient:
             return False
         if isinstance(node, (exp.Min, exp.Max)):
             return False

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 
 from sqlglot import exp
@@ -46,6 +47,7 @@ from infold.analysis.names.relation import (
     blocks_of,
 )
 from infold.analysis.names.select_parts import merges_columns
+from infold.analysis.sql.text import Text
 
 _REFUSED = frozenset(
     {TokenType.PIVOT, TokenType.UNPIVOT, TokenType.TABLE_SAMPLE, TokenType.RECURSIVE}
@@ -201,7 +203,7 @@ class Canon:
     def select(self, block: Block) -> Select:
         """What is known of a SELECT."""
         if block not in self._blocks:
-            if any(token.token_type in _REFUSED for token in block.text.tokens):
+            if _has_refused_words(block.text):
                 raise Doubt
             level, around = 0, block.outer
             while around is not None:
@@ -219,6 +221,12 @@ class Canon:
         if entry not in self._labels:
             raise Doubt
         return self._labels[entry]
+
+
+@lru_cache(maxsize=16)
+def _has_refused_words(text: Text) -> bool:
+    """Each subquery asks for the whole text."""
+    return any(token.token_type in _REFUSED for token in text.tokens)
 
 
 def _all_stored(relation: Relation) -> frozenset[Need]:

@@ -157,10 +157,8 @@ class _Sources:
             columns = [one for one in own_nodes(entry.node) if isinstance(one, exp.Column)]
             every = [self._of_name(block, one, seen) for one in columns]
             return {at: max(old, How.TRANSFORMATION) for at, old in _merged(every).items()}
-        for at, column in enumerate(relation.columns or ()):
-            if column.lower() == name.lower():
-                return self.of_output(relation, at, seen)
-        return {}
+        places = relation.places.get(name.lower())
+        return self.of_output(relation, places[0], seen) if places else {}
 
 
 def _merged(parts: Iterable[Mapping[Place, How]]) -> Mapping[Place, How]:

@@ -23,7 +23,7 @@ def everything(relation: Relation) -> frozenset[int]:
 
 def position(relation: Relation, name: str) -> int:
     """The position of the one column of a lower-case name."""
-    found = [at for at, column in enumerate(relation.columns or ()) if column.lower() == name]
+    found = relation.places.get(name, ())
     if len(found) != 1 or not name:
         raise Doubt
     return found[0]

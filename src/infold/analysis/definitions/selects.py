@@ -253,7 +253,7 @@ class Select(Expressions):
     def _shared(self, name: str, needs: set[Need]) -> object:
         found = []
         for at, entry in enumerate(self.block.entries):
-            if name in [column.lower() for column in entry.relation.columns or ()]:
+            if name in (entry.names or ()):
                 place = self.place(entry, name)
                 needs.add((entry, place))
                 found.append((at, self.forms.column(entry.relation, place)))

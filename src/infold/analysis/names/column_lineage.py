@@ -165,35 +165,33 @@ class Tracer:
     ) -> tuple[TracedValue, ...]:
         """What a column is of stored rows: a column of theirs, or made of some row by row."""
         if isinstance(relation, RenamedColumns):
-            names = [name.lower() for name in relation.columns or ()]
-            return self._column_by_position(relation.inner, names, column, path)
+            return self._column_by_position(relation.inner, relation, column, path)
         if isinstance(relation, SetOperation):
-            names = [name.lower() for name in relation.columns or ()]
             if not isinstance(relation.node, exp.Union) or relation.node.args.get("by_name"):
                 return ()
             left, right = (
-                self._column_by_position(side, names, column, (*path, at))
+                self._column_by_position(side, relation, column, (*path, at))
                 for at, side in enumerate((relation.left, relation.right))
             )
             return (*left, *right) if left and right else ()
         if isinstance(relation, Table):
             if relation.view is not None:
                 return self.traced_column(relation.view, column, path)
-            found = [name for name in relation.columns or () if name.lower() == column]
-            named = [
-                TracedValue(relation.name, exp.column(name, quoted=True), path) for name in found
-            ]
-            return tuple(named) if len(named) == 1 else ()
+            places = relation.places.get(column, ())
+            if relation.columns is None or len(places) != 1:
+                return ()
+            node = exp.column(relation.columns[places[0]], quoted=True)
+            return (TracedValue(relation.name, node, path),)
         return self._output_by_name(relation, column, path) if isinstance(relation, Block) else ()
 
     def _column_by_position(
-        self, relation: Relation, names: Sequence[str], column: str, path: TracePath
+        self, relation: Relation, outer: Relation, column: str, path: TracePath
     ) -> tuple[TracedValue, ...]:
-        """The column of a relation at the place that a name has."""
-        there = relation.columns
-        if names.count(column) != 1 or there is None or len(there) != len(names):
+        """The column of a relation at the place that a name has in the one around it."""
+        there, places = relation.columns, outer.places.get(column, ())
+        if len(places) != 1 or there is None or len(there) != len(outer.columns or ()):
             return ()
-        at = names.index(column)
+        at = places[0]
         if isinstance(relation, Block) and relation.outputs is not None:
             return self._traced_output(relation, relation.outputs[at], path)
         return self.traced_column(relation, there[at].lower(), path)
@@ -202,7 +200,7 @@ class Tracer:
         self, block: Block, column: str, path: TracePath
     ) -> tuple[TracedValue, ...]:
         """A column of a SELECT."""
-        outputs = [out for out in block.outputs or () if out.name.lower() == column]
+        outputs = block.named(column)
         return self._traced_output(block, outputs[0], path) if len(outputs) == 1 else ()
 
     def _traced_output(
@@ -308,7 +306,7 @@ def equal_by_using(block: Block) -> Iterator[tuple[Origin, Origin]]:
         for name in join.args.get("using") or ():
             here = Origin(entry, name.name.lower())
             for other in block.entries[:at]:
-                if here.column in {c.lower() for c in other.relation.columns or ()}:
+                if here.column in (other.names or ()):
                     there = Origin(other, here.column)
                     yield there, here
                     if not join.side:

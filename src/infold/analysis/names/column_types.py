@@ -57,14 +57,14 @@ def _type_in(relation: Relation, column: str, tables: Mapping[str, Types]) -> st
     if isinstance(relation, Table):
         return tables.get(relation.name, {}).get(column)
     if isinstance(relation, RenamedColumns):
-        pairs = zip(relation.columns or (), relation.inner.columns or (), strict=False)
-        inner = [old.lower() for new, old in pairs if new.lower() == column]
+        names = relation.inner.columns or ()
+        inner = [names[at].lower() for at in relation.places.get(column, ()) if at < len(names)]
         return _type_in(relation.inner, inner[-1], tables) if inner else None
     if isinstance(relation, SetOperation):
         left = _type_in(relation.left, column, tables)
         return left if left == _type_in(relation.right, column, tables) else None
     if isinstance(relation, Block):
-        outs = [out for out in relation.outputs or () if out.name.lower() == column]
+        outs = relation.named(column)
         found = [type_ for out in outs if (type_ := _type_of_output(relation, out, tables))]
         return found[-1] if found else None
     return None

@@ -8,9 +8,10 @@ None where the columns cannot be known (a table declared without any).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from functools import cached_property, wraps
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from sqlglot import exp
 
@@ -20,8 +21,25 @@ from infold.analysis.sql.text import Text
 Columns: TypeAlias = tuple[str, ...] | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class _HasColumns(Protocol):
+    @property
+    def columns(self) -> Columns: ...
+
+
+class _Columns:
+    """What has columns in an order: it is asked for each of thousands."""
+
+    @cached_property
+    def places(self: _HasColumns) -> Mapping[str, Sequence[int]]:
+        """The positions of the columns by their names in lower case."""
+        found: dict[str, list[int]] = {}
+        for at, name in enumerate(self.columns or ()):
+            found.setdefault(name.lower(), []).append(at)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Table(_Columns):
     """
     A source or a model named in FROM; ``view`` is the query of a view, seen through.
 
@@ -33,15 +51,15 @@ class Table:
     view: Relation | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OtherRows:
+@dataclass(frozen=True, eq=False)
+class OtherRows(_Columns):
     """Rows from nowhere that matters: VALUES, a table function, an exploded column."""
 
     columns: Columns
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RenamedColumns:
+@dataclass(frozen=True, eq=False)
+class RenamedColumns(_Columns):
     """A relation with new names for its columns: ``(SELECT …) AS t(a, b)``."""
 
     inner: Relation
@@ -63,6 +81,11 @@ class FromEntry:
     lateral: bool = False
     qualifier: str = ""
     """What is before the dot of a two-part name (``raw`` of ``raw.clicks``)."""
+
+    @property
+    def names(self) -> Collection[str] | None:
+        """The names of its columns in lower case; None where they cannot be known."""
+        return None if self.relation.columns is None else self.relation.places.keys()
 
     @property
     def hidden(self) -> bool:
@@ -91,8 +114,8 @@ class OutputColumn:
     """The alias, where one was given."""
 
 
-@dataclass(slots=True, eq=False)
-class Block:
+@dataclass(eq=False)
+class Block(_Columns):
     """One SELECT with its names looked up."""
 
     node: exp.Select
@@ -108,11 +131,18 @@ class Block:
     outputs: list[OutputColumn] | None = field(default_factory=list)
     ctes: list[Relation] = field(default_factory=list)
     """CTEs declared here."""
+    known: dict[object, Any] = field(default_factory=dict, repr=False)
+    """What functions found that look at all of it (``once_per_block``)."""
 
-    @property
+    @cached_property
     def columns(self) -> Columns:
-        """The names of the output columns; '' for one without a name."""
+        """The names of the output columns; '' for one without a name. They are known by then."""
         return None if self.outputs is None else tuple(out.name for out in self.outputs)
+
+    def named(self, name: str) -> Sequence[OutputColumn]:
+        """The output columns of a name in lower case."""
+        outputs = self.outputs or ()
+        return [outputs[at] for at in self.places.get(name, ())]
 
     def place_of(self, entry: FromEntry) -> str:
         """A name for an entry of FROM, of this block or of one around it; each has another."""
@@ -132,8 +162,28 @@ class Block:
             yield from _own_nodes(join.args.get("on"))
 
 
-@dataclass(slots=True, eq=False)
-class SetOperation:
+Found = TypeVar("Found")
+
+
+def once_per_block(find: Callable[[Block], Found]) -> Callable[[Block], Found]:
+    """
+    A function that looks at a block once and remembers what it found; its names are looked up.
+
+    Rules ask for each column or call, and there are thousands of either.
+    """
+
+    @wraps(find)
+    def once(block: Block) -> Found:
+        if find not in block.known:
+            block.known[find] = find(block)
+        found: Found = block.known[find]
+        return found
+
+    return once
+
+
+@dataclass(eq=False)
+class SetOperation(_Columns):
     """UNION, EXCEPT or INTERSECT of two relations."""
 
     node: exp.SetOperation
@@ -142,7 +192,7 @@ class SetOperation:
     right: Relation
     ctes: list[Relation] = field(default_factory=list)
 
-    @property
+    @cached_property
     def columns(self) -> Columns:
         """The left side names the columns."""
         return self.left.columns

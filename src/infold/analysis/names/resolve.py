@@ -269,7 +269,7 @@ class _Resolver:
         """Look up every column of the block's own clauses, and resolve its subqueries."""
         aliases: dict[str, exp.Expr] = {}
         for item in block.node.expressions:  # each sees the aliases before it, never its own
-            self._look_up(block, item, dict(aliases), ctes)
+            self._look_up(block, item, aliases, ctes)
             if isinstance(item, exp.Alias):
                 aliases[item.alias.lower()] = item.this
         for key, value in block.node.args.items():

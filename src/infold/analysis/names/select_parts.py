@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from infold.analysis.names.relation import Block, Origin, OutputColumn, Relation, Table, own_nodes
+from infold.analysis.names.relation import (
+    Block,
+    Origin,
+    OutputColumn,
+    Relation,
+    Table,
+    once_per_block,
+    own_nodes,
+)
 from infold.analysis.sql.functions import is_aggregate
 from infold.analysis.sql.text import Text
 from infold.analysis.times.floors import (
@@ -22,13 +30,17 @@ from infold.analysis.times.window_frames import base_window, function_of
 from infold.messages.errors import Spot
 
 
-def window_calls(block: Block) -> Iterator[exp.Window]:
+@once_per_block
+def window_calls(block: Block) -> Sequence[exp.Window]:
     """The window functions of a block."""
-    for node in block.expressions():
-        if isinstance(node, exp.Window) and node.arg_key != "windows":
-            yield node
+    return [
+        node
+        for node in block.expressions()
+        if isinstance(node, exp.Window) and node.arg_key != "windows"
+    ]
 
 
+@once_per_block
 def named_windows(block: Block) -> dict[str, exp.Expr]:
     """The windows of the WINDOW clause, by lower-case name."""
     return {window.this.name.lower(): window for window in block.node.args.get("windows") or ()}
@@ -89,6 +101,13 @@ def group_items(block: Block, group: exp.Group) -> Iterator[exp.Expr]:
 _SETS = (exp.GroupingSets, exp.Rollup, exp.Cube)
 
 
+@once_per_block
+def group_of_several_sets(block: Block) -> exp.Group | None:
+    """The GROUP BY of a block that groups its rows in several ways at once."""
+    group = block.node.args.get("group")
+    return group if group is not None and several_sets(group) else None
+
+
 def several_sets(group: exp.Group) -> bool:
     """Whether rows are grouped in several ways at once."""
     if any(group.args.get(key) for key in ("rollup", "cube", "grouping_sets", "totals")):
@@ -145,6 +164,7 @@ def has_aggregate(tree: exp.Expr) -> bool:
     return False
 
 
+@once_per_block
 def is_grouped(block: Block) -> bool:
     """Whether a block turns many rows into one: GROUP BY, or an aggregate without it."""
     args = block.node.args

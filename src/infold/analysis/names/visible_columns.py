@@ -29,16 +29,14 @@ def find_column(entries: Sequence[FromEntry], parts: Sequence[str]) -> Origin | 
         for prefix in prefixes:
             rest = parts[len(prefix) :]
             if rest and tuple(parts[: len(prefix)]) == prefix:
-                columns = _lower_names(entry.relation.columns)
-                if columns is None or rest[0] in columns:
-                    return (
-                        Origin(entry, rest[0], tuple(rest[1:])) if columns is not None else UNKNOWN
-                    )
+                if entry.names is None:
+                    return UNKNOWN
+                if rest[0] in entry.names:
+                    return Origin(entry, rest[0], tuple(rest[1:]))
     for entry in entries:
-        columns = _lower_names(entry.relation.columns)
-        if columns is None:
+        if entry.names is None:
             unknown = True
-        elif parts[0] in columns:
+        elif parts[0] in entry.names:
             return Origin(entry, parts[0], tuple(parts[1:]))
     return UNKNOWN if unknown else None
 
@@ -46,10 +44,6 @@ def find_column(entries: Sequence[FromEntry], parts: Sequence[str]) -> Origin | 
 def visible_columns(entries: Iterable[FromEntry]) -> list[str]:
     """Every column name that an unqualified name could mean."""
     return [column for entry in entries for column in entry.relation.columns or ()]
-
-
-def _lower_names(columns: Columns) -> set[str] | None:
-    return None if columns is None else {column.lower() for column in columns}
 
 
 def alias_columns(node: exp.Expr) -> Columns:
@@ -99,10 +93,11 @@ def star_outputs(
         right = [
             OutputColumn(c, node, Origin(entry, c.lower())) for c in entry.relation.columns or ()
         ]
-        once = _shared_columns(entry, found, right)
-        first = [next(out for out in found if out.name.lower() == name) for name in once]
-        left = [out for out in found if out not in first]
-        found = [*first, *left, *(out for out in right if out.name.lower() not in once)]
+        once = dict.fromkeys(_shared_columns(entry, found, right))
+        at = {out.name.lower(): i for i, out in reversed([*enumerate(found)])}
+        first = {at[name]: found[at[name]] for name in once}
+        left = (out for i, out in enumerate(found) if i not in first)
+        found = [*first.values(), *left, *(out for out in right if out.name.lower() not in once)]
     return [out for out in found if out.name.lower() not in skip]
 
 
@@ -112,7 +107,7 @@ def _shared_columns(
     """The columns that a join with USING, or a NATURAL one, shows once, in their order."""
     if entry.join is None:
         return []
-    here, there = [[out.name.lower() for out in side] for side in (left, right)]
+    here, there = [dict.fromkeys(out.name.lower() for out in side) for side in (left, right)]
     if entry.join.args.get("method") == "NATURAL":
         return [name for name in here if name in there]
     using = [name.name.lower() for name in entry.join.args.get("using") or ()]

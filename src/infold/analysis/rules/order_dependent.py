@@ -7,12 +7,13 @@ a meaning there. ``any_value``, and ``mode`` between equally frequent values, ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from infold.analysis.names.relation import Block, blocks_of
+from infold.analysis.names.relation import Block, blocks_of, once_per_block
 from infold.analysis.names.select_parts import named_windows, window_calls
 from infold.analysis.names.subject import Subject
 from infold.analysis.row_identity import (
@@ -156,8 +157,8 @@ def _deterministic(tokens: Sequence[Token], call: Call) -> bool:
 def order_is_forgotten(subject: Subject, found: Sequence[Call], call: Call) -> bool:
     """Whether a call around it forgets the order again, before anything makes use of it."""
     tokens = subject.text.tokens
-    around = [other for other in found if other.start < call.start and call.end <= other.end]
-    for other in reversed(around):  # from the inside
+    before = found[: bisect_left(found, call.start, key=lambda one: one.start)]
+    for other in (one for one in reversed(before) if call.end <= one.end):  # from the inside
         compares = other.name == "array_sort" and len(other.arguments) > 1
         if other.name in _FORGETS_ORDER and not compares:
             return _is_untouched(subject, tokens[call.start].start, tokens[other.start].start)
@@ -169,18 +170,24 @@ def order_is_forgotten(subject: Subject, found: Sequence[Call], call: Call) -> b
 def _is_untouched(subject: Subject, start: int, around: int) -> bool:
     """Whether no operator between a list and a call around it looks at places or compares."""
     for block in blocks_of(subject.relation):
-        for node in block.expressions() if isinstance(block, Block) else ():
-            if isinstance(node, COLLECTS) and _span_start(node) == start:
-                inner: exp.Expr = node
-                outer = node.parent
-                while outer is not None and (outer.meta or {}).get(SPAN, (-1,))[0] != around:
-                    asked = isinstance(outer, exp.If) and inner.arg_key == "this"
-                    joined = isinstance(outer, exp.DPipe)
-                    if asked or (isinstance(outer, (exp.Binary, exp.Bracket)) and not joined):
-                        return False
-                    inner, outer = outer, outer.parent
-                return True
+        node = _collections(block).get(start) if isinstance(block, Block) else None
+        if node is not None:
+            inner, outer = node, node.parent
+            while outer is not None and (outer.meta or {}).get(SPAN, (-1,))[0] != around:
+                asked = isinstance(outer, exp.If) and inner.arg_key == "this"
+                joined = isinstance(outer, exp.DPipe)
+                if asked or (isinstance(outer, (exp.Binary, exp.Bracket)) and not joined):
+                    return False
+                inner, outer = outer, outer.parent
+            return True
     return False
+
+
+@once_per_block
+def _collections(block: Block) -> Mapping[int | None, exp.Expr]:
+    """The aggregates that collect rows, by where their text begins; of several the first."""
+    found = [node for node in block.expressions() if isinstance(node, COLLECTS)]
+    return {_span_start(node): node for node in reversed(found)}
 
 
 def _by_place(tokens: Sequence[Token], call: Call) -> bool:

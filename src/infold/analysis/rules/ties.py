@@ -53,8 +53,11 @@ def check(subject: Subject) -> Iterator[InfoldError]:
 
 
 def _in_windows(subject: Subject, identity: RowIdentity, block: Block) -> Iterator[InfoldError]:
+    if not window_calls(block):
+        return
     known, text = named_windows(block), block.text
     listed = list(calls(text.tokens, 0, len(text.tokens)))
+    starts = {one.start: one for one in listed}
     orders = {
         _order_of(window, block) for window in window_calls(block) if _by_place(window, block)
     }
@@ -78,7 +81,7 @@ def _in_windows(subject: Subject, identity: RowIdentity, block: Block) -> Iterat
             fine = alike.as_one_row() and len(orders) == 1
         elif order and isinstance(function, (*PICKS, *COLLECTS)):
             at = text.token_index(window.meta[SPAN][0]) if SPAN in window.meta else -1
-            call = next((one for one in listed if one.start == at), None)
+            call = starts.get(at)
             forgotten = call is not None and order_is_forgotten(subject, listed, call)
             fine = alike.same(function.this) or (isinstance(function, COLLECTS) and forgotten)
         else:

@@ -7,9 +7,11 @@ only, so keywords and calls are found among the tokens, which have them all.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import accumulate
 
 from sqlglot import exp
@@ -73,11 +75,19 @@ class Origins:
 
 def spot_in(file: str, source: str, start: int, end: int) -> Spot:
     """The place in a file of ``source[start:end]``, with its line and what to underline."""
-    begin = source.rfind("\n", 0, start) + 1
-    stop = source.find("\n", start)
-    text = source[begin : len(source) if stop < 0 else stop].rstrip("\r")
+    begins = _lines(source)
+    line = bisect_right(begins, start)
+    begin = begins[line - 1]
+    stop = begins[line] - 1 if line < len(begins) else len(source)
+    text = source[begin:stop].rstrip("\r")
     width = max(1, min(end, begin + len(text)) - start)
-    return Spot(file, source.count("\n", 0, start) + 1, start - begin + 1, text, width)
+    return Spot(file, line, start - begin + 1, text, width)
+
+
+@lru_cache(maxsize=16)
+def _lines(source: str) -> list[int]:
+    """Where the lines of a text begin: a query of a thousand lines has thousands of places."""
+    return [0, *(found.end() for found in re.finditer("\n", source))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ table see no change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import reduce
@@ -29,7 +29,7 @@ from infold.core.project import Node
 from infold.core.queries import Aggregate, GroupedQuery, Output
 from infold.core.quoting import quoted
 from infold.core.record import Outcome
-from infold.spark.content import column, row_hash, state_hash, user_columns
+from infold.spark.content import column, expression_types, row_hash, state_hash, user_columns
 from infold.spark.cumulative.keyed import (
     NEW_HASH,
     NEW_STATE,
@@ -474,7 +474,8 @@ def states_of(rows: DataFrame, query: GroupedQuery, fingerprint: str) -> States 
     if not all(_is_key(one.dataType) for one in keys):
         return None
     own = {output.sql.strip(): output.name for output in followed.outputs}
-    found = _Parts(rows)
+    arguments = [text for one in followed.aggregates for text in _typed(one)]
+    found = _Parts(expression_types(rows, arguments))
     found.add(Merge.COUNT, None, "bigint", name=ROWS)
     values = []
     for one in followed.aggregates:
@@ -489,9 +490,9 @@ def states_of(rows: DataFrame, query: GroupedQuery, fingerprint: str) -> States 
 
 @dataclass
 class _Parts:
-    """Collects the parts of aggregates over some rows; equal ones are one."""
+    """Collects the parts of aggregates; equal ones are one. ``types`` are those of arguments."""
 
-    rows: DataFrame
+    types: Mapping[str, T.DataType]
     parts: dict[tuple[Merge, str | None, str | None], Part] = field(default_factory=dict)
 
     def add(
@@ -523,8 +524,7 @@ class _Parts:
             part = self.add(Merge.COUNT, counted, "bigint", shown=shown)
             return Value(part.name)
         assert one.argument is not None, "only a count is of rows"
-        [type_] = (f.dataType for f in self.rows.select(F.expr(one.argument)).schema.fields)
-        return _VALUES[one.call](self, one, type_, shown)
+        return _VALUES[one.call](self, one, self.types[one.argument], shown)
 
     def _where(self, one: Aggregate, sql: str | None) -> str:
         """SQL over a row, NULL where FILTER leaves it out: there it may raise."""
@@ -599,7 +599,7 @@ class _Parts:
         others.
         """
         assert one.order is not None, "it is chosen by something"
-        [of] = (f.dataType for f in self.rows.select(F.expr(one.order)).schema.fields)
+        of = self.types[one.order]
         if not is_exact(of) or not is_exact(type_):
             return None
         by, argument = self._where(one, one.order), self._where(one, one.argument)
@@ -621,6 +621,12 @@ _VALUES: dict[str, Callable[[_Parts, Aggregate, T.DataType, str | None], Value |
     "min_by": _Parts.chosen,
     "max_by": _Parts.chosen,
 }
+
+
+def _typed(one: Aggregate) -> Iterator[str]:
+    """The arguments of which the types decide whether there is a state."""
+    if one.call not in ("count", "count_if"):
+        yield from filter(None, (one.argument, one.order))
 
 
 def _sum_types(type_: T.DataType) -> tuple[str, str] | None:

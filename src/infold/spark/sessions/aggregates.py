@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.aggregates import AGGREGATES
 from infold.core.queries import Aggregate, Output
 from infold.core.quoting import quoted
+from infold.spark.content import expression_types
 from infold.spark.sessions.aggregate_state import (
     ORDER,
     Compiled,
@@ -71,13 +71,14 @@ def compile_aggregates(
     """
     shown = shown_columns(aggregates, outputs)
     arguments: dict[str, str] = {}
+    types = expression_types(events, filter(None, map(_typed_argument, aggregates)))
     found: list[Compiled] = []
     for at, aggregate in enumerate(aggregates):
         prepared = _prepare(aggregate, at, arguments)
-        type_ = _type(events, aggregate)
+        type_ = types.get(_typed_argument(aggregate) or "")
         found.append(_compile(aggregate, prepared, type_, shown.get(aggregate.name)))
     return CompiledAggregates(
-        arguments=tuple(arguments.items()),
+        arguments=tuple((name, sql) for sql, name in arguments.items()),
         order=(TIME, *keys),
         parts=tuple(part for entry in found for part in entry.parts),
         values=tuple((a.name, entry.value) for a, entry in zip(aggregates, found, strict=True)),
@@ -100,27 +101,19 @@ def _call_key(one: Aggregate) -> tuple[object, ...]:
 
 
 def _prepare(aggregate: Aggregate, at: int, arguments: dict[str, str]) -> PreparedArguments:
-    """Add the columns that an aggregate needs; equal expressions share one."""
+    """Add the columns that an aggregate needs, name by SQL; equal expressions share one."""
     if _rereads(aggregate):
         return PreparedArguments("", None)
     condition = None
     if aggregate.filter is not None:
-        condition = _column(f"coalesce(({aggregate.filter}), false)", f"__f{at}", arguments)
+        condition = arguments.setdefault(f"coalesce(({aggregate.filter}), false)", f"__f{at}")
     if aggregate.argument is None:
         return PreparedArguments("1", condition)
     sql = f"({aggregate.argument})"
     if aggregate.filter is not None:
         # The argument of an event that is filtered out must not be evaluated: it may raise.
         sql = f"CASE WHEN ({aggregate.filter}) THEN {sql} END"
-    return PreparedArguments(_column(sql, f"__x{at}", arguments), condition)
-
-
-def _column(sql: str, name: str, arguments: dict[str, str]) -> str:
-    for known, same in arguments.items():
-        if same == sql:
-            return known
-    arguments[name] = sql
-    return name
+    return PreparedArguments(arguments.setdefault(sql, f"__x{at}"), condition)
 
 
 def _rereads(aggregate: Aggregate) -> bool:
@@ -128,10 +121,9 @@ def _rereads(aggregate: Aggregate) -> bool:
     return aggregate.call == "other"
 
 
-def _type(events: DataFrame, aggregate: Aggregate) -> T.DataType | None:
-    if aggregate.argument is None or (_rereads(aggregate) and not aggregate.distinct):
-        return None
-    return events.select(F.expr(aggregate.argument)).schema.fields[0].dataType
+def _typed_argument(aggregate: Aggregate) -> str | None:
+    """The argument, if its type decides how the aggregate is computed."""
+    return None if _rereads(aggregate) and not aggregate.distinct else aggregate.argument
 
 
 def _compile(

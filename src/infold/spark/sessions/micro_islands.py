@@ -381,7 +381,8 @@ def words_of(events: DataFrame, compiled: CompiledAggregates, values: ColumnValu
     arguments = list(dict.fromkeys(pick.argument for pick in compiled.picks))
     if any(name not in events.columns for name in arguments):
         return None  # first(1)
-    if not all(isinstance(events.schema[name].dataType, _READABLE) for name in arguments):
+    types = {field.name: field.dataType for field in events.schema}
+    if not all(isinstance(types[name], _READABLE) for name in arguments):
         return None
     dictionaries = {}
     sql = dict(compiled.arguments)
