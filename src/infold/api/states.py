@@ -44,9 +44,9 @@ def states(
             steps.get(node.name),
             known.get(node.name),
             stored=stored.get(node.name, StoredCells()),
-            with_cells=with_cells,
             built_at=built_at.get(node.name),
             left_out=left_out.get(node.name, 0),
+            with_cells=with_cells,
         )
         for node in project
     )
@@ -93,9 +93,9 @@ def model_status(
     model_state: ModelState | None,
     *,
     stored: StoredCells,
-    with_cells: bool,
     built_at: int | None,
     left_out: int,
+    with_cells: bool = False,
 ) -> ModelStatus:
     """
     One model, with the step that a run would begin with; ``model_state`` is None of a view.
