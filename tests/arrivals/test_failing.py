@@ -8,6 +8,7 @@ Without Spark, as ``test_dry``: the runner, the planner and the ledger are the p
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -31,10 +32,11 @@ from infold.core.plan import Step
 from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.core.report import Failure, RunFailed, RunResult
-from infold.messages import audit_findings, catalog_errors, errors, run_errors
+from infold.messages import audit_findings, catalog_errors, errors, faults, run_errors
 from infold.messages.findings import refused_by_spark
 from infold.planning.plan_notes import tables_of_audits
 from infold.running.run_progress import MOST_STEPS
+from infold.system import signals
 
 EXAMPLES = settings().max_examples // 5
 Chosen = Callable[[Step], BaseException | None]
@@ -389,6 +391,28 @@ def test_batches_of_a_cron_are_continued(tmp_path: Path, error: BaseException) -
     assert begun[0].batches > 2
     assert play.built().count("daily") == begun[0].batches - 1
     assert play.built() == []
+
+
+@pytest.mark.parametrize("error", [ArithmeticError(), faults.engine_died(why="gone")])
+def test_a_signal_is_told_from_what_it_causes(tmp_path: Path, error: Exception) -> None:
+    """Who tidies up asks a JVM that is gone: no model failed, the run was stopped."""
+    play, begun = DueAtSix(SHAPES["fold"], tmp_path, "fold", tmp_path, 6), list[str]()
+
+    def stopped(step: Step) -> BaseException:
+        begun.append(step.model)
+        try:
+            signals._stop(signal.SIGINT, None)
+        except signals.Stopped:
+            return error
+        raise AssertionError
+
+    with pytest.MonkeyPatch.context() as patch, failing(stopped):
+        patch.setattr(signals, "_state", signals._State())
+        with pytest.raises(signals.Stopped):
+            play._run(None, ())
+
+    [run] = play.ledger.runs(1)
+    assert (len(begun), run.state, run.error) == (1, "failed", "stopped by Stopped")
 
 
 def test_a_table_that_was_complete_waits_for_its_cron(tmp_path: Path) -> None:

@@ -14,22 +14,13 @@ from infold.api.states import model_status
 from infold.core.interval import MAX, MIN, Interval, Ranges
 from infold.core.plan import InputDiff, ModelObservation, Observations
 from infold.core.project import Node
-from infold.core.trace import Cause, CellState, Pending, Trace
+from infold.core.trace import Cause, Pending, StoredCells, Trace
 from infold.planning.model_states import model_states
 from infold.planning.planner import plan
 from infold.render.plan import plan_screen
 from infold.render.status import status_screen
 
 DAILY = replace(WITH_USERS, inputs=WITH_USERS.inputs[:1])
-
-
-class Book(FreshLedger):
-    """A ledger that knows the cells of one table."""
-
-    def cells(self, table: str, within: Ranges | None = None) -> tuple[CellState, ...]:
-        """The week as it is drawn."""
-        del table, within
-        return states("# # # # # # #")
 
 
 def stale(node: Node, **seen: ModelObservation) -> str:
@@ -41,8 +32,11 @@ def stale(node: Node, **seen: ModelObservation) -> str:
     todo = plan(made, observed)
     known = {entry.model: entry for entry in model_states(made, observed, todo)}
     step = next((step for step in todo.steps if step.model == node.name), None)
-    book: Any = Book()
-    entry = model_status(node, book, observed, step, known[node.name], built_at=None, left_out=0)
+    book: Any = FreshLedger()
+    week = StoredCells(Ranges((Interval(day(0).start, day(6).end),)), 70)
+    entry = model_status(
+        *(node, book, observed, step, known[node.name]), stored=week, built_at=None, left_out=0
+    )
     line = status_screen(made, [entry], {}).splitlines()[3]
     return line.split("2019-10-28", 1)[1].rsplit("never", 1)[0].strip()
 

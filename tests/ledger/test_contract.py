@@ -20,9 +20,10 @@ from infold.core.interval import EVER, MIN, Interval, Ranges
 from infold.core.ports import Ledger
 from infold.core.record import LISTED, Arrival, ForwardOnly, Outcome, Receipt
 from infold.core.session_rules import ManualEntry
-from infold.core.trace import CellChange, CellState, EarlierCells, Trace, Unchanged
+from infold.core.trace import CellChange, CellState, EarlierCells, StoredCells, Trace, Unchanged
 from infold.ledger import SqlLedger, codec
 from infold.ledger.postgresql import MARK, escaped, unescaped
+from infold.ledger.reader import SqlLedgerReader
 from infold.messages import errors
 
 ONE, TWO, THREE = DAYS[2:5]
@@ -126,6 +127,20 @@ class TestVersions:
             assert [state.cell for state in found] == [TWO]
         assert list(ledger.cells("events", Ranges())) == []
         assert len(ledger.cells("events", Ranges.ever())) == 3
+
+    def test_cells_in_short_are_those_that_are_read(
+        self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The database adds them up, but with a gap; tables without a row are left out."""
+        do(ledger, outcome(1, change(ONE, 1), change(TWO, 2), change(THREE, 3)))
+        with monkeypatch.context() as patch:
+            patch.delattr(SqlLedgerReader, "cells")
+            whole = Ranges((Interval(ONE.start, THREE.end),))
+            assert ledger.stored() == {"events": StoredCells(whole, 6)}
+        do(ledger, outcome(2, change(TWO, 0, before=2)))
+        assert ledger.stored() == {"events": StoredCells(Ranges((ONE, THREE)), 4)}
+        do(ledger, outcome(3, change(ONE, 0, before=1), change(THREE, 0, before=3)))
+        assert ledger.stored() == {}
 
     def test_what_a_replacement_left_unchanged(self, ledger: Ledger) -> None:
         """Columns and cells that a version left as they were are kept with it."""

@@ -250,6 +250,15 @@ on_failure: {command: 'echo "$INFOLD_STATE $INFOLD_ERROR" >> told'}
         why = "the hook on_failure failed: it ended with exit code 3"
         assert (raised[1].exit_code, raised[1].facts[-1]) == (3, ("note", why))
 
+    def test_an_error_after_a_signal(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The run was stopped; the error came of it, as Java is gone."""
+        monkeypatch.setattr(signals, "_state", state := signals._State())
+        state.signal, state.printed = signal.SIGINT, True
+
+        with pytest.raises(signals.Stopped):
+            end(project(tmp_path, self.HOOKS), raising(ConnectionRefusedError(111, "refused")))
+        assert (tmp_path / "told").read_text() == "stopped stopped by SIGINT\n"
+
     def test_a_crash(self, tmp_path: Path) -> None:
         """Is a failure like others, and goes on its way, as Ctrl-C does."""
         told = tmp_path / "told"

@@ -332,10 +332,12 @@ def audit(
     return audit_models(project, chosen_models(project, select, ()), as_of, progress)
 
 
-def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...]:
-    """The state of each model."""
+def status(
+    project: Project, as_of: int | None = None, *, with_cells: bool = False
+) -> tuple[ModelStatus, ...]:
+    """The state of each model; ``with_cells`` with those of its table, of which there are many."""
     project = with_apart(project)
-    return states(project, observer(project, as_of))
+    return states(project, observer(project, as_of), with_cells=with_cells)
 
 
 def explain(

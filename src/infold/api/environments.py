@@ -191,12 +191,13 @@ def audit_environment(
 
 
 def environment_status(
-    declared: Project, name: str, as_of: int | None = None
+    declared: Project, name: str, as_of: int | None = None, *, with_cells: bool = False
 ) -> tuple[Project, tuple[ModelStatus, ...]]:
     """The state of each table that is an environment's own, and the project of these."""
     found = stored(declared, name)
     looking = observer_of(found, as_of)
-    known = states(found.project, looking, PlanOptions(selected=frozenset(found.own.values())))
+    asked = PlanOptions(selected=frozenset(found.own.values()))
+    known = states(found.project, looking, asked, with_cells=with_cells)
     own = tuple(entry for entry in known if entry.model in found.models)
     return with_model_names((found.project, own), found.models)
 

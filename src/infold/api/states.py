@@ -12,7 +12,7 @@ from infold.core.plan import Action, ModelObservation, Observations, PlanOptions
 from infold.core.ports import Ledger
 from infold.core.project import Node, Project
 from infold.core.report import BuiltApart, ModelState, ModelStatus, State
-from infold.core.trace import Cause
+from infold.core.trace import Cause, StoredCells
 from infold.inspecting.audits import audits_found
 from infold.planning import cron
 from infold.planning.buildable_cells import cells_with_rows
@@ -23,14 +23,19 @@ from infold.running.observe import Observer
 
 
 def states(
-    project: Project, looking: Observer, asked: PlanOptions | None = None
+    project: Project,
+    looking: Observer,
+    asked: PlanOptions | None = None,
+    *,
+    with_cells: bool = False,
 ) -> tuple[ModelStatus, ...]:
-    """The state of each model of a project."""
+    """The state of each model of a project; ``with_cells`` with those of its table."""
     seen = looking.observe_all()
     todo = planned(project, seen, asked or PlanOptions())
     steps = {step.model: step for step in todo.steps}
     known = {entry.model: entry for entry in model_states(project, seen, todo)}
     built_at, left_out = _built_at(looking.ledger), looking.ledger.left_out()
+    stored = looking.ledger.stored()
     found = (
         model_status(
             node,
@@ -38,8 +43,10 @@ def states(
             seen,
             steps.get(node.name),
             known.get(node.name),
+            stored=stored.get(node.name, StoredCells()),
             built_at=built_at.get(node.name),
             left_out=left_out.get(node.name, 0),
+            with_cells=with_cells,
         )
         for node in project
     )
@@ -85,8 +92,10 @@ def model_status(
     step: Step | None,
     model_state: ModelState | None,
     *,
+    stored: StoredCells,
     built_at: int | None,
     left_out: int,
+    with_cells: bool = False,
 ) -> ModelStatus:
     """
     One model, with the step that a run would begin with; ``model_state`` is None of a view.
@@ -98,32 +107,30 @@ def model_status(
         return ModelStatus(name, node.model.kind, State.VIEW)
     model = observed.models[name]
     there = model.trace is not None  # else what the ledger knows is of a table that is gone
-    cells = tuple(ledger.cells(name)) if there else ()
+    stored = stored if there else StoredCells()
     aside = sum(file.set_aside for file in ledger.files_set_aside(name))
     incremental = node.model.incremental
     expression = incremental.cron if incremental is not None else None
     due = None
     if incremental is not None and expression is not None:
         due = cron.next_tick(expression, incremental.cron_tz, observed.as_of)
-    last = [cell.last for cell in cells if cell.last is not None]
-    covered = Ranges.of(cell.cell for cell in cells)
     return ModelStatus(
         model=name,
         kind=node.model.kind,
         state=model_state.state,
-        rows=sum(cell.rows for cell in cells),
-        covered=covered,
-        stale=_stale_cells(node, model, step, covered),
+        rows=stored.rows,
+        covered=stored.covered,
+        stale=_stale_cells(node, model, step, stored.covered),
         partly=step is not None and _is_partial(node, step),
         pending=model.trace.pending if model.trace else (),
         version=model.version,
         last_built_at=built_at if there else None,
-        last_event=max(last) if last else None,
+        last_event=stored.last,
         set_aside=aside + (left_out if there else 0),
         waiting=sum(file.waiting for file in ledger.files_due(name, MAX)),
         next_due=due,
         model_state=model_state,
-        cells=cells,
+        cells=tuple(ledger.cells(name)) if there and with_cells else (),
     )
 
 

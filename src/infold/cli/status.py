@@ -55,11 +55,11 @@ def command(
     wanted = select_models(project, terms)
     instant = requested_window.parse_as_of(as_of)
     if name is None:
-        found = api.status(project, instant)
+        found = api.status(project, instant, with_cells=plot)
     else:
         from infold.api.environments import environment_status
 
-        project, found = environment_status(project, name, instant)
+        project, found = environment_status(project, name, instant, with_cells=plot)
     models = [entry for entry in found if entry.model in wanted]
     seen = Ranges((Interval(MIN if first is None else first, MAX if last is None else last),))
     models = [

@@ -29,7 +29,7 @@ from infold.core.record import (
 from infold.core.repair import RepairRecords, SetBackTables
 from infold.core.session_rules import ManualEntry
 from infold.core.swap import RenamedTables, SwapRecords
-from infold.core.trace import CellChange, CellState, Trace, Unchanged, Version
+from infold.core.trace import CellChange, CellState, StoredCells, Trace, Unchanged, Version
 from infold.core.type_changes import Type
 from infold.messages import errors
 from infold.messages.errors import InfoldError
@@ -151,6 +151,9 @@ class Ledger(SwapRecords, RepairRecords, Protocol):
 
     def cells(self, table: str, within: Ranges | None = None) -> Sequence[CellState]:
         """The non-empty cells of a table now, in order; those that overlap ``within`` if given."""
+
+    def stored(self) -> Mapping[str, StoredCells]:
+        """The non-empty cells of each table in short; of those that have any."""
 
     def arrivals(self, model: str, limit: int = 1000) -> Sequence[Arrival]:
         """What arrived when and for which cells, newest first."""

@@ -290,7 +290,7 @@ class ModelStatus:
     audits: tuple[JudgedAudit, ...] = ()
     """What its audits found last."""
     cells: tuple[CellState, ...] = ()
-    """The cells of its table that have rows."""
+    """The cells of its table that have rows, if they were asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,15 @@ class CellState:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredCells:
+    """All cells of a table in short: where they are, their rows, and the latest ``last``."""
+
+    covered: Ranges = Ranges()
+    rows: int = 0
+    last: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CellChange:
     """
     What one version did to one cell: rows added and removed, and its state before and after.

@@ -35,6 +35,7 @@ from infold.core.trace import (
     CellState,
     EarlierCells,
     Pending,
+    StoredCells,
     Trace,
     Unchanged,
     Version,
@@ -300,6 +301,28 @@ class SqlLedgerReader:
             for start, end, count, content, last in rows
         )
         return tuple(cell for cell in cells if within is None or within.overlaps(cell.cell))
+
+    def stored(self) -> Mapping[str, StoredCells]:
+        """
+        The non-empty cells of each table in short; of those that have any.
+
+        They are added up by the database, but of tables with gaps between them, and of damaged
+        ones, whose sums are no whole numbers.
+        """
+        with self._database.read() as query:
+            sums = query.all("stored")
+        found = {}
+        for table, start, end, length, rows, last in sums:
+            if length == end - start and not isinstance(rows, float):
+                found[table] = StoredCells(Ranges((Interval(start, end),)), int(rows), last)
+                continue
+            cells = self.cells(table)
+            found[table] = StoredCells(
+                Ranges.of(cell.cell for cell in cells),
+                sum(cell.rows for cell in cells),
+                max((cell.last for cell in cells if cell.last is not None), default=None),
+            )
+        return found
 
     def arrivals(self, model: str, limit: int = 1000) -> Sequence[Arrival]:
         """What arrived when and for which cells, newest first."""

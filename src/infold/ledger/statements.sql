@@ -282,6 +282,11 @@ FROM cells
 WHERE table_name = :table_name
 ORDER BY cell_start, cell_end;
 
+-- name: stored
+SELECT table_name, min(cell_start), max(cell_end), sum(cell_end - cell_start), sum(rows), max(last)
+FROM cells
+GROUP BY table_name;
+
 -- name: cells_between
 SELECT cell_start, cell_end, rows, content, last
 FROM cells

@@ -341,7 +341,8 @@ class Runner:
     ) -> Receipt | errors.InfoldError:
         """Execute a step; returns its model's error. Raises errors that end the run."""
         try:
-            return self._execute_step(run, seq, step, engine, turn)
+            with signals.before_errors():
+                return self._execute_step(run, seq, step, engine, turn)
         except Exception as error:  # noqa: BLE001 - one model's failure, whatever it is
             return self._as_model_error(error, step.model)
 
@@ -395,7 +396,8 @@ class Runner:
     def _record_failures(self, course: RunProgress, started: float) -> Iterator[None]:
         """When something ends the run, record it as failed, with all that it did before."""
         try:
-            yield
+            with signals.before_errors():
+                yield
         except Exception as error:
             known = failures.as_user_error(error, self.project.root)
             result = course.result_after_error(known)

@@ -65,6 +65,21 @@ def exit_code() -> int | None:
     return None if _state.signal is None else 128 + _state.signal
 
 
+@contextmanager
+def before_errors() -> Iterator[None]:
+    """
+    Raise :class:`Stopped` in place of an error that came after a signal, as it came because of it.
+
+    What tidies up on the way out of a stopped block asks a JVM that is gone.
+    """
+    try:
+        yield
+    except Exception as error:
+        if _state.signal is None:
+            raise
+        raise Stopped from error
+
+
 def end_children() -> None:
     """End the processes that were started and do not end by themselves at once."""
     for child in _state.children:

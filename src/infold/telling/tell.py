@@ -40,7 +40,8 @@ def tell(
     start = RunStart(project, command, _now(), environment)
     everyone.began(start)
     try:
-        result = carry_out(everyone)
+        with signals.before_errors():
+            result = carry_out(everyone)
     except RunFailed as failed:
         notes = everyone.ended(RunEnd(start, _now(), failed.result, failed))
         failed.result = _with_notes(failed.result, notes)
