@@ -41,9 +41,10 @@ def ledger_behind(ledger: str, tables: Sequence[tuple[str, str]], *, empty: bool
         what,
         (("ledger", ledger), *tables),
         "Nothing was written: files that are in the tables would be ingested twice. "
-        "Put the ledger back that was written with these tables (of two targets, each needs a "
-        "warehouse of its own). If there is none, let the ledger fit the tables again, as far as "
-        f"anything is known of them:\n{_REPAIR}",
+        "Put the ledger back that was written with these tables"
+        f"{'; `infold ledger import FILE` makes it of an exported one' if empty else ''} "
+        "(of two targets, each needs a warehouse of its own). If there is none, let the ledger "
+        f"fit the tables again, as far as anything is known of them:\n{_REPAIR}",
         exit_code=ExitCode.REFUSED,
     )
 

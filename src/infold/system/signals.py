@@ -65,6 +65,12 @@ def exit_code() -> int | None:
     return None if _state.signal is None else 128 + _state.signal
 
 
+def stopped_by(error: BaseException) -> str:
+    """What ended a command: the signal's name, or that of the exception if none came."""
+    number = _state.signal
+    return type(error).__name__ if number is None else signal.Signals(number).name
+
+
 def end_children() -> None:
     """End the processes that were started and do not end by themselves at once."""
     for child in _state.children:
