@@ -106,14 +106,15 @@ def _closing_text(project: Project, models: Sequence[ModelStatus]) -> str:
     if project.unapplied and not project.nodes:
         many = formatting.count(len(project.unapplied), "model")
         start = f"Nothing is applied in {project.target.name} yet"
-        return f"{start}: `infold apply` applies {many} and builds their tables."
+        return f"{start}: `{project.target.command} apply` applies {many} and builds their tables."
     stored = [entry for entry in models if entry.state is not State.VIEW]
     states = {entry.state for entry in stored}
+    plan = f"`{project.target.command} plan` shows what a run would do."
     if states & {State.FIRST_RUN, State.NEW_MODEL, State.OUT_OF_SYNC}:
         named = [f"{state.value}: {_MEANS[state]}" for state in State if state in states]
-        return "\n".join(named) + "\n`infold plan` shows what a run would do."
+        return "\n".join((*named, plan))
     if any(entry.stale or (entry.model_state and entry.model_state.work) for entry in stored):
-        return "`infold plan` shows what a run would do."
+        return plan
     return f"{formatting.count(len(stored), 'model')}, all up to date."
 
 
