@@ -15,13 +15,14 @@ import pytest
 from tests.arrivals.borders import Borders
 from tests.arrivals.branches import ABSENT, BRANCHES, IN_PARTS
 from tests.arrivals.environments import BranchPlay
+from tests.arrivals.test_failing import audit_failed, failing
 from tests.crash.scenario import Life, living
 
 from infold import api
 from infold.api.building import Building
 from infold.core.environment import APART
 from infold.core.interval import DAY, Ranges, parse_instant_text
-from infold.core.report import RunResult
+from infold.core.report import RunFailed, RunResult
 from infold.inspecting.tables_apart import TablesApart
 from infold.ledger.database import close_all
 
@@ -164,6 +165,29 @@ def test_readers_with_changed_definitions_wait(story: Story) -> None:
 
     story.go(3)
     assert story.days("rolling", "around")[6] == 2
+
+
+def test_rows_that_fail_an_audit_are_not_built(story: Story) -> None:
+    """Readers keep the old table until all rows pass; findings follow the table they are about."""
+    before = audit_failed("daily").results
+    story.ledger.record_audits("daily", [replace(one, audit="before") for one in before])
+    story.to_version(1)
+    story.go()
+    wrong = failing(lambda step: audit_failed(step.model) if "__" in step.model else None)
+
+    with wrong, pytest.raises(RunFailed) as end:
+        story._run(story.project)
+    [apart] = story.keys
+    assert [one.error.slug for one in end.value.result.failures] == ["audit-failed"]
+    assert story.days() == dict.fromkeys(range(1, 7), 1)
+    found = {one.result.audit: one.result.model for one in story.ledger.audits()}
+    assert found == {"before": "daily", "few": apart}
+
+    story.go(2)
+    [old] = story.keys
+    assert story.days() == dict.fromkeys(range(1, 7), 2)
+    found = {one.result.audit: one.result.model for one in story.ledger.audits()}
+    assert found == {"before": old, "few": "daily"}
 
 
 @pytest.mark.parametrize("everything", [False, True], ids=["forget", "teardown"])

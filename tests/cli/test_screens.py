@@ -242,7 +242,9 @@ SCREENS: dict[str, Callable[[], str]] = {
     "summary_no_arrivals": lambda: summary(sample.RECOMPUTE, sample.RECEIPTS[2]),
     "summary_everywhere": everywhere,
     "status_up_to_date": lambda: status_screen(
-        sample.project(), [replace(one, stale=Ranges()) for one in sample.status()[:2]], {}
+        sample.project(),
+        [replace(one, stale=Ranges(), model_state=None) for one in sample.status()[:2]],
+        {},
     ),
     "history_model": lambda: history_screen(sample.history()[-1:], "sessions"),
     "explain_model": lambda: explain_screen(sample.explanation()),

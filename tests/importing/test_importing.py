@@ -112,8 +112,12 @@ class TestIncremental:
             {
                 "models/users.sql": """
                     {{ config(materialized='incremental', unique_key='user_id') }}
-                    select user_id, sum(amount) as paid
-                    from {{ source('raw', 'payments') }} group by user_id
+                    select user_id, sum(amount) as paid, max(paid_at) as paid_at
+                    from {{ source('raw', 'payments') }}
+                    {% if is_incremental() %}
+                    where paid_at > (select max(paid_at) from {{ this }})
+                    {% endif %}
+                    group by user_id
                 """,
                 "models/tops.sql": """
                     {{ config(materialized='incremental', event_time='paid_at') }}
@@ -126,6 +130,7 @@ class TestIncremental:
 
         assert found.front("users") == ["materialization: cumulative_aggregate"]
         assert "where a merge keeps them" in found.why("model users", Outcome.CHANGED)
+        assert "built whole" not in found.why("model users", Outcome.CHANGED)
         assert found.front("tops") == ["materialization: table"]
         why = found.why("model tops", Outcome.CHANGED)
         assert "window functions over the rows of a run, infold over all rows" in why
@@ -133,6 +138,7 @@ class TestIncremental:
         assert found.outcomes("model chain") == found.outcomes("model reader") == {Outcome.LEFT}
         assert "models/reader.sql" not in found.fitted.files
         assert "left_out/reader.sql" in found.fitted.files
+        assert found.why("model reader", Outcome.LEFT) == "it reads chain, which is left out"
 
 
 class TestTemplates:

@@ -74,7 +74,8 @@ def _stand_ins(entry: Entry, given: set[str] | None) -> dict[str, object]:
         name: 1234567 if name in numbers else f"<{name}>"
         for name in (facts_of(entry) if given is None else given)
     }
-    several: Mapping[str, object] = {"cell": Cell("day", "daily"), "known": ("<one>", "<another>")}
+    several: dict[str, object] = {"cell": Cell("day", "daily"), "known": ("<one>", "<another>")}
+    several |= {"infold": "infold"}  # or with a target
     return {name: several.get(name, value) for name, value in found.items()}
 
 
@@ -91,7 +92,7 @@ def _typed(name: str, annotation: str) -> object:
         "Iterable[str]": (f"<{name} 1>", f"<{name} 2>"), "str": f"<{name}>",
         "str | None": f"<{name}>",
     }  # fmt: skip
-    return of_type[annotation]
+    return name if name == "infold" else of_type[annotation]
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,8 @@ OTHER_COMMENT = ("models/sessions.sql", "count(*) AS", "count(*) /* all */ AS")
 READS_MORE = ("models/daily.sql", "sum(revenue)", "sum(dearest) AS dearest, sum(revenue)")
 BROKEN = ("models/daily.sql", "GROUP BY 1", "GROUP BY")
 LEFT = (
-    "1 model has changes that are not applied: daily; `infold plan` shows them, "
-    "`infold apply` carries them out"
+    "1 model has changes that are not applied: daily; `infold --target prod plan` shows them, "
+    "`infold --target prod apply` carries them out"
 )
 
 
@@ -78,7 +78,7 @@ def test_a_lost_ledger(shop: Project, words: str) -> None:
     printed = said(shop, *words.split(), code=3)
 
     assert printed.startswith("ledger-behind")
-    assert "infold repair\n" in printed
+    assert "infold --target prod repair\n" in printed
 
 
 @pytest.mark.parametrize("words", ["forget daily --yes", "teardown --yes", "repair --yes"])
@@ -104,13 +104,15 @@ def test_before_the_first_apply_nothing_runs(tmp_path: Path) -> None:
         api.run(shop)
     assert not (root / "prod.db").exists()
     planned = infold(shop, "plan")[1]
-    assert "`infold apply` carries this out" in planned
+    assert "`infold --target prod apply` carries this out" in planned
     assert "says why" not in planned
     for words in (("explain", "daily"), ("show", "daily"), ("history", "daily")):
-        assert "daily: `infold apply daily` applies it" in said(shop, *words, code=2)
+        assert "daily: `infold --target prod apply daily` applies it" in said(shop, *words, code=2)
     assert as_json(shop, "status")["unapplied"] == ["clicks", "sessions", "daily"]
     last = infold(shop, "status")[1].splitlines()[-1]
-    assert last.startswith("Nothing is applied in prod yet: `infold apply` applies 3 models")
+    assert last.startswith(
+        "Nothing is applied in prod yet: `infold --target prod apply` applies 3 models"
+    )
 
 
 def test_runs_go_on_by_the_applied_definitions(shop: Project) -> None:
@@ -127,7 +129,8 @@ def test_runs_go_on_by_the_applied_definitions(shop: Project) -> None:
     assert isinstance(steps, list)
     assert [step["model"] for step in steps] == ["daily"]
     printed = said(shop, "plan")
-    assert "`infold apply` carries this out; `infold run` leaves these changes alone" in printed
+    run = "`infold --target prod run` leaves these changes alone"
+    assert f"`infold --target prod apply` carries this out; {run}" in printed
     assert "--allow-refresh" not in printed
     ran = api.run(api.open_project(shop.root, "prod", declared=True))
     assert (ran.steps, ran.unapplied, applied(shop)) == ((), ("daily",), before)
@@ -156,7 +159,7 @@ def test_some_models_are_applied(shop: Project) -> None:
     before = applied(shop)
     change(shop, COMMENT, OTHER_COMMENT)
 
-    assert "`infold apply` applies these definitions" in said(shop, "plan")
+    assert "`infold --target prod apply` applies these definitions" in said(shop, "plan")
     for words in (("apply",), ("apply", "--json")):
         assert "apply-not-confirmed" in said(shop, *words, code=3)
     assert applied(shop) == before
@@ -217,7 +220,9 @@ def test_a_new_model_waits(shop: Project) -> None:
     (shop.root / "models" / "extra.sql").write_text(text, encoding="utf-8")
 
     assert as_json(shop, "run")["unapplied"] == ["extra"]
-    assert "extra: `infold apply extra` applies it" in said(shop, "run", "extra", code=2)
+    assert "extra: `infold --target prod apply extra` applies it" in said(
+        shop, "run", "extra", code=2
+    )
     assert "extra" not in api.open_project(shop.root, "prod")
     assert "extra" in api.open_project(shop.root, "prod", declared=True)
 
@@ -266,7 +271,7 @@ def test_a_lost_text_stops_what_goes_by_it(shop: Project) -> None:
         assert "daily" in printed
         assert "the ledger does not have them" in printed
 
-    assert "`infold apply` carries this out" in said(shop, "plan")
+    assert "`infold --target prod apply` carries this out" in said(shop, "plan")
     assert (applied(shop), at(shop, ("daily",))) == before
     assert api.ledger(shop).swaps() == ()
 
@@ -429,7 +434,7 @@ def test_the_screen_names_the_file(commented: Project, tmp_path: Path) -> None:
 
     printed = said(commented, "plan", "--save", str(path))
 
-    assert f"Saved: `infold apply {path}` carries this out" in printed
+    assert f"Saved: `infold --target prod apply {path}` carries this out" in printed
     [step] = json.loads(path.read_text())["steps"]
     assert (step["model"], step["action"]) == ("daily", "build")
 
@@ -650,7 +655,8 @@ def test_the_plan_says_what_will_be_refused(shop: Project) -> None:
         "--allow-destructive daily allows it"
     ) in printed
     assert (
-        "`infold apply` refuses this, `infold apply --allow-destructive daily` carries it out."
+        "`infold --target prod apply` refuses this, "
+        "`infold --target prod apply --allow-destructive daily` carries it out."
     ) in printed
     printed = said(shop, "plan", "--save", str(shop.root / "plan.json"))
     assert "Saved, and it will be refused: save it again with --allow-destructive daily." in printed
@@ -662,7 +668,7 @@ def test_the_plan_says_what_will_be_refused(shop: Project) -> None:
 
     printed = said(shop, "plan", "--allow-destructive", "daily")
     assert ("refuse" in printed, "  daily  revenue" in printed) == (False, True)
-    assert "infold apply --allow-destructive daily" in printed
+    assert "infold --target prod apply --allow-destructive daily" in printed
     saved = shop.root / "p.json"
     said(shop, "plan", "--save", str(saved), "--allow-destructive", "daily")
     assert json.loads(saved.read_text())["asked"]["allow_destructive"] == ["daily"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from tests.running.production import as_json, change, production
 from tests.running.standing_tables import in_ledger
 
 from infold import api
-from infold.core.files import FilesOutcome, FullListing, IngestedFile, Listed
+from infold.core.files import FilesOutcome, FullListing, IngestedFile, Listed, ListedFile
 from infold.core.formats import Format
 from infold.core.interval import DAY, HOUR, datetime_of
 from infold.core.model import Source
@@ -52,6 +52,8 @@ class Landing:
     ledger: FreshLedger = field(default_factory=FreshLedger)
     steps: int = 0
     written: int = 0
+    missed: Collection[str] = ()
+    """Files that are there and that a listing does not have: some stores show them later."""
 
     def __post_init__(self) -> None:
         self.ledger.acquire("r")
@@ -83,14 +85,19 @@ class Landing:
         """What a run lists with."""
         project = self.project
 
+        def shown(files: Sequence[ListedFile]) -> list[ListedFile]:
+            return [file for file in files if file.path not in self.missed]
+
         def some(source: Source, skip: Collection[str]) -> Listed:
-            return list_without(project, source, at, skip)
+            listed = list_without(project, source, at, skip)
+            return replace(listed, files=shown(listed.files))
+
+        def every(source: Source) -> tuple[Sequence[ListedFile], Sequence[str]]:
+            files, settling = list_files(project, source, at)
+            return shown(files) if self.missed else files, settling
 
         look = DatedLook(lambda source: dated_path(project, source), some)
-        return SourceListings(
-            *(self.ledger, lambda one: list_files(project, one, at), look, at, {}),
-            full=full,
-        )
+        return SourceListings(self.ledger, every, look, at, {}, full=full)
 
     def run(
         self, at: int, *, full: bool = False, everything: bool = False, fails: Collection[str] = ()
@@ -223,6 +230,28 @@ def test_a_young_file_of_an_old_folder_is_found_again(tmp_path: Path) -> None:
 
     assert not listed.left_out
     assert made.taken() == made.there()
+
+
+@pytest.mark.parametrize("listing", [None, "daily"])
+def test_a_file_that_a_listing_misses(landing: Landing, listing: str | None) -> None:
+    """
+    A new one is taken in once a listing shows it, though newer ones beside it are there by then;
+    a known one leaves with its rows, and comes back.
+    """
+    landing.source = replace(DAILY, full_listing=listing)
+    late = [f"{name_of(day)}/late.json" for day in (-365, 9, 10)]
+    known = f"{name_of(9)}/a.json"
+    for path in late:
+        landing.put(path)
+        landing.put(path.replace("late", "later"))
+    landing.missed = {*late, known}
+    landing.run(NOON)
+    assert landing.there().keys() - landing.taken().keys() == landing.missed
+
+    for hours in (1, 2):
+        landing.missed = ()
+        landing.run(NOON + hours * HOUR)
+        assert landing.taken() == landing.there()
 
 
 @pytest.mark.parametrize("why", ["due", "copies"])

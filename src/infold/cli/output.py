@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from infold.core.project import Project
     from infold.core.report import Exchange, RunResult
+    from infold.core.target import Target
     from infold.messages.errors import InfoldError
 
 
@@ -65,17 +66,17 @@ def confirm_apply(target: str, *, yes: bool, asks: bool) -> None:
 
 
 def carry_out_exchange(
-    target: str, shown: Exchange, do: Callable[[], None], *, yes: bool, as_json: bool
+    target: Target, shown: Exchange, do: Callable[[], None], *, yes: bool, as_json: bool
 ) -> None:
     """Show what a promote or a rollback would do, ask whether to, do it, and say so."""
     from infold.messages import environment_errors
     from infold.render import environments
 
     if not as_json:
-        click.echo(environments.exchange_screen(target, shown))
+        click.echo(environments.exchange_screen(target.name, shown))
     if shown.changes:
         if not yes:
-            refused = environment_errors.promote_not_confirmed(target=target)
+            refused = environment_errors.promote_not_confirmed(target=target.name)
             _ask("\nExchange them?", refused, asks=not as_json)
         do()
     if as_json:

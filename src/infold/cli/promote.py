@@ -30,7 +30,7 @@ def command(
     allow = allow_destructive
     shown = promoting.find_promotion(project, name, allow_destructive=allow)
     carry_out_exchange(
-        project.target.name,
+        project.target,
         shown,
         lambda: promoting.promote(project, shown, allow_destructive=allow, wait=wait),
         yes=yes,

@@ -54,4 +54,4 @@ def command(
     if as_json:
         print_json(repair_json(done))
     else:
-        click.echo(repaired_screen(done))
+        click.echo(repaired_screen(done, project.target.command))

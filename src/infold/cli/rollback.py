@@ -24,7 +24,7 @@ def command(yes: bool, wait: float, as_json: bool) -> None:
     project = shared_options.opened()
     shown = promoting.find_rollback(project)
     carry_out_exchange(
-        project.target.name,
+        project.target,
         shown,
         lambda: promoting.rollback(project, shown, wait=wait),
         yes=yes,

@@ -74,6 +74,13 @@ class Target:
     """Where events of lineage are sent; None: nowhere."""
     state_messages: bool = False
     """Whether each run says the state of its models in Snowplow's words; all targets are alike."""
+    default: bool = True
+    """Whether commands are about it that name no target."""
+
+    @property
+    def command(self) -> str:
+        """How a command about it begins, as messages name it."""
+        return "infold" if self.default else f"infold --target {self.name}"
 
     @property
     def in_store(self) -> bool:

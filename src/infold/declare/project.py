@@ -217,7 +217,10 @@ def _read_targets(reading: _Reading, keys: Keys) -> str:
         at = keys.at("default_target")
         error = findings.bad_value(at, key="default_target", value=default, known=reading.targets)
         reading.errors.append(error)
-    return default if default in reading.targets else next(iter(reading.targets))
+    default = default if default in reading.targets else next(iter(reading.targets))
+    for name in reading.targets.keys() - {default}:
+        reading.targets[name] = replace(reading.targets[name], default=False)
+    return default
 
 
 def _protect_targets(reading: _Reading, keys: Keys) -> None:

@@ -245,8 +245,13 @@ def _mend(work: _Work, findings: Sequence[InfoldError]) -> bool:
 
 def _follows(error: InfoldError, draft: Draft) -> bool:
     """Whether a finding is only about a model that was refused, and may be kept in another way."""
+    return _unknown_table(error) in {model.name for model in draft.models}
+
+
+def _unknown_table(error: InfoldError) -> str | None:
+    """The table that a finding misses, if that is what it is about."""
     named = re.search(r"'([^']+)'", error.what) if error.slug == "unknown-table" else None
-    return named is not None and named[1] in {model.name for model in draft.models}
+    return named and named[1]
 
 
 def _mend_model(work: _Work, model: DraftModel, errors: Sequence[InfoldError]) -> None:
@@ -266,7 +271,11 @@ def _mend_model(work: _Work, model: DraftModel, errors: Sequence[InfoldError]) -
     slugs = {error.slug for error in errors}
     rest = [way for way in model.ways[1:] if not way.only_for or way.only_for & slugs]
     if not rest:
-        _leave(work, model, _words(errors[0]))
+        lines = (*work.draft.lines, *work.lines)
+        gone = {line.what.partition(" ")[2] for line in lines if line.outcome is Outcome.LEFT}
+        lost = _unknown_table(errors[0])
+        reads = f"it reads {lost}, which is left out"
+        _leave(work, model, reads if lost in gone else _words(errors[0]))
         return
     for said in (model.ways[0].lost, rest[0].gained):
         if said:

@@ -11,7 +11,7 @@ nothing_applied = Message(
     "nothing-applied",
     "no definition is applied in {target} yet",
     {"in the files": "{models}"},
-    "Nothing was written. `infold apply` shows what the definitions in the files build, applies "
+    "Nothing was written. `{infold} apply` shows what the definitions in the files build, applies "
     "them, and builds it.",
     exit_code=ExitCode.REFUSED,
 )

@@ -21,15 +21,21 @@ _SHOWN = 5
 """How many tables are named where all are meant."""
 
 _REPAIR = """\
-  infold repair
-  infold run
-(`infold repair --dry-run` only says what it would do; without a terminal add --yes. On a protected
+  {infold} repair
+  {infold} run
+(`repair --dry-run` only says what it would do; without a terminal add --yes. On a protected
 target the run needs --allow-refresh. Where definitions are applied by hand and the ledger knows
-none, `infold apply`, with the same option, takes the place of the run.)"""
+none, `apply`, with the same option, takes the place of the run.)"""
 
 
-def ledger_behind(ledger: str, tables: Sequence[tuple[str, str]], *, empty: bool) -> InfoldError:
-    """Tables hold commits that the ledger knows nothing of; each with what it does not know."""
+def ledger_behind(
+    ledger: str, tables: Sequence[tuple[str, str]], infold: str, *, empty: bool
+) -> InfoldError:
+    """
+    Tables hold commits that the ledger knows nothing of; each with what it does not know.
+
+    ``infold`` is how commands about the target begin, here and in what follows.
+    """
     what = (
         "these tables exist, and the ledger that describes them is missing"
         if empty
@@ -41,14 +47,16 @@ def ledger_behind(ledger: str, tables: Sequence[tuple[str, str]], *, empty: bool
         what,
         (("ledger", ledger), *tables),
         "Nothing was written: files that are in the tables would be ingested twice. "
-        "Put the ledger back that was written with these tables (of two targets, each needs a "
-        "warehouse of its own). If there is none, let the ledger fit the tables again, as far as "
-        f"anything is known of them:\n{_REPAIR}",
+        "Put the ledger back that was written with these tables"
+        f"{f'; `{infold} ledger import FILE` makes it of an exported one' if empty else ''} "
+        "(of two targets, each needs a warehouse of its own). If there is none, let the ledger "
+        "fit the tables again, as far as anything is known of them:\n"
+        f"{_REPAIR.format(infold=infold)}",
         exit_code=ExitCode.REFUSED,
     )
 
 
-def tables_behind(ledger: str, tables: Sequence[tuple[str, str]]) -> InfoldError:
+def tables_behind(ledger: str, tables: Sequence[tuple[str, str]], infold: str) -> InfoldError:
     """Tables lack commits that the ledger says they have; each with what it lacks."""
     return InfoldError(
         "tables-behind",
@@ -57,12 +65,12 @@ def tables_behind(ledger: str, tables: Sequence[tuple[str, str]]) -> InfoldError
         "Nothing was written: what the ledger knows to be in the tables is not in them. "
         "Was the warehouse put back from a backup, or a table rolled back? Put back the ledger of "
         "the same moment, or let the ledger fit the tables again:\n"
-        f"{_REPAIR}",
+        f"{_REPAIR.format(infold=infold)}",
         exit_code=ExitCode.REFUSED,
     )
 
 
-def catalog_lost(ledger: str, catalog: str, tables: Sequence[str]) -> InfoldError:
+def catalog_lost(ledger: str, catalog: str, tables: Sequence[str], infold: str) -> InfoldError:
     """A catalog has none of the tables that the ledger knows."""
     shown = ", ".join(tables[:_SHOWN]) + (", …" if len(tables) > _SHOWN else "")
     return InfoldError(
@@ -72,8 +80,8 @@ def catalog_lost(ledger: str, catalog: str, tables: Sequence[str]) -> InfoldErro
         "Nothing was written. Is it another catalog than before, or an empty one in place of one "
         "that was lost? Then correct `catalog` or `warehouse` in infold.yml, or put the catalog "
         "back from a backup. If the tables are gone for good, have them built again:\n"
-        f"{_REPAIR}\nTheir former files stay in the warehouse: nothing tells any more whose they "
-        "are. Delete their folders yourself, once the new tables are there.",
+        f"{_REPAIR.format(infold=infold)}\nTheir former files stay in the warehouse: nothing tells "
+        "any more whose they are. Delete their folders yourself, once the new tables are there.",
         exit_code=ExitCode.REFUSED,
     )
 
@@ -125,7 +133,7 @@ copied_warehouse = Message(
     "those of the original would change. Where the folder was moved, move it back. To have the "
     "tables here as well, first give this project a ledger of its own, if `ledger` in infold.yml "
     "is a server or a full path: it is the original's. Then delete this warehouse (not the files "
-    f"of the other one), and have it built again:\n{_REPAIR}",
+    f"of the other one), and have it built again:\n{_REPAIR.format(infold='infold')}",
     exit_code=ExitCode.REFUSED,
 )
 

@@ -195,8 +195,8 @@ def unapplied_notes(project: Project) -> Iterator[str]:
     if applied is None:
         return
     if applied.unapplied:
-        models = _models(applied.unapplied)
-        yield f"{models}; `infold plan` shows them, `infold apply` carries them out"
+        models, infold = _models(applied.unapplied), project.target.command
+        yield f"{models}; `{infold} plan` shows them, `{infold} apply` carries them out"
     if applied.mistakes:
         many = applied.mistakes > 1
         found = f"{applied.mistakes:,} mistakes" if many else "a mistake"
@@ -214,7 +214,10 @@ def not_yet_applied(project: Project) -> tuple[str, ...]:
 def refuse_nothing_applied(project: Project) -> None:
     """Raise ``nothing_applied`` where the files have models, and none of them was ever applied."""
     if project.unapplied and not project.nodes:
-        raise apply_errors.nothing_applied(target=project.target.name, models=project.unapplied)
+        target = project.target
+        raise apply_errors.nothing_applied(
+            target=target.name, models=project.unapplied, infold=target.command
+        )
 
 
 def _models(names: Sequence[str]) -> str:

@@ -69,7 +69,8 @@ def unknown_model(project: Project, name: str) -> InfoldError:
 def with_unapplied(error: InfoldError, project: Project, name: str) -> InfoldError:
     """An error about an unknown name, which also says that a model in the files has it."""
     if name in project.unapplied:
-        return error.with_facts(("not applied", f"{name}: `infold apply {name}` applies it"))
+        apply = f"{project.target.command} apply {name}"
+        return error.with_facts(("not applied", f"{name}: `{apply}` applies it"))
     return error
 
 

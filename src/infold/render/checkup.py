@@ -62,6 +62,7 @@ def warm_engine_screen(found: WarmEngine | None) -> str:
         "carries out a command" if found.busy else f"is ready; its last command was {waited} ago"
     )
     ends = show_duration(found.ends_after_seconds * SECOND)
+    stop = f"infold --target {found.target} engine stop"
     return "\n".join(
         (
             f"The engine of the target {found.target} {state}.",
@@ -69,7 +70,7 @@ def warm_engine_screen(found: WarmEngine | None) -> str:
             f"  carried out:  {count(found.commands, 'command')}",
             f"  memory:       {found.memory_bytes / 1e6:,.0f} MB, in Java",
             f"  processes:    {found.process}, and Java's {found.jvm}",
-            f"  ends:         when no command came for {ends}, or by `infold engine stop`",
+            f"  ends:         when no command came for {ends}, or by `{stop}`",
         )
     )
 

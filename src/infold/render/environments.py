@@ -9,6 +9,7 @@ from infold.core.environment import Environment, EnvironmentSize
 from infold.core.interval import DAY, HOUR, MAX, MIN, MINUTE, show_instant
 from infold.core.report import EnvironmentDiff, Exchange, ExchangedTable, RowDiff, TableDiff
 from infold.core.swap import SwapKind
+from infold.core.target import Target
 from infold.render import formatting
 from infold.render.definitions import change_rows, changes_json
 from infold.render.table import cell
@@ -103,18 +104,22 @@ def exchange_screen(target: str, found: Exchange) -> str:
     return "\n".join([*lines, *_notes(found)]).rstrip()
 
 
-def exchanged_text(target: str, done: Exchange) -> str:
+def exchanged_text(target: Target, done: Exchange) -> str:
     """What was done."""
     if not done.changes:
-        return f"{target} has all of {done.swap.environment} already."
+        return f"{target.name} has all of {done.swap.environment} already."
     tables = formatting.count(len(done.tables), "table")
     if done.swap.kind is SwapKind.PROMOTE:
-        said = f"Promoted {tables} of {done.swap.environment}: readers of {target} see them now."
+        said = (
+            f"Promoted {tables} of {done.swap.environment}: readers of {target.name} see them now."
+        )
         kept = any(one.kept is not None for one in done.swap.tables)
-        return said + ("\n`infold rollback` goes back, as long as those before are kept." * kept)
+        return said + (
+            f"\n`{target.command} rollback` goes back, as long as those before are kept." * kept
+        )
     return (
-        f"Took back {tables}: readers of {target} see those that "
-        f"{done.swap.environment} had replaced.\n`infold run` brings them up to date."
+        f"Took back {tables}: readers of {target.name} see those that "
+        f"{done.swap.environment} had replaced.\n`{target.command} run` brings them up to date."
     )
 
 

@@ -109,7 +109,8 @@ def _to_apply(project: Project) -> tuple[str, ...]:
     """Where nothing has to be built, and definitions have to be applied: who does that."""
     if not project.applies:
         return ()
-    return ("`infold apply` applies these definitions; `infold run` goes on by the earlier ones.",)
+    infold = project.target.command
+    return (f"`{infold} apply` applies these definitions; `{infold} run` goes on by earlier ones.",)
 
 
 def plan_strip(
@@ -391,18 +392,19 @@ def _closing_text(project: Project, plan: Plan, options: str, command: str, *, s
             granularity.cell(example.cells.parts[0].start), granularity
         )
         cell = cell if granularity is not Granularity.HOUR else f" '{cell.strip()}'"
+    infold = project.target.command
     verb = "apply" if project.applies or saved else "run"
     lost = dict.fromkeys(one.model for one in plan.destroyed if one.on is OnLoss.ERROR)
     if lost:
         allow = "".join(f" --allow-destructive {model}" for model in lost)
         if saved:
             return f"{head}\nSaved, and it will be refused: save it again with{allow}."
-        run = f"`infold {verb}{options}"
+        run = f"`{infold} {verb}{options}"
         return f"{head}\nNothing was written: {run}` refuses this, {run}{allow}` carries it out."
     head += "\nSaved: " if saved else "\nNothing was written: "
-    rest = "; `infold run` leaves these changes alone." if project.applies else ","
-    run = f"`infold {verb}{options}` carries this out{rest}"
-    why = f"`infold explain {example.model}{cell}` says why."
+    rest = f"; `{infold} run` leaves these changes alone." if project.applies else ","
+    run = f"`{infold} {verb}{options}` carries this out{rest}"
+    why = f"`{infold} explain {example.model}{cell}` says why."
     # `explain` goes by what is applied, and by tables that are there.
     if project.environment or project.applies or example.model in project.apart:
         return f"{head}{run.rstrip(',.')}."

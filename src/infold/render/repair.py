@@ -91,8 +91,8 @@ def question(found: RepairReport) -> str:
     return ", and ".join(parts)
 
 
-def repaired_screen(done: RepairReport) -> str:
-    """What was done."""
+def repaired_screen(done: RepairReport, infold: str) -> str:
+    """What was done; ``infold`` is how commands about the target begin."""
     parts = [""]
     if done.aside:
         parts.append(f"The damaged ledger is {done.aside} now.")
@@ -102,8 +102,8 @@ def repaired_screen(done: RepairReport) -> str:
         parts.append(f"Dropped {formatting.names(done.dropped)}.")
     if done.misnamed:
         parts.append(f"Made right in the metastore: {formatting.names(done.misnamed)}.")
-    parts.append("The ledger fits the tables. `infold run` builds what is left to build, and")
-    parts.append("`infold verify` proves the tables equal to a rebuild.")
+    parts.append(f"The ledger fits the tables. `{infold} run` builds what is left to build, and")
+    parts.append(f"`{infold} verify` proves the tables equal to a rebuild.")
     return "\n".join(parts)
 
 

@@ -106,14 +106,15 @@ def _closing_text(project: Project, models: Sequence[ModelStatus]) -> str:
     if project.unapplied and not project.nodes:
         many = formatting.count(len(project.unapplied), "model")
         start = f"Nothing is applied in {project.target.name} yet"
-        return f"{start}: `infold apply` applies {many} and builds their tables."
+        return f"{start}: `{project.target.command} apply` applies {many} and builds their tables."
     stored = [entry for entry in models if entry.state is not State.VIEW]
     states = {entry.state for entry in stored}
+    plan = f"`{project.target.command} plan` shows what a run would do."
     if states & {State.FIRST_RUN, State.NEW_MODEL, State.OUT_OF_SYNC}:
         named = [f"{state.value}: {_MEANS[state]}" for state in State if state in states]
-        return "\n".join(named) + "\n`infold plan` shows what a run would do."
-    if any(entry.stale for entry in stored):
-        return "`infold plan` shows what a run would do."
+        return "\n".join((*named, plan))
+    if any(entry.stale or (entry.model_state and entry.model_state.work) for entry in stored):
+        return plan
     return f"{formatting.count(len(stored), 'model')}, all up to date."
 
 
@@ -137,8 +138,8 @@ def _run_lines(run: RunRecord, model: str | None) -> list[str]:
         lines.append("  nothing to do")
     if total != Receipt() and model is None:
         lines.append(
-            f"  {total.arrived:,} rows arrived, {total.read:,} read, {total.written:,} written, "
-            f"{formatting.count(total.set_aside, 'row')} set aside"
+            f"  {formatting.count(total.arrived, 'row')} arrived, {total.read:,} read, "
+            f"{total.written:,} written, {formatting.count(total.set_aside, 'row')} set aside"
         )
     lines.extend(formatting.columns([_step_row(step) for step in shown], indent=4))
     return lines

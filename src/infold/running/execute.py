@@ -414,9 +414,8 @@ class Runner:
                 # Before the lease is given back: a JVM left alone would go on to commit.
                 signals.end_children()
             with suppress(errors.InfoldError):
-                self.ledger.finish_run(
-                    course.run, "failed", course.receipt, f"stopped by {type(error).__name__}"
-                )
+                why = f"stopped by {signals.stopped_by(error)}"
+                self.ledger.finish_run(course.run, "failed", course.receipt, why)
             raise
 
 

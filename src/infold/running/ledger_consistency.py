@@ -73,7 +73,9 @@ def foreign_tables(
     ]
     newer = [(name, difference) for name, difference in newer if difference]
     if newer:
-        raise mismatches.ledger_behind(_ledger_url(project), newer, empty=not heads)
+        raise mismatches.ledger_behind(
+            _ledger_url(project), newer, project.target.command, empty=not heads
+        )
     older = []
     for name, head in found.items():
         if name not in heads and not head.steps:
@@ -92,7 +94,7 @@ def foreign_tables(
             elif _version_of_step(ledger, name, last) < heads[name].number:
                 older.append((name, f"it lacks version {heads[name].number}"))
     if older:
-        raise mismatches.tables_behind(_ledger_url(project), older)
+        raise mismatches.tables_behind(_ledger_url(project), older, project.target.command)
     return refused
 
 
@@ -113,7 +115,9 @@ def _refuse_lost_catalog(
         return
     if models_of_swaps(ledger.unfinished()):
         return
-    raise mismatches.catalog_lost(_ledger_url(project), _catalog_of(project), sorted(stored))
+    raise mismatches.catalog_lost(
+        *(_ledger_url(project), _catalog_of(project), sorted(stored), project.target.command)
+    )
 
 
 def _catalog_of(project: Project) -> str:

@@ -80,6 +80,12 @@ def before_errors() -> Iterator[None]:
         raise Stopped from error
 
 
+def stopped_by(error: BaseException) -> str:
+    """What ended a command: the signal's name, or that of the exception if none came."""
+    number = _state.signal
+    return type(error).__name__ if number is None else signal.Signals(number).name
+
+
 def end_children() -> None:
     """End the processes that were started and do not end by themselves at once."""
     for child in _state.children:

@@ -7,7 +7,6 @@ result of the run, or, where it has none, beside the error that it ends with.
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -59,16 +58,10 @@ def tell(
     except BaseException as error:
         if signals.exit_code() is not None:
             signals.print_stopped()
-        for note in everyone.ended(RunEnd(start, _now(), stopped=_by(error))):
+        for note in everyone.ended(RunEnd(start, _now(), stopped=signals.stopped_by(error))):
             shown.note(note)
         raise
     return _with_notes(result, everyone.ended(RunEnd(start, _now(), result)))
-
-
-def _by(error: BaseException) -> str:
-    """What stopped a run."""
-    code = signals.exit_code()
-    return type(error).__name__ if code is None else signal.Signals(code - 128).name
 
 
 def _now() -> int:

@@ -54,9 +54,10 @@ def leave(began: Began) -> str:
             return ""
     except Exception:  # noqa: BLE001 (the JVM ends with this process, as ever)
         return ""
+    target = "" if typed.target is None else f" --target {typed.target}"
     return (
         f"Spark stays ready for the next command, until none came for {found.idle_text}: "
-        "infold engine status."
+        f"infold{target} engine status."
     )
 
 

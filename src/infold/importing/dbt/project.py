@@ -279,7 +279,8 @@ def ways_to_keep(
         time, cell = _time_of(settings, rendered, tree)
         _say_what_differs(what, file, strategy, keys, tree, lines)
     ways = [whole, any_result({})]
-    if keys and grouped_by(tree) == {key.lower() for key in keys}:
+    folded = bool(keys) and grouped_by(tree) == {key.lower() for key in keys}
+    if folded:
         ways.insert(
             0,
             Way(
@@ -288,29 +289,34 @@ def ways_to_keep(
             ),
         )
     if time:
-        ways.insert(0, _by_cells(settings, time, cell, keys))
+        lost = "" if folded else _WHOLE
+        ways.insert(0, Way(_by_cells(settings, time, cell, keys), lost))
     elif ways[0] is whole:
         why = "it is built whole when an input changed: nothing names the time of its rows"
         lines.append(changed(what, file, why))
     return tuple(ways), time
 
 
-def _by_cells(settings: Mapping[str, Any], time: str, cell: str, keys: list[str]) -> Way:
+_WHOLE = (
+    "it cannot be built cell by cell, and is built whole when an input changed; what dbt "
+    "computed over the rows of a run is computed over all rows"
+)
+
+
+def _by_cells(
+    settings: Mapping[str, Any], time: str, cell: str, keys: list[str]
+) -> Mapping[str, Any]:
     incremental: dict[str, Any] = {}
     if keys:
         incremental["unique_key"] = keys
     if begin := settings.get("begin"):
         incremental["start"] = str(begin)
     granularity = cell if cell in CELLS else "day"
-    return Way(
-        {
-            "materialization": "table",
-            "timeseries": {"event_time_column": time, "granularity": granularity},
-            "incremental": incremental,
-        },
-        "it cannot be built cell by cell, and is built whole when an input changed; what dbt "
-        "computed over the rows of a run is computed over all rows",
-    )
+    return {
+        "materialization": "table",
+        "timeseries": {"event_time_column": time, "granularity": granularity},
+        "incremental": incremental,
+    }
 
 
 def _say_what_differs(
