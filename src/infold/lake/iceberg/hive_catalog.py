@@ -25,11 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from infold.core.catalogs import Catalog
-from infold.core.swap import Renaming
-from infold.lake.hive_client import HiveClient, user_name
-from infold.lake.iceberg import table_catalog, view_metadata
+from infold.lake.hive_client import HiveClient, alter, user_name
+from infold.lake.iceberg import view_metadata
 from infold.lake.iceberg.commits import metadata_file_of
-from infold.lake.iceberg.table_catalog import Key
+from infold.lake.iceberg.table_catalog import Key, OneByOne
 from infold.lake.iceberg.view_metadata import View
 from infold.lake.stores import places
 from infold.lake.views import FoundViews, RefusedError
@@ -46,15 +45,10 @@ def hive_catalog(declared: Catalog, root: Path, key: str) -> HiveCatalog:
 
 
 @dataclass(frozen=True, slots=True)
-class HiveCatalog:
+class HiveCatalog(OneByOne):
     """See ``TableCatalog``."""
 
     client: HiveClient
-
-    @property
-    def at_once(self) -> bool:
-        """A metastore changes one table at a time."""
-        return False
 
     @property
     def place(self) -> str:
@@ -83,21 +77,10 @@ class HiveCatalog:
     def drop(self, namespace: str, names: Sequence[str]) -> None:
         """See ``TableCatalog``: one after the other."""
         for name in names:
-            key = (namespace.lower(), name.lower())
-            try:
-                self.client.change(
-                    lambda hive, key=key: hive.drop_table(*key, deleteData=False)  # type: ignore[misc]
-                )
-            except RefusedError:
-                if self._locations(namespace, [name]):
-                    raise
-
-    def rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
-        """See ``TableCatalog``."""
-        return table_catalog.rename_one_by_one(self, namespace, renamings)
+            self.client.drop(namespace, name)
 
     def rename_one(self, namespace: str, table: str, to: str) -> None:
-        """See ``RenamesOne``."""
+        """See ``OneByOne``."""
 
         def renamed(found: Any) -> None:
             found.tableName = to.lower()
@@ -128,10 +111,6 @@ class HiveCatalog:
                 raise error.named from None
             return False
 
-    def finish_rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
-        """See ``TableCatalog``."""
-        return table_catalog.finish_rename(self, namespace, renamings)
-
     def _locations(self, namespace: str, names: Sequence[str]) -> Mapping[str, str]:
         """Where the metadata of tables is; those of others than Iceberg have none."""
         try:
@@ -146,7 +125,7 @@ class HiveCatalog:
         key = (table[0].lower(), table[1].lower())
 
         def ask(hive: Any) -> bool:
-            from hive_metastore.ttypes import EnvironmentContext, MetaException
+            from hive_metastore.ttypes import MetaException
 
             unlock = self._lock(hive, key)
             try:
@@ -155,13 +134,14 @@ class HiveCatalog:
                 read = found.parameters.get(LOCATION, "")
                 if edit(found) is False:
                     return False
-                how = {
-                    "DO_NOT_UPDATE_STATS": "true",
-                    "expected_parameter_key": LOCATION,
-                    "expected_parameter_value": read,
-                }
                 try:
-                    hive.alter_table_with_environment_context(*key, found, EnvironmentContext(how))
+                    alter(
+                        hive,
+                        key,
+                        found,
+                        expected_parameter_key=LOCATION,
+                        expected_parameter_value=read,
+                    )
                 except MetaException as error:
                     if "has been modified" in str(error.message):
                         raise self._refused(str(error.message)) from None

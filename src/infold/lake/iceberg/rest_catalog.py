@@ -2,7 +2,7 @@
 The catalog on a server of Iceberg's REST protocol: its tables, and how it is asked.
 
 The protocol gives one table at a time, and renames one at a time. So many tables are asked for side
-by side, and renamed one after the other (``rename_one_by_one``).
+by side, and renamed one after the other (``OneByOne``).
 
 pyiceberg's client takes half a second to import, reads the whole metadata of each table into
 objects, and takes any 404 for a table that is gone, also that of a proxy (docs/decisions/0130). A
@@ -30,11 +30,9 @@ from urllib.parse import quote, quote_plus, unquote, urlencode, urlsplit
 
 from infold import __version__
 from infold.core.catalogs import Catalog
-from infold.core.swap import Renaming
-from infold.lake.iceberg import table_catalog
 from infold.lake.iceberg.commits import commit_of
 from infold.lake.iceberg.metadata_file import read_metadata
-from infold.lake.iceberg.table_catalog import Key
+from infold.lake.iceberg.table_catalog import Key, OneByOne
 from infold.lake.views import RefusedError
 from infold.messages import catalog_errors
 from infold.messages.errors import InfoldError
@@ -444,15 +442,10 @@ _clients: dict[tuple[Catalog, Path], RestClient] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class RestCatalog:
+class RestCatalog(OneByOne):
     """See ``TableCatalog``."""
 
     client: RestClient
-
-    @property
-    def at_once(self) -> bool:
-        """The protocol renames one table at a time."""
-        return False
 
     @property
     def place(self) -> str:
@@ -490,12 +483,8 @@ class RestCatalog:
                 if error.status != 404:
                     raise error.named from None
 
-    def rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
-        """See ``TableCatalog``."""
-        return table_catalog.rename_one_by_one(self, namespace, renamings)
-
     def rename_one(self, namespace: str, table: str, to: str) -> None:
-        """See ``RenamesOne``."""
+        """See ``OneByOne``."""
         body = {
             "source": {"namespace": [namespace], "name": table},
             "destination": {"namespace": [namespace], "name": to},
@@ -516,10 +505,6 @@ class RestCatalog:
         except RejectedError:
             return False
         return True
-
-    def finish_rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
-        """See ``TableCatalog``."""
-        return table_catalog.finish_rename(self, namespace, renamings)
 
     def _location(self, table: Key) -> str | None:
         found = self.client.get(f"{self._path(table)}?snapshots=refs")
