@@ -32,7 +32,7 @@ from infold.core.ports import FORBIDDEN
 from infold.core.swap import Renaming
 from infold.lake import hive_client
 from infold.lake.iceberg import hive_catalog as hive
-from infold.lake.iceberg import rest_client
+from infold.lake.iceberg import rest_catalog as rest_
 from infold.lake.iceberg.hive_catalog import HiveCatalog, hive_catalog
 from infold.lake.iceberg.jdbc_catalog import jdbc_catalog
 from infold.lake.iceberg.rest_catalog import RestCatalog, rest_catalog
@@ -191,7 +191,7 @@ class TestRestServer:
     ) -> None:
         """It is named as out of reach, as one that does not run."""
         rest.make("daily")
-        monkeypatch.setattr(rest_client, "ANSWER_SECONDS", 0.3)
+        monkeypatch.setattr(rest_, "ANSWER_SECONDS", 0.3)
         declared = Catalog(CatalogType.REST, uri=rest_server.url, token="${env:CATALOG_TOKEN}")
         with (
             rest_server.rule("GET", "/tables/daily", seconds=1, times=1),

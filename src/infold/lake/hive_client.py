@@ -31,6 +31,9 @@ AT_ONCE = 500
 ANSWER_SECONDS = 30
 """How long an answer is waited for."""
 
+NO_STATISTICS = "DO_NOT_UPDATE_STATS"
+"""Else the metastore lists all files of a table: what it finds is no statistic of the table's."""
+
 _SERVER = re.compile(r"thrift://[^\s/,@?#]+:[0-9]+/?\Z")
 _FORM = "it is no thrift://HOST:PORT, nor several of them with commas between them"
 
@@ -129,6 +132,15 @@ class HiveClient:
     def _has(self, namespace: str) -> bool:
         return self.look(lambda hive: namespace in hive.get_all_databases())
 
+    def drop(self, namespace: str, name: str) -> None:
+        """Take a table or a view out of the metastore, if it is there; its files stay."""
+        key = (namespace.lower(), name.lower())
+        try:
+            self.change(lambda hive: hive.drop_table(*key, deleteData=False))
+        except RefusedError as error:
+            if self.found(namespace, [name]):
+                raise error.named from None
+
     def change(self, ask: Callable[[Any], Made]) -> Made:
         """
         Have something changed, once. Raises ``RefusedError`` where it is not what was expected.
@@ -201,6 +213,14 @@ class HiveClient:
     def refused(self, why: str) -> InfoldError:
         """What to say of something that the metastore did not do."""
         return catalog_errors.failed(key=self.key, at=self.place, why=why)
+
+
+def alter(hive: Any, key: tuple[str, str], table: Any, **expected: str) -> None:
+    """Have something else under a name, of which no statistics are made."""
+    from hive_metastore.ttypes import EnvironmentContext
+
+    how = EnvironmentContext({NO_STATISTICS: "true", **expected})
+    hive.alter_table_with_environment_context(*key, table, how)
 
 
 def _tables(hive: Any, namespace: str, names: Sequence[str]) -> Sequence[Any]:

@@ -19,8 +19,7 @@ from infold.core.swap import Renaming
 from infold.lake.hive_client import HiveClient
 from infold.lake.iceberg import hive_catalog as hive
 from infold.lake.iceberg.hive_catalog import LOCATION, HiveCatalog, hive_catalog
-from infold.lake.iceberg.rest_catalog import RestCatalog
-from infold.lake.iceberg.rest_client import RestClient
+from infold.lake.iceberg.rest_catalog import RestCatalog, RestClient
 from infold.messages.errors import InfoldError
 
 NO_TABLE = {"error": {"message": "no", "type": "NoSuchTableException", "code": 404}}

@@ -25,7 +25,7 @@ from infold.core.formats import Format
 from infold.core.interval import parse_instant_text
 from infold.core.model import Column, Source
 from infold.core.ports import TimeSpan
-from infold.lake.iceberg.nulls import keep_null_lists
+from infold.lake.iceberg.scan import keep_null_lists
 from infold.lake.iceberg.snapshots import IcebergSnapshotReader
 from infold.lake.iceberg.sql_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake, missing_data_files

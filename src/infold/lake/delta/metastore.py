@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from infold.core import write_points
-from infold.lake.hive_client import HiveClient, user_name
+from infold.lake.hive_client import NO_STATISTICS, HiveClient, alter, user_name
 from infold.lake.stores import places
 from infold.lake.views import RefusedError
 from infold.messages import catalog_errors
@@ -41,9 +41,6 @@ _PARAMETERS = {
 }
 NO_COLUMNS = (("col", "array<string>", "from deserializer"),)
 """What an entry has for columns where only Spark knows them, as Spark writes it."""
-
-_NO_STATS = "DO_NOT_UPDATE_STATS"
-"""Else the metastore lists all files of the table: what it finds is no statistic of Delta's."""
 
 Columns = Sequence[tuple[str, ...]]
 """The columns of an entry: names, types of Hive's, and maybe comments."""
@@ -161,7 +158,7 @@ class Metastore:
             write_points.point(f"register {table}: after")
         for name in gone:
             write_points.point(f"unregister {name}: before")
-            self._drop(name)
+            self.client.drop(self.namespace, name)
             write_points.point(f"unregister {name}: after")
         return left
 
@@ -182,14 +179,6 @@ class Metastore:
                 raise error.named from None
             return now.is_right(location)
         return True
-
-    def _drop(self, name: str) -> None:
-        key = (self.namespace, name)
-        try:
-            self.client.change(lambda hive: hive.drop_table(*key, deleteData=False))
-        except RefusedError as error:
-            if self.entries([name]):
-                raise error.named from None
 
 
 def wrong_names(folders: Mapping[str, str], found: Mapping[str, Entry]) -> Mapping[str, str]:
@@ -227,16 +216,8 @@ def _correct(hive: Any, key: tuple[str, str], location: str) -> None:
     found, right = hive.get_table(*key), _made(key, location)
     found.sd, found.tableType = right.sd, right.tableType
     found.parameters = {**(found.parameters or {}), **right.parameters}
-    del found.parameters[_NO_STATS]  # that of an alteration is beside it
+    del found.parameters[NO_STATISTICS]  # that of an alteration is beside it
     alter(hive, key, found)
-
-
-def alter(hive: Any, key: tuple[str, str], table: Any) -> None:
-    """Have something else under a name, of which no statistics are made."""
-    from hive_metastore.ttypes import EnvironmentContext
-
-    how = EnvironmentContext({_NO_STATS: "true"})
-    hive.alter_table_with_environment_context(*key, table, how)
 
 
 def _made(key: tuple[str, str], location: str) -> Any:
@@ -252,7 +233,7 @@ def _made(key: tuple[str, str], location: str) -> Any:
         lastAccessTime=now,
         sd=stored_as(NO_COLUMNS, location, {PATH: location}),
         partitionKeys=[],
-        parameters={**_PARAMETERS, FOLDER: location, _NO_STATS: "true"},
+        parameters={**_PARAMETERS, FOLDER: location, NO_STATISTICS: "true"},
         tableType="EXTERNAL_TABLE",
     )
 

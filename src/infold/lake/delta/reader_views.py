@@ -24,12 +24,11 @@ from infold.lake.delta.metastore import (
     NO_COLUMNS,
     Columns,
     Metastore,
-    alter,
     entry_of,
     is_named_for,
     stored_as,
 )
-from infold.lake.hive_client import HiveClient, user_name
+from infold.lake.hive_client import HiveClient, alter, user_name
 from infold.lake.views import SUFFIX, FoundView, FoundViews, RefusedError, look, update
 from infold.messages import catalog_errors, run_errors
 from infold.messages.errors import InfoldError

@@ -1,5 +1,5 @@
 """
-The catalog in a Hive metastore, as Iceberg's HiveCatalog keeps it.
+The catalog in a Hive metastore, as Iceberg's HiveCatalog keeps it: tables, and views for readers.
 
 A table of Iceberg's is one of the metastore with the place of its metadata among its parameters.
 Where many tables are is one request. A change reads the table, and gives it back with something
@@ -7,6 +7,11 @@ else in it. So it holds the table's lock meanwhile, as commits of Iceberg's do, 
 read: a metastore that commits without locks compares that.
 
 A metastore knows names in lower case only.
+
+A view is a table of the kind ``VIRTUAL_VIEW``, with the place of its metadata among its parameters.
+
+pyiceberg's catalog renames without the lock, so a commit meanwhile would be lost, opens the
+metadata of each table, and has no views (docs/decisions/0130).
 """
 
 from __future__ import annotations
@@ -20,12 +25,13 @@ from pathlib import Path
 from typing import Any
 
 from infold.core.catalogs import Catalog
-from infold.core.swap import Renaming
-from infold.lake.hive_client import HiveClient, user_name
-from infold.lake.iceberg import table_catalog
+from infold.lake.hive_client import HiveClient, alter, user_name
+from infold.lake.iceberg import view_metadata
 from infold.lake.iceberg.commits import metadata_file_of
-from infold.lake.iceberg.table_catalog import Key
-from infold.lake.views import RefusedError
+from infold.lake.iceberg.table_catalog import Key, OneByOne
+from infold.lake.iceberg.view_metadata import View
+from infold.lake.stores import places
+from infold.lake.views import FoundViews, RefusedError
 
 LOCK_SECONDS = 60.0
 """How long a lock is waited for that somebody else holds."""
@@ -39,15 +45,10 @@ def hive_catalog(declared: Catalog, root: Path, key: str) -> HiveCatalog:
 
 
 @dataclass(frozen=True, slots=True)
-class HiveCatalog:
+class HiveCatalog(OneByOne):
     """See ``TableCatalog``."""
 
     client: HiveClient
-
-    @property
-    def at_once(self) -> bool:
-        """A metastore changes one table at a time."""
-        return False
 
     @property
     def place(self) -> str:
@@ -76,21 +77,10 @@ class HiveCatalog:
     def drop(self, namespace: str, names: Sequence[str]) -> None:
         """See ``TableCatalog``: one after the other."""
         for name in names:
-            key = (namespace.lower(), name.lower())
-            try:
-                self.client.change(
-                    lambda hive, key=key: hive.drop_table(*key, deleteData=False)  # type: ignore[misc]
-                )
-            except RefusedError:
-                if self._locations(namespace, [name]):
-                    raise
-
-    def rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
-        """See ``TableCatalog``."""
-        return table_catalog.rename_one_by_one(self, namespace, renamings)
+            self.client.drop(namespace, name)
 
     def rename_one(self, namespace: str, table: str, to: str) -> None:
-        """See ``RenamesOne``."""
+        """See ``OneByOne``."""
 
         def renamed(found: Any) -> None:
             found.tableName = to.lower()
@@ -121,10 +111,6 @@ class HiveCatalog:
                 raise error.named from None
             return False
 
-    def finish_rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
-        """See ``TableCatalog``."""
-        return table_catalog.finish_rename(self, namespace, renamings)
-
     def _locations(self, namespace: str, names: Sequence[str]) -> Mapping[str, str]:
         """Where the metadata of tables is; those of others than Iceberg have none."""
         try:
@@ -139,7 +125,7 @@ class HiveCatalog:
         key = (table[0].lower(), table[1].lower())
 
         def ask(hive: Any) -> bool:
-            from hive_metastore.ttypes import EnvironmentContext, MetaException
+            from hive_metastore.ttypes import MetaException
 
             unlock = self._lock(hive, key)
             try:
@@ -148,13 +134,14 @@ class HiveCatalog:
                 read = found.parameters.get(LOCATION, "")
                 if edit(found) is False:
                     return False
-                how = {
-                    "DO_NOT_UPDATE_STATS": "true",
-                    "expected_parameter_key": LOCATION,
-                    "expected_parameter_value": read,
-                }
                 try:
-                    hive.alter_table_with_environment_context(*key, found, EnvironmentContext(how))
+                    alter(
+                        hive,
+                        key,
+                        found,
+                        expected_parameter_key=LOCATION,
+                        expected_parameter_value=read,
+                    )
                 except MetaException as error:
                     if "has been modified" in str(error.message):
                         raise self._refused(str(error.message)) from None
@@ -204,3 +191,112 @@ class HiveCatalog:
 
     def _refused(self, why: str) -> RefusedError:
         return RefusedError(self.client.refused(why))
+
+
+@dataclass(frozen=True, slots=True)
+class HiveViews:
+    """See ``CatalogViews``."""
+
+    catalog: HiveCatalog
+
+    def check(self) -> None:
+        """See ``CatalogViews``: to a metastore, a view is a table."""
+
+    def name(self, table: str) -> str:
+        """See ``CatalogViews``: it has small letters only."""
+        return table.lower()
+
+    def found(self, namespace: str) -> FoundViews:
+        """See ``Views``: two requests."""
+        names = self.catalog.names(namespace)
+        own = view_metadata.own_view_files(self.catalog.locations(namespace) if names else {})
+        return FoundViews(own, [name for name in names if name not in own], there=bool(names))
+
+    def others(self, namespace: str) -> Collection[str]:
+        """See ``CatalogViews``."""
+        return self.found(namespace).others
+
+    def change(
+        self,
+        namespace: str,
+        wanted: Mapping[str, View],
+        gone: Collection[str],
+        found: FoundViews,
+    ) -> Collection[str]:
+        """See ``Views``: one after the other; a view's file is there before the view is."""
+        space = namespace.lower()
+        if wanted and not found.there:
+            self._have_database(space, wanted)
+        left = []
+        for name, view in wanted.items():
+            known = found.own.get(name)
+            at = view_metadata.write_view_file(view)
+            try:
+                if known is None:
+                    made = _table(space, name, view, at)
+                    self.catalog.client.change(lambda hive, made=made: hive.create_table(made))  # type: ignore[misc]
+                elif not self._replace((space, name), view, at, known.location):
+                    left.append(name)
+            except RefusedError:
+                left.append(name)
+            if name not in left:
+                view_metadata.delete_old_view_files(view, None if known is None else known.location)
+        self.catalog.drop(space, [*gone])
+        return left
+
+    def _replace(self, key: tuple[str, str], view: View, at: str, before: str) -> bool:
+        """Make a view say something else, if it is still as it was found."""
+
+        def moved(found: Any) -> bool:
+            if found.parameters.get(LOCATION) != before:
+                return False
+            found.parameters |= {LOCATION: at, PREVIOUS: before}
+            found.viewOriginalText = found.viewExpandedText = _query(view)
+            return True
+
+        return self.catalog.change_table(key, moved)
+
+    def _have_database(self, space: str, wanted: Mapping[str, View]) -> None:
+        """Make the namespace, in the folder of the views' own."""
+        folder = next(iter(wanted.values())).folder.rpartition("/")[0]
+        if not places.in_store(folder):
+            folder = f"file:{folder}"
+        self.catalog.client.have_namespace(space, folder)
+
+
+def _table(space: str, name: str, view: View, location: str) -> Any:
+    """What the metastore is to have of a view; those who can read it read its metadata."""
+    from hive_metastore.ttypes import SerDeInfo, StorageDescriptor, Table
+
+    now = int(time.time())
+    stored = StorageDescriptor(
+        cols=[],
+        location=view.folder,
+        inputFormat="org.apache.hadoop.mapred.FileInputFormat",
+        outputFormat="org.apache.hadoop.mapred.FileOutputFormat",
+        serdeInfo=SerDeInfo(serializationLib="org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"),
+    )
+    return Table(
+        tableName=name,
+        dbName=space,
+        owner=user_name(),
+        createTime=now,
+        lastAccessTime=now,
+        sd=stored,
+        partitionKeys=[],
+        parameters={
+            **view.metadata["properties"],
+            "uuid": view.metadata["view-uuid"],
+            "table_type": "ICEBERG-VIEW",
+            LOCATION: location,
+        },
+        viewOriginalText=_query(view),
+        viewExpandedText=_query(view),
+        tableType="VIRTUAL_VIEW",
+    )
+
+
+def _query(view: View) -> str:
+    """The query that stands in the metastore itself, as Iceberg has it there: that for Spark."""
+    first: str = view.metadata["versions"][0]["representations"][0]["sql"]
+    return first

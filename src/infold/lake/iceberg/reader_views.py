@@ -32,8 +32,7 @@ def views_in(catalog: TableCatalog) -> CatalogViews:
         from infold.lake.iceberg.rest_views import RestViews
 
         return RestViews(catalog)
-    from infold.lake.iceberg.hive_catalog import HiveCatalog
-    from infold.lake.iceberg.hive_views import HiveViews
+    from infold.lake.iceberg.hive_catalog import HiveCatalog, HiveViews
 
     assert isinstance(catalog, HiveCatalog)
     return HiveViews(catalog)

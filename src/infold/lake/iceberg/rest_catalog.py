@@ -1,26 +1,429 @@
 """
-The catalog on a server of Iceberg's REST protocol.
+The catalog on a server of Iceberg's REST protocol: its tables, and how it is asked.
 
 The protocol gives one table at a time, and renames one at a time. So many tables are asked for side
-by side, and renamed one after the other (``one_by_one``).
+by side, and renamed one after the other (``OneByOne``).
+
+pyiceberg's client takes half a second to import, reads the whole metadata of each table into
+objects, and takes any 404 for a table that is gone, also that of a proxy (docs/decisions/0130). A
+plan asks only where the metadata of each table is. So this is the standard library, with a
+connection for each thread that stays open.
 """
 
 from __future__ import annotations
 
+import http.client
+import json
+import os
+import re
+import ssl
+import time
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from urllib.parse import quote
+from threading import RLock, local
+from typing import Any
+from urllib.parse import quote, quote_plus, unquote, urlencode, urlsplit
 
+from infold import __version__
 from infold.core.catalogs import Catalog
-from infold.core.swap import Renaming
-from infold.lake.iceberg import table_catalog
 from infold.lake.iceberg.commits import commit_of
 from infold.lake.iceberg.metadata_file import read_metadata
-from infold.lake.iceberg.rest_client import RejectedError, RestClient
-from infold.lake.iceberg.table_catalog import Key
+from infold.lake.iceberg.table_catalog import Key, OneByOne
 from infold.lake.views import RefusedError
+from infold.messages import catalog_errors
+from infold.messages.errors import InfoldError
+from infold.system.secrets import REFERENCE, hide_passwords, resolve, resolve_url
+
+ANSWER_SECONDS = 30
+"""How long an answer is waited for."""
+
+TRIES = 4
+"""How often something is asked for that changes nothing, if the server is busy."""
+
+BUSY = frozenset({429, 502, 503, 504})
+_SCOPE = "catalog"
+_NO_CATALOG = "what answers there is no server of Iceberg's protocol"
+
+
+class RejectedError(Exception):
+    """An answer with a status that the caller may know what to do with; else it is ``named``."""
+
+    def __init__(self, status: int, named: InfoldError) -> None:
+        super().__init__(str(named))
+        self.status = status
+        self.named = named
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    content: bytes
+    wait: str = ""
+
+
+class RestClient:
+    """The server that a target's catalog is on, as infold.yml names it by ``key``."""
+
+    def __init__(self, declared: Catalog, root: Path, key: str) -> None:
+        self._declared, self._root, self._key = declared, root, key
+        self._threads = local()
+        self._lock = RLock()
+        self._token = ""
+
+    @property
+    def place(self) -> str:
+        """Where the server is, as infold.yml has it."""
+        name = f", catalog {self._declared.warehouse}" if self._declared.warehouse else ""
+        return f"{hide_passwords(self._declared.uri)}{name}"
+
+    def get(self, path: str) -> dict[str, Any] | None:
+        """What the server has at a path below the catalog's; None if there is nothing."""
+        return self._parsed(self._changing_nothing(f"{self._base}/{path}"))
+
+    def change(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> None:
+        """
+        Have the server change something, once. Raises ``RejectedError`` where it refuses.
+
+        An answer that does not come leaves open whether it did: ``catalog_errors.answer_lost``.
+        """
+        answer = self._ask(method, f"{self._base}/{path}", body)
+        if answer.status in (401, 419) and self._renew_token():
+            answer = self._ask(method, f"{self._base}/{path}", body)
+        if answer.status == 404 and not _is_not_there(answer):
+            raise self._unreachable(_NO_CATALOG)
+        if answer.status in (404, 409):
+            raise RejectedError(answer.status, self._named(answer))
+        if answer.status >= 500:
+            raise self._lost(self._why(answer))
+        if answer.status >= 300:
+            raise self._named(answer)
+
+    def namespace(self, name: str) -> str:
+        """A namespace as a part of a path, also one of several levels."""
+        between = unquote(self._config.get("namespace-separator") or "%1F")
+        return quote(between.join(name.split(".")), safe="")
+
+    @cached_property
+    def _base(self) -> str:
+        """Where the catalog is on the server."""
+        prefix = str(self._config.get("prefix") or "").strip("/")
+        return f"v1/{quote(prefix)}" if prefix else "v1"
+
+    def missing(self, endpoints: Collection[str]) -> Sequence[str]:
+        """
+        Those of some endpoints that the server does not say that it has.
+
+        One that lists none has what the protocol began with, which were tables alone.
+        """
+        listed = {" ".join(str(one).split()) for one in self._answered.get("endpoints") or ()}
+        return [one for one in endpoints if one not in listed]
+
+    @cached_property
+    def _config(self) -> Mapping[str, str]:
+        """What the server says of the catalog."""
+        found = self._answered
+        return {**(found.get("defaults") or {}), **(found.get("overrides") or {})}
+
+    @cached_property
+    def _answered(self) -> Mapping[str, Any]:
+        """What the server says of itself and of the catalog."""
+        query = urlencode({"warehouse": self._declared.warehouse})
+        path = f"v1/config?{query}" if self._declared.warehouse else "v1/config"
+        answer = self._changing_nothing(path)
+        found = None if answer.status in (400, 405) else self._parsed(answer)
+        if found is None:
+            raise self._unreachable("it has no /v1/config, as a server of Iceberg's protocol has")
+        return found
+
+    def _changing_nothing(self, path: str) -> _Answer:
+        """Ask for something until the server has time for it."""
+        answer, renewed = self._ask("GET", path), False
+        for again in range(1, TRIES):
+            if answer.status in (401, 419) and not renewed and self._renew_token():
+                renewed = True
+            elif answer.status in BUSY:
+                seconds = float(answer.wait) if answer.wait.isdigit() else 0.2 * 2**again
+                time.sleep(min(seconds, ANSWER_SECONDS))
+            else:
+                break
+            answer = self._ask("GET", path)
+        return answer
+
+    def _parsed(self, answer: _Answer) -> dict[str, Any] | None:
+        if answer.status == 404:
+            if not _is_not_there(answer):
+                raise self._unreachable(_NO_CATALOG)
+            return None
+        if answer.status != 200:
+            raise self._named(answer)
+        try:
+            found = json.loads(answer.content)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise self._unreachable(_NO_CATALOG)
+        return found
+
+    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> _Answer:
+        """One request; it is made again where a connection was closed before it was sent."""
+        headers = {"Accept": "application/json", "User-Agent": f"infold/{__version__}"}
+        if token := self._bearer():
+            headers["Authorization"] = f"Bearer {token}"
+        content = None
+        if body is not None:
+            content = json.dumps(body).encode()
+            headers["Content-Type"] = "application/json"
+        return self._exchange(self._url, method, path, content, headers)
+
+    def _exchange(
+        self,
+        url: str,
+        method: str,
+        path: str,
+        content: bytes | None,
+        headers: Mapping[str, str],
+    ) -> _Answer:
+        where = urlsplit(url)
+        whole = f"{where.path.rstrip('/')}/{path}" if path else where.path or "/"
+        whole += f"?{where.query}" if where.query else ""
+        if method != "GET":  # a server may be closing one that was idle, just as this is sent
+            self._close()
+        fresh = True
+        while True:
+            try:
+                connection, fresh = self._connection(where.scheme, where.netloc)
+                connection.request(method, whole, content, dict(headers))
+                answer = connection.getresponse()
+                found = answer.read()
+                return _Answer(answer.status, found, answer.headers.get("Retry-After", ""))
+            except (OSError, http.client.HTTPException) as error:
+                self._close()
+                closed = isinstance(error, ConnectionError | http.client.RemoteDisconnected)
+                if not fresh and closed and method == "GET":
+                    continue
+                why = self._without_secrets(str(error)) or type(error).__name__
+                if method != "GET" and not _never_sent(error):
+                    raise self._lost(why) from None
+                raise self._unreachable(why) from None
+            except ValueError:  # its words would quote what cannot be sent
+                self._close()
+                raise self._unreachable("the request to it cannot be sent") from None
+
+    def _connection(self, scheme: str, netloc: str) -> tuple[http.client.HTTPConnection, bool]:
+        """This thread's connection, and whether it is a new one; never one of a parent process."""
+        key = (os.getpid(), scheme, netloc)
+        kept = getattr(self._threads, "open", None)
+        if kept is not None and kept[0] == key:
+            return kept[1], False
+        made: http.client.HTTPConnection
+        if scheme == "https":
+            context = ssl.create_default_context()
+            made = http.client.HTTPSConnection(netloc, timeout=ANSWER_SECONDS, context=context)
+        else:
+            made = http.client.HTTPConnection(netloc, timeout=ANSWER_SECONDS)
+        self._threads.open = (key, made)
+        return made, True
+
+    def _close(self) -> None:
+        """Close this thread's connection, if it has one."""
+        kept, self._threads.open = getattr(self._threads, "open", None), None
+        if kept is not None:
+            kept[1].close()
+
+    @cached_property
+    def _url(self) -> str:
+        return server_url(self._declared.uri, self._root, self._key)
+
+    def _bearer(self) -> str:
+        """The token for a request; a credential is exchanged for one when it is first needed."""
+        if self._declared.token:
+            return self._secrets()["token"]
+        if not self._declared.credential:
+            return ""
+        with self._lock:
+            if not self._token:
+                self._token = self._new_token()
+            return self._token
+
+    def _renew_token(self) -> bool:
+        """Forget a token that has run out; whether there can be another."""
+        with self._lock:
+            had, self._token = bool(self._token), ""
+        return had
+
+    def _new_token(self) -> str:
+        name, colon, secret = self._secrets()["credential"].partition(":")
+        form = {
+            "grant_type": "client_credentials",
+            "client_id": name if colon else "",
+            "client_secret": secret if colon else name,
+            "scope": self._declared.scope or _SCOPE,
+        }
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        content = urlencode({key: text for key, text in form.items() if text}).encode()
+        other = self._declared.oauth2_server_uri
+        url = server_url(other, self._root, self._key, query=True) if other else self._url
+        path = "" if other else "v1/oauth/tokens"
+        answer = self._exchange(url, "POST", path, content, headers)
+        if answer.status in (400, 401, 403):
+            why = self._why(answer)
+            raise catalog_errors.login_refused(key=self._key, at=self.place, why=why)
+        token = (self._parsed(answer) or {}).get("access_token")
+        if not isinstance(token, str) or not SENDABLE.fullmatch(token):
+            raise self._unreachable("it gave no token for the credential")
+        return token
+
+    def _named(self, answer: _Answer) -> InfoldError:
+        why = self._why(answer)
+        if answer.status in (401, 419):
+            return catalog_errors.login_refused(key=self._key, at=self.place, why=why)
+        if answer.status == 403:
+            return catalog_errors.not_permitted(key=self._key, at=self.place, why=why)
+        return catalog_errors.failed(key=self._key, at=self.place, why=why)
+
+    def without_views(self, missing: Sequence[str]) -> InfoldError:
+        """What to say of a server that has no views."""
+        why = f"its /v1/config does not list {missing[0]}"
+        return catalog_errors.without_views(key=self._key, at=self.place, why=why)
+
+    def _secrets(self) -> Mapping[str, str]:
+        return sent_secrets(self._declared, self._root, self._key)
+
+    def _without_secrets(self, words: str) -> str:
+        words = words.replace(self._token, "***") if self._token else words
+        return without_secrets(words, self._declared, self._root, self._key)
+
+    def _why(self, answer: _Answer) -> str:
+        """What the server says, in one line."""
+        line = " ".join(self._without_secrets(_said(answer)).split())[:300]
+        return f"{answer.status} {http.client.responses.get(answer.status, '')} {line}".strip()
+
+    def _unreachable(self, why: str) -> InfoldError:
+        return catalog_errors.unreachable(key=self._key, at=self.place, why=why)
+
+    def _lost(self, why: str) -> InfoldError:
+        return catalog_errors.answer_lost(key=self._key, at=self.place, why=why)
+
+
+def _never_sent(error: BaseException) -> bool:
+    """Whether a request did not leave this machine."""
+    import socket
+
+    return isinstance(
+        error, ConnectionRefusedError | socket.gaierror | ssl.SSLCertVerificationError
+    )
+
+
+def _is_not_there(answer: _Answer) -> bool:
+    """Whether a 404 is the catalog's own: anything else on the way may answer so, too."""
+    error = _error(answer)
+    if not isinstance(error, dict):
+        return False
+    named = str(error.get("type")).startswith(("NoSuchTable", "NoSuchView", "NoSuchNamespace"))
+    return named or error.get("code") == 404
+
+
+def _said(answer: _Answer) -> str:
+    """The server's own words."""
+    error = _error(answer)
+    if isinstance(error, dict):
+        return str(error.get("message") or "")
+    return "" if error is None else str(json.loads(answer.content).get("error_description") or "")
+
+
+def _error(answer: _Answer) -> Any:
+    """The error of an answer: an object of Iceberg's, a word of OAuth2's; None if there is none."""
+    try:
+        found = json.loads(answer.content)
+    except ValueError:
+        return None
+    return found.get("error") if isinstance(found, dict) else None
+
+
+# Spark and infold's own client take both from here. What cannot be sent is refused before somebody
+# tries it: libraries quote what they cannot use, secrets too.
+
+SENDABLE = re.compile(r"[ -~]+")
+"""What OAuth2 lets a token and a credential consist of, and a line of HTTP."""
+
+_IN_A_URL = re.compile(r"[!-~]+")
+
+
+def server_url(text: str, root: Path, key: str, *, query: bool = False) -> str:
+    """
+    A URL of infold.yml with its secrets. Raises ``bad_url``, with nothing of it.
+
+    That of a catalog has no ``query``: paths are put behind it, here and by Spark.
+    """
+    found = resolve_url(text, root, key).strip()
+    why = _wrong(found) or _needless(found, query=query)
+    if why:
+        raise catalog_errors.bad_url(key=key, why=why)
+    return found
+
+
+def sent_secrets(declared: Catalog, root: Path, key: str) -> Mapping[str, str]:
+    """Token and credential, as far as they are declared. Raises ``bad_secret`` without a value."""
+    found = {}
+    for name, text in (("token", declared.token), ("credential", declared.credential)):
+        if text:
+            found[name] = resolve(text, root, key).strip()
+            if not SENDABLE.fullmatch(found[name]):
+                why = "it has a line break, or a character that is not of ASCII"
+                raise catalog_errors.bad_secret(
+                    key=key, secret=name, why=why if found[name] else "it is blank"
+                )
+    return found
+
+
+def without_secrets(words: str, declared: Catalog, root: Path, key: str) -> str:
+    """What a server or a library said, with references in place of the secrets that it repeats."""
+    known = {}
+    for text in (declared.token, declared.credential, declared.uri, declared.oauth2_server_uri):
+        for reference in REFERENCE.finditer(text):
+            with suppress(InfoldError):  # what cannot be read any more was not sent
+                known[resolve(reference[0], root, key).strip()] = reference[0]
+    with suppress(InfoldError):
+        credential = resolve(declared.credential, root, key).strip()
+        known.setdefault(credential.partition(":")[2], "***")
+    for secret in sorted(filter(None, known), key=len, reverse=True):
+        for form in (secret, quote_plus(secret)):
+            words = words.replace(form, known[secret])
+    return words
+
+
+def _needless(url: str, *, query: bool) -> str:
+    """What a URL has behind its path that cannot be sent; empty without that."""
+    if "#" in url:
+        return "it has a #, which no server is sent"
+    if "?" in url and not query:
+        return "it has a query (?…), and paths are put behind a catalog's URL"
+    return ""
+
+
+def _wrong(url: str) -> str:
+    """Why a URL cannot be used; empty where it can."""
+    if not _IN_A_URL.fullmatch(url):
+        return "it has a space, or a character that is percent-encoded in a URL"
+    try:
+        where = urlsplit(url)
+        known = where.scheme in ("http", "https") and bool(where.hostname)
+    except ValueError:
+        known = False
+    if not known:
+        return "it is no https://HOST/PATH"
+    if "@" in where.netloc:
+        return "it has a user or a password, which belong into `credential` or `token`"
+    try:
+        usable = where.port is None or where.port > 0
+    except ValueError:
+        usable = False
+    return "" if usable else "its port is no number"
+
 
 SIDE_BY_SIDE = 8
 """How many tables are asked for at the same time."""
@@ -39,15 +442,10 @@ _clients: dict[tuple[Catalog, Path], RestClient] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class RestCatalog:
+class RestCatalog(OneByOne):
     """See ``TableCatalog``."""
 
     client: RestClient
-
-    @property
-    def at_once(self) -> bool:
-        """The protocol renames one table at a time."""
-        return False
 
     @property
     def place(self) -> str:
@@ -85,12 +483,8 @@ class RestCatalog:
                 if error.status != 404:
                     raise error.named from None
 
-    def rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
-        """See ``TableCatalog``."""
-        return table_catalog.rename_one_by_one(self, namespace, renamings)
-
     def rename_one(self, namespace: str, table: str, to: str) -> None:
-        """See ``RenamesOne``."""
+        """See ``OneByOne``."""
         body = {
             "source": {"namespace": [namespace], "name": table},
             "destination": {"namespace": [namespace], "name": to},
@@ -111,10 +505,6 @@ class RestCatalog:
         except RejectedError:
             return False
         return True
-
-    def finish_rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
-        """See ``TableCatalog``."""
-        return table_catalog.finish_rename(self, namespace, renamings)
 
     def _location(self, table: Key) -> str | None:
         found = self.client.get(f"{self._path(table)}?snapshots=refs")

@@ -18,8 +18,12 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
 
-from infold.lake.iceberg.rest_catalog import SIDE_BY_SIDE, RestCatalog
-from infold.lake.iceberg.rest_client import RejectedError, RestClient
+from infold.lake.iceberg.rest_catalog import (
+    SIDE_BY_SIDE,
+    RejectedError,
+    RestCatalog,
+    RestClient,
+)
 from infold.lake.iceberg.view_metadata import View
 from infold.lake.views import FoundView, FoundViews
 

@@ -10,8 +10,11 @@ rows by the whole expression.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyiceberg.expressions import (
     AlwaysTrue,
     And,
@@ -22,9 +25,9 @@ from pyiceberg.expressions import (
     LessThanOrEqual,
     Or,
 )
+from pyiceberg.io.pyarrow import ArrowProjectionVisitor, ArrowScan
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyiceberg.table import StaticTable
 
 
@@ -37,10 +40,6 @@ def scan_rows(
     snapshot: int | None = None,
 ) -> pa.Table:
     """Columns of the rows for which an expression is true, at most ``limit`` of them."""
-    from pyiceberg.io.pyarrow import ArrowScan
-
-    from infold.lake.iceberg.nulls import keep_null_lists
-
     keep_null_lists()
     metadata = stored.metadata
     by = {
@@ -69,3 +68,35 @@ def _ordered(rows: BooleanExpression, by: Collection[str | None]) -> bool:
 
 
 _ORDERED = (LessThan, LessThanOrEqual, GreaterThan, GreaterThanOrEqual)
+
+
+# Lists and maps of structs that are NULL are kept apart from empty ones. pyiceberg rebuilds each
+# that it reads from offsets and values alone, so that NULL ones become empty. Here they are made
+# NULL again: the methods of its visitor are wrapped by ones that restore the NULLs.
+
+
+def keep_null_lists() -> None:
+    """Make pyiceberg keep NULL lists and maps; calling it again changes nothing."""
+    for name in ("list", "map"):
+        own = getattr(ArrowProjectionVisitor, name)
+        if not hasattr(own, "__wrapped__"):
+            setattr(ArrowProjectionVisitor, name, _keeping_nulls(own))
+
+
+def _keeping_nulls(own: Any) -> Any:
+    @wraps(own)
+    def method(self: Any, kind: Any, before: Any, *parts: Any) -> Any:
+        after = own(self, kind, before, *parts)
+        if after is None or before is None or after.null_count == before.null_count:
+            return after
+        return _with_nulls(after, before.is_null())
+
+    return method
+
+
+def _with_nulls(found: Any, mask: pa.Array) -> pa.Array:
+    """The same lists or maps, NULL where the mask is true."""
+    offsets = pc.add(found.offsets, 0)  # a copy: Arrow takes no mask beside a slice
+    if isinstance(found, pa.MapArray):
+        return pa.MapArray.from_arrays(offsets, found.keys, found.items, found.type, mask=mask)
+    return type(found).from_arrays(offsets, found.values, found.type, mask=mask)

@@ -70,7 +70,7 @@ def _jdbc(project: Project) -> SparkCatalog:
 
 
 def _rest(project: Project) -> SparkCatalog:
-    from infold.lake.iceberg.rest_client import sent_secrets, server_url
+    from infold.lake.iceberg.rest_catalog import sent_secrets, server_url
 
     declared, root = project.target.catalog, project.root
     key = f"catalog of target {project.target.name}"
