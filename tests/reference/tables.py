@@ -323,6 +323,7 @@ def versions(
     time: str,
     compared: Sequence[str] | None = None,
     snapshots: bool = False,
+    without_rows: Iterable[Any] = (),
 ) -> list[Row]:
     """
     One row for each version of a key: the stretch ``[valid_from, valid_to)`` in which it held.
@@ -330,13 +331,14 @@ def versions(
     Of rows of a key at one time the one with the greatest values counts, by the columns in their
     order, NULL before all others. With ``compared`` a row like the one before it in these columns
     is no version. With ``snapshots`` a key without a row at an instant at which others have one is
-    not there from then on, until it has one. Rows without a time are none.
+    not there from then on, until it has one; at the instants ``without_rows`` there is no key. Rows
+    without a time are none.
     """
     by_key: dict[Identity, dict[Any, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if row[time] is not None:
             by_key[tuple(row[column] for column in key)][row[time]].append(row)
-    instants = sorted({at for claims in by_key.values() for at in claims})
+    instants = sorted({*without_rows, *(at for claims in by_key.values() for at in claims)})
     found: list[Row] = []
     for claims in by_key.values():
         own: list[Row] = []

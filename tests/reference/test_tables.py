@@ -225,13 +225,25 @@ def test_the_order_of_arrival_does_not_matter(order: list[int]) -> None:
 # -- the reference's versions of keys, on cases that a person can check
 
 
-def shown(*seen: str, compared: list[str] | None = None, snapshots: bool = False) -> list[str]:
+def shown(
+    *seen: str,
+    compared: list[str] | None = None,
+    snapshots: bool = False,
+    without_rows: tuple[int, ...] = (),
+) -> list[str]:
     """Rows like ``1 ann free`` -> versions like ``ann free 1-3``; ``-`` is NULL."""
     rows = []
     for text in seen:
         at, who, plan = (None if part == "-" else part for part in text.split())
         rows.append({"who": who, "at": None if at is None else int(at), "plan": plan})
-    found = versions(rows, key=["who"], time="at", compared=compared, snapshots=snapshots)
+    found = versions(
+        rows,
+        key=["who"],
+        time="at",
+        compared=compared,
+        snapshots=snapshots,
+        without_rows=without_rows,
+    )
     return sorted(map(_text, found))
 
 
@@ -269,4 +281,10 @@ def test_versions_of_snapshots() -> None:
         "ann a 3-4",
         "bob a 1-3",
         "bob b 3-",
+    ]
+    assert shown(*seen, compared=["plan"], snapshots=True, without_rows=(0, 2, 3, 5)) == [
+        "ann a 1-2",
+        "ann a 3-4",
+        "bob a 1-3",
+        "bob b 3-5",
     ]

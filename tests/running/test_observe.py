@@ -6,13 +6,16 @@ import gc
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
-from typing import cast
+from random import Random
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.arrivals.dry import Memory
+from tests.declare.shop import project as declared
 from tests.ledger.fresh import FreshLedger
 from tests.planning.strips import (
     DAILY,
@@ -23,17 +26,27 @@ from tests.planning.strips import (
     project,
     with_incremental,
 )
+from tests.reference.tables import versions
+from tests.reference.world import Row
 
 from infold.core.definition import Category, How, Redefinition
-from infold.core.files import FileListing, FilesOutcome, IngestedFile, ListedFile, with_file_policy
+from infold.core.files import (
+    FileListing,
+    FilesOutcome,
+    IngestedFile,
+    ListedFile,
+    with_file_policy,
+    written_at,
+)
 from infold.core.formats import Format
-from infold.core.interval import DAY, Ranges
+from infold.core.interval import DAY, EVER, Ranges
 from infold.core.model import Drift, Source
-from infold.core.plan import Action, FileDiff, InputDiff, ModelObservation, Observations
+from infold.core.plan import Action, FileDiff, InputDiff, ModelObservation, Observations, Step
 from infold.core.ports import Lake
 from infold.core.project import Node, Stretch
 from infold.core.record import LISTED, Outcome, Receipt
 from infold.core.trace import CellChange, Trace, Unchanged
+from infold.planning.planner import plan
 from infold.running.execute import advance_traces
 from infold.running.observe import Observer
 from infold.running.read_columns import InputChanges
@@ -120,6 +133,85 @@ def test_a_reader_sees_what_changed_since_the_version_it_read() -> None:
 
     assert (seen.read_version, seen.newest_version, seen.changes) == (0, 1, (GREW,))
     assert (none.read_version, none.newest_version, none.changes) == (1, 1, ())
+
+
+PLANS = {
+    "infold.yml": "name: shop\nsources:\n  raw.plans:\n    path: plans/*.csv\n"
+    "    may_be_empty: true\n    file_time_column: at\n    columns: {who: string}\n",
+    "models/plans.sql": "---\nmaterialization: scd_type_2\nunique_key: [who]\n"
+    "scd_type_2: {updated_at: at, columns: [who], invalidate_hard_deletes: true}\n---\n"
+    "SELECT * FROM raw.plans",
+}
+
+
+def test_versions_by_random_snapshots() -> None:
+    """
+    However files with and without rows come, change and go, a run makes versions of all of them.
+
+    Rows are kept as the versions of the source have them, and files without any as the ledger does.
+    """
+    draw, ledger, steps = Random(3), FreshLedger(), count(1)
+    shop = replace(declared(PLANS), root=Path("/nowhere"))
+    ledger.acquire("run")
+    ledger.begin_run("run", "run", FIRST, {})
+    times: dict[int, tuple[int, str]] = {}
+    """The snapshots by time: the round in which each was written, and whose rows it has."""
+    tables: dict[int, list[Row]] = {0: []}
+    reasons: set[str] = set()
+
+    def listing(source: Source) -> tuple[list[ListedFile], tuple[str, ...]]:
+        del source
+        return [
+            ListedFile(f"plans/{at}.csv", 1, at, f"1:{number}.1:{at}000")
+            for at, (number, _) in sorted(times.items())
+        ], ()
+
+    def rows_of_files() -> list[Row]:
+        return [{"who": who, "at": at} for at, (_, every) in times.items() for who in every]
+
+    def carried_out(step: Step) -> Outcome:
+        query, diff = shop[step.model].versions, step.files
+        assert step.trace is not None
+        if query is not None:
+            read = step.snapshots_read(query, ledger.files(step.model))
+            return Outcome(step.model, step.version, step.trace, files=read)
+        assert diff is not None
+        ids = ledger.register_files(diff.source, diff.new)
+        new = tuple(
+            IngestedFile(ids[file.path], file.path, 1, file.fingerprint, 0, rows=len(every))
+            for file in diff.new
+            for _, every in [times[file.modified_at]]
+        )
+        files = FilesOutcome(diff.source, new, tuple(file.id for file in diff.removed))
+        old, now = tables[max(tables)], rows_of_files()
+        made = Outcome(step.model, step.version, step.trace, files=files)
+        if sorted(map(str, old)) == sorted(map(str, now)):
+            return replace(made, committed=False)
+        tables[step.version] = now
+        sizes = len(now), len(old), len(old), len(now)
+        return replace(made, changes=(CellChange(EVER, *sizes, step.version - 1, step.version),))
+
+    def made_of(rows: list[Row], empty: Iterable[int]) -> list[Row]:
+        how: Mapping[str, Any] = {"key": ["who"], "time": "at", "compared": ["who"]}
+        return sorted(versions(rows, snapshots=True, without_rows=empty, **how), key=str)
+
+    for number in range(80):
+        for at in draw.sample([*times], min(len(times), draw.randint(0, 2))):
+            del times[at]
+        for _ in range(draw.randint(0, 2)):
+            times[draw.randint(1, 9)] = number, draw.choice(["", "a", "ab"])
+        look = Observer(shop, ledger, cast(Lake, Memory()), listing, FIRST)
+        while made := plan(shop, look.observe()).steps:
+            step = next(step for step in made if not step.expected)
+            reasons |= {one.detail.partition(" ")[2] for one in step.reasons}
+            id_ = f"run-{next(steps)}"
+            ledger.begin_step("run", id_, number, step.model, "build", {})
+            ledger.finish_step(id_, carried_out(step))
+        read = tables[ledger.traces()["plans"].inputs["raw.plans"]]
+        taken_in = [written_at(file.fingerprint) for file in ledger.files("plans")]
+        empty = [at for at, (_, every) in times.items() if not every]
+        assert made_of(read, taken_in) == made_of(rows_of_files(), empty)
+    assert {"snapshot without rows that came", "snapshot without rows that left"} <= reasons
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.inputs.fold_inputs import FoldInputs, fold_inputs_of
+from infold.analysis.names.column_lineage import Tracer
 from infold.analysis.names.query_pieces import QueryPieces, first_outside, qualifier_spans
 from infold.analysis.names.relation import Block, Origin, Table, own_nodes
 from infold.analysis.names.select_parts import calls_over_rows, clauses_beyond_row_wise
@@ -29,6 +30,7 @@ from infold.core.queries import (
     FollowedSelect,
     GroupedQuery,
     Output,
+    SnapshotFiles,
     VersionedQuery,
 )
 from infold.core.quoting import quoted
@@ -396,10 +398,28 @@ def split_versioned_query(subject: Subject) -> VersionedParts:
         others = {key.lower() for key in subject.model.unique_key} | {rules.updated_at.lower()}
         chosen = names if rules.columns == (ALL_COLUMNS,) else map(str.lower, rules.columns)
         compared = tuple(names[one] for one in chosen if one not in others)
-    query = VersionedQuery(
-        grouped, names[rules.updated_at.lower()], compared, rules.invalidate_hard_deletes
-    )
+    deletes = rules.invalidate_hard_deletes
+    files = _snapshot_files(subject, block, rules.updated_at) if deletes else None
+    query = VersionedQuery(grouped, names[rules.updated_at.lower()], compared, deletes, files)
     return VersionedParts(query)
+
+
+def _snapshot_files(subject: Subject, block: Block, time: str) -> SnapshotFiles | None:
+    """The files behind the rows of a query, where its ``time`` is made of the time of the file."""
+    tracer, [entry], item = Tracer(subject.nodes), block.entries, _item_of(block, time)
+    assert isinstance(entry.relation, Table), "anything else is a construct that was refused"
+    if item is None:
+        values = tracer.traced_column(entry.relation, time.lower(), (entry,))
+    else:
+        _, values = tracer.traced_value(block, item.unalias(), (entry,)) or (entry, ())
+    fed = [one.node for one in fold_inputs_of(subject, entry.relation).inputs]
+    if len(values) != 1 or [node.name for node in fed if node.landed] != [values[0].table]:
+        return None
+    column = subject.sources[values[0].table].file_time_column
+    named = {one.name.lower() for one in values[0].value.find_all(exp.Column)}
+    if column is None or named != {column.lower()}:
+        return None
+    return SnapshotFiles(values[0].table, column, values[0].sql)
 
 
 def _wrong_names(subject: Subject, block: Block) -> Iterator[InfoldError]:

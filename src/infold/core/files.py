@@ -102,8 +102,8 @@ def is_as_listed(known: str, listed: str) -> bool:
 
 
 def written_at(fingerprint: str) -> int:
-    """When a file on a disk with this fingerprint was written; microseconds."""
-    return int(fingerprint.rpartition(":")[2]) // 1000
+    """When a file with this fingerprint was written, on a disk or by a listing; microseconds."""
+    return int(listed_fingerprint(fingerprint).rpartition(":")[2]) // 1000
 
 
 def paths_and_fingerprints(found: Sequence[ListedFile]) -> tuple[Iterable[str], Iterable[str]]:
@@ -134,6 +134,13 @@ class IngestedFile:
     set_aside: int = 0
     dropped: int = 0
     received_at: int = 0
+
+
+def without_rows(files: Iterable[IngestedFile]) -> tuple[IngestedFile, ...]:
+    """Those that never had a row, whatever became of it."""
+    return tuple(
+        one for one in files if not (one.rows or one.waiting or one.set_aside or one.dropped)
+    )
 
 
 def with_file_policy(listed: ListedFile, known: IngestedFile | None, policy: str) -> ListedFile:

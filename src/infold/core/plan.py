@@ -6,16 +6,16 @@ Values only; :mod:`infold.planning.planner` makes plans from them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from infold.core.definition import Derivation, Loss, Redefinition
-from infold.core.files import FileCell, IngestedFile, ListedFile, lasting_path
+from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile, lasting_path
 from infold.core.interval import Interval, Ranges
 from infold.core.model import OnLoss
 from infold.core.project import Stretch
-from infold.core.queries import SessionsQuery
+from infold.core.queries import SessionsQuery, VersionedQuery
 from infold.core.trace import Cause, CellChange, CellState, Trace
 from infold.core.type_changes import Retyping
 from infold.messages.errors import InfoldError
@@ -151,6 +151,10 @@ class ModelObservation:
     """Inputs whose changed definitions are proven to keep all columns that it reads."""
     earlier: tuple[Stretch, ...] = ()
     """The cells that keep the rows of earlier definitions; none ordinarily."""
+    snapshots: tuple[IngestedFile, ...] = ()
+    """Of an ``scd_type_2`` table: the files without rows that are snapshots of all keys."""
+    snapshots_read: tuple[IngestedFile, ...] = ()
+    """Those of its last build."""
     has_states: bool = False
     """Whether the rows of a cumulative aggregate have the states of its definition."""
 
@@ -300,6 +304,8 @@ class Step:
     """Of a step that evolves: stored columns and their new names."""
     retyped: tuple[Retyping, ...] = ()
     """Of a step that evolves: stored columns, and parts of them, that get wider types."""
+    snapshots: tuple[IngestedFile, ...] = ()
+    """Of an ``scd_type_2`` table: the files without rows at whose times all keys end."""
     stored_by: SessionsQuery | None = None
     """The earlier definition, which the stored sessions follow, where they are folded again."""
 
@@ -318,6 +324,15 @@ class Step:
         if self.batches == 1:
             return self.cells
         return Ranges.of(part for reason in self.reasons for part in reason.cells)
+
+    def snapshots_read(
+        self, query: VersionedQuery, before: Iterable[IngestedFile]
+    ) -> FilesOutcome | None:
+        """The files without rows that a table is made of, for the ledger; it has those before."""
+        now = {file.id for file in self.snapshots}
+        gone = tuple(file.id for file in before if file.id not in now)
+        source = query.snapshot_files.source if query.snapshot_files is not None else ""
+        return FilesOutcome(source, self.snapshots, gone, recounted=True) if now or gone else None
 
     @property
     def rows_to_read(self) -> int:

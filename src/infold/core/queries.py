@@ -200,6 +200,19 @@ class GroupedQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class SnapshotFiles:
+    """
+    The files of a landed source, each a snapshot of all that there was.
+
+    ``time`` is SQL for its instant, over the ``column`` with the time of a file.
+    """
+
+    source: str
+    column: str
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
 class VersionedQuery:
     """
     The parts of the SELECT of an ``scd_type_2`` model, which gives a row for each row of its input.
@@ -214,6 +227,8 @@ class VersionedQuery:
     compared: tuple[str, ...] | None = None
     snapshots: bool = False
     """Whether a key ends at the first instant of others at which it has no row."""
+    snapshot_files: SnapshotFiles | None = None
+    """The files that are snapshots even without rows, where the instant of rows is their file's."""
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -122,6 +122,7 @@ class PlanDraft:
             reasons=tuple(reasons),
             inputs={diff.name: (diff.read_version, diff.newest_version) for diff in model.inputs},
             files=model.files,
+            snapshots=model.snapshots,
             version=model.version + 1,
             trace=Trace(node.name, node.fingerprint, heads, pending, model.newest_entry),
             previous_trace=model.trace,

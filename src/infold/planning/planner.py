@@ -65,6 +65,7 @@ from infold.planning.staleness import (
     next_due,
     read_again,
     rows_to_read,
+    snapshot_reasons,
     whole_table_reason,
 )
 from infold.planning.stretches import earlier_after
@@ -329,6 +330,7 @@ class _Planner(PlanDraft):
         mostly_new = self._mostly_new(model, fed, rows)
         gap = (node.query.gap or 0) if node.query else 0
         reasons = [*self.stale_reasons(node, model, gap), *entry_reasons(model)]
+        reasons += [*snapshot_reasons(model)]
         if first is not None:
             again = mostly_new or node.name in self.options.restated
             forward = forward_sessions(self, node, model, reasons, build=again)

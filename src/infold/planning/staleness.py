@@ -84,7 +84,9 @@ def only_redefined(step: Step, model: ModelObservation) -> bool:
     """Whether a step builds a table only because of its definition; its inputs are as they were."""
     if any(reason.cause is not Cause.DEFINITION for reason in step.reasons):
         return False
-    if model.trace is None or model.trace.pending or next(entry_reasons(model), None):
+    if model.trace is None or model.trace.pending:
+        return False
+    if any((*entry_reasons(model), *snapshot_reasons(model))):
         return False
     return not any(
         newest_version(model, name) != version for name, version in model.trace.inputs.items()
@@ -106,6 +108,18 @@ def entry_reasons(model: ModelObservation) -> Iterator[Reason]:
     if more:
         what = "1 manual entry" if more == 1 else f"{more:,} manual entries"
         yield Reason(Cause.QUARANTINE, f"{what} of its quarantine", Ranges.ever())
+
+
+def snapshot_reasons(model: ModelObservation) -> Iterator[Reason]:
+    """That snapshots without rows came or went, at whose times keys end or no longer end."""
+    now, before = ({file.id for file in files} for files in (model.snapshots, model.snapshots_read))
+    for cause, what, files in (
+        (Cause.ARRIVED, "that came", now - before),
+        (Cause.REMOVED, "that left", before - now),
+    ):
+        if files:
+            detail = f"{count_of(len(files), 'snapshot')} without rows {what}"
+            yield Reason(cause, detail, Ranges.ever())
 
 
 def changed_input_reason(

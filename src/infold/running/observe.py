@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from infold.core.definition import How, Redefinition
+from infold.core.files import without_rows
 from infold.core.interval import Ranges
 from infold.core.model import Kind, Source, table_name
 from infold.core.own_columns import state_mark
@@ -269,6 +270,7 @@ class Observer:
             within = Ranges.of(state.cell for state in files.estimate)
             cells = self.ledger.cells(node.name, within)
         run = self._run_behind(node, head)
+        snapshots = node.versions.snapshot_files if node.versions is not None else None
         return ModelObservation(
             trace=trace,
             version=head.number if head else 0,
@@ -281,6 +283,8 @@ class Observer:
             newest_entry=entries,
             earlier=earlier,
             redefined=change,
+            snapshots=without_rows(self.ledger.files(snapshots.source)) if snapshots else (),
+            snapshots_read=tuple(self.ledger.files(node.name)) if snapshots else (),
             has_states=self._has_states(node),
         )
 

@@ -8,10 +8,14 @@ what the rows say, and rows that tie in it are alike.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from collections.abc import Iterable
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from infold.core.files import IngestedFile, written_at
 from infold.core.queries import VALID_FROM, VALID_TO, VersionedQuery
 from infold.spark.content import column
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
@@ -29,12 +33,34 @@ _PLACE, _VALUES, _END, _BEFORE_END, _LAST_END = "__place", "__values", "__end", 
 _INSTANT, _FOLLOWING = "__instant", "__following"
 
 
+INSTANTS = FrameSchema(
+    "a snapshot without rows", (FrameColumn(_INSTANT, ANY, "its instant, as rows have theirs"),)
+)
+
+
+@returns(INSTANTS)
+def instants_without_rows(
+    spark: SparkSession, query: VersionedQuery, files: Iterable[IngestedFile]
+) -> DataFrame | None:
+    """The instants of snapshots that are files without rows; None where there are no such files."""
+    of = query.snapshot_files
+    times = sorted({written_at(file.fingerprint) for file in files})
+    if of is None or not times:
+        return None
+    written = spark.createDataFrame(pa.table({_INSTANT: pa.array(times, pa.int64())}))
+    named = written.select(F.timestamp_micros(_INSTANT).alias(of.column))
+    return named.select(F.expr(of.time).alias(_INSTANT))
+
+
 @returns(VERSIONS)
-def versions_of(rows: DataFrame, query: VersionedQuery) -> DataFrame:
+def versions_of(
+    rows: DataFrame, query: VersionedQuery, without_rows: DataFrame | None = None
+) -> DataFrame:
     """
     The versions of the keys that some rows of the query have, if these are all of their rows.
 
-    Where a key ends because others go on, these have to be all rows of the query.
+    Where a key ends because others go on, these have to be all rows of the query. There it ends at
+    the instants of snapshots ``without_rows`` (``INSTANTS``), too.
     """
     keys, time = [column(name) for name in query.keys], column(query.updated_at)
     order = [compared(field).desc_nulls_last() for field in rows.schema.fields]
@@ -45,7 +71,12 @@ def versions_of(rows: DataFrame, query: VersionedQuery) -> DataFrame:
     after = F.lead(time).over(in_turn)
     if query.snapshots:
         # A key ends at the next instant of any key, unless that is its own next one.
-        following = _instants(known, time)
+        instants = known.select(time.alias(_INSTANT))
+        if without_rows is not None:
+            instants = instants.union(without_rows)
+        each = instants.distinct()
+        next_one = F.lead(_INSTANT).over(Window.orderBy(_INSTANT))
+        following = each.withColumn(_FOLLOWING, next_one)
         # At most an instant for each copy that was delivered.
         found = found.join(F.broadcast(following), time == F.col(_INSTANT), "left")
         after = F.coalesce(F.col(_FOLLOWING), after)
@@ -64,12 +95,6 @@ def versions_of(rows: DataFrame, query: VersionedQuery) -> DataFrame:
     until = F.when(last, F.col(_LAST_END)).otherwise(F.lead(_BEFORE_END).over(in_turn))
     found = found.withColumns({VALID_FROM: time, VALID_TO: until})
     return found.select(*map(column, (*rows.columns, VALID_FROM, VALID_TO)))
-
-
-def _instants(rows: DataFrame, time: Column) -> DataFrame:
-    """Every instant of some rows, with the one that follows it."""
-    each = rows.select(time.alias(_INSTANT)).distinct()
-    return each.withColumn(_FOLLOWING, F.lead(_INSTANT).over(Window.orderBy(_INSTANT)))
 
 
 def compared(field: T.StructField) -> Column:

@@ -322,3 +322,46 @@ def test_another_join_in_a_view_is_another_definition() -> None:
         for join in (JOINED, JOINED.replace("LEFT JOIN", "JOIN"))
     )
     assert one != other
+
+
+SNAPSHOTS = """
+name: shop
+sources:
+  raw.people: {path: people/*.csv, file_time_column: taken_at, columns: {who: string, at: timestamp}}
+"""
+ENDED = "---\nmaterialization: scd_type_2\nunique_key: [who]\nscd_type_2: {updated_at: taken, columns: [who], invalidate_hard_deletes: true}\n---\n"
+
+
+@pytest.mark.parametrize(
+    ("sql", "time"),
+    [
+        ("SELECT who, taken_at AS taken FROM raw.people p WHERE who <> 'x'", "`taken_at`"),
+        (
+            "SELECT who, cast(p.taken_at AS date) AS taken FROM raw.people p",
+            "CAST(`taken_at` AS DATE)",
+        ),
+        (
+            "SELECT who, date_trunc('day', taken) AS taken FROM seen",
+            "DATE_TRUNC('DAY', (CAST(`taken_at` AS DATE)))",
+        ),
+        ("SELECT * FROM seen", "CAST(`taken_at` AS DATE)"),
+        ("SELECT who, at AS taken FROM raw.people", ""),
+        ("SELECT who, coalesce(at, taken_at) AS taken FROM raw.people", ""),
+        ("SELECT who, taken FROM ingested", ""),
+    ],
+)
+def test_files_that_are_snapshots(sql: str, time: str) -> None:
+    """So are those of a source behind the rows, where the time of a file is all that makes theirs."""
+    view = "---\nmaterialization: view\n---\nSELECT who, cast(taken_at AS date) AS taken FROM raw.people"
+    events = "---\nmaterialization: events\nunique_key: [who]\ntimeseries: {event_time_column: taken}\n---\n"
+    models = {
+        "seen": view,
+        "ingested": f"{events}SELECT who, taken_at AS taken FROM raw.people",
+        "people": ENDED + sql,
+    }
+    texts = {f"models/{name}.sql": text for name, text in models.items()}
+    versions = project({"infold.yml": SNAPSHOTS, **texts})["people"].versions
+    assert versions is not None
+    found = versions.snapshot_files
+    assert ("" if found is None else found.time) == time
+    assert found is None or (found.source, found.column) == ("raw.people", "taken_at")

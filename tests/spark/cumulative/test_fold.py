@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Mapping
+from io import BytesIO
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.crash.scenario import living
 from tests.reference.tables import versions
@@ -395,37 +399,85 @@ def test_random_changes(new_shop: NewShop, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_snapshots_by_the_times_of_their_files(new_shop: NewShop) -> None:
-    """Files of a lookup are snapshots by their times: a late one enters, a deleted one goes."""
-    source = """    file_time_column: taken_at
-    columns: {who: string, plan: string}
-"""
-    shop = new_shop("", source)
-    shop.model(
-        "plans",
-        """---
-materialization: scd_type_2
-unique_key: [who]
-scd_type_2: {updated_at: taken_at, columns: [plan], invalidate_hard_deletes: true}
----
-SELECT * FROM raw.clicks""",
+    """
+    Files of a lookup are snapshots by their times, also those without rows: at these all keys end.
+
+    So they do whenever a file came, and no longer once it has rows, or is gone.
+    """
+    columns = "columns: {who: string, plan: string}"
+    path = "path: landing/{0}/*.{0}\n    file_time_column: taken_at"
+    source = f"    file_time_column: taken_at\n    {columns}\n" + "".join(
+        f"  raw.{kind}:\n    {path.format(kind)}\n    {columns}\n" for kind in ("json", "parquet")
     )
+    shop = new_shop("", source)
+    rules = "updated_at: taken_at, columns: [plan], invalidate_hard_deletes: true"
+    head = f"unique_key: [who]\nscd_type_2: {{{rules}}}"
+    noted = "SELECT who, plan, taken_at AS seen FROM raw.clicks"
+    shop.model("noted", f"---\nmaterialization: view\n---\n{noted}")
+    for table, query in (
+        ("plans", "SELECT who, plan, date_trunc('day', seen) AS taken_at FROM noted"),
+        ("json", "SELECT * FROM raw.json"),
+        ("parquet", "SELECT * FROM raw.parquet"),
+    ):
+        shop.model(table, f"---\nmaterialization: scd_type_2\n{head}\n---\n{query}")
 
-    def put(day: int, *rows: str) -> None:
-        shop.put(f"{day}.csv", *rows, header="who,plan")
-        at = parse_instant_text(f"2024-02-{day:02}") // 1_000_000
-        os.utime(shop.root / "landing" / f"{day}.csv", (at, at))
+    def put(name: str, content: str | bytes) -> None:
+        file = shop.root / "landing" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        at = parse_instant_text(f"2024-02-0{file.stem} 12:00") // 1_000_000
+        os.utime(file, (at, at))
 
-    def held() -> list[str]:
-        shop.run()
-        return [
-            f"{who} {plan} {start[8:]}-{end[8:] if end else ''}"
-            for who, plan, _, start, end in shop.rows("plans")
+    def as_of(days: Mapping[int, str], hour: int = 0) -> list[tuple[Any, ...]]:
+        times = {day: parse_instant_text(f"2024-02-0{day} {hour:02}:00") for day in days}
+        rows = [
+            {"who": who, "plan": plan, "taken_at": times[day]}
+            for day, text in days.items()
+            for who, plan in (line.split(",") for line in text.split())
         ]
+        empty = [times[day] for day, text in days.items() if not text]
+        found = versions(
+            rows,
+            key=["who"],
+            time="taken_at",
+            compared=["plan"],
+            snapshots=True,
+            without_rows=empty,
+        )
+        return sorted((row["who"], row["plan"], *map(_at, list(row.values())[3:])) for row in found)
 
-    put(1, "ann,a", "bob,a")
-    put(5, "ann,a")
-    assert held() == ["ann a 01-", "bob a 01-05"]
-    put(3, "ann,b")
-    assert held() == ["ann a 01-03", "ann a 05-", "ann b 03-05", "bob a 01-03"]
-    shop.drop("1.csv")
-    assert held() == ["ann a 05-", "ann b 03-05"]
+    there: Mapping[int, str] = {}
+    for now in (
+        {1: "ann,a bob,a", 5: "ann,a"},
+        {1: "ann,a bob,a", 3: "", 5: "ann,a", 7: ""},
+        {3: "ann,b", 5: "ann,a"},
+    ):
+        for day in there.keys() - now.keys():
+            shop.drop(f"{day}.csv")
+        for day, text in now.items():
+            if text != there.get(day):
+                lines = "who,plan\n" if day < 7 else ""
+                put(f"{day}.csv", lines + text.replace(" ", "\n"))
+        if not there:
+            some = pa.table({"who": ["ann"], "plan": ["a"]})
+            for number, table in enumerate((some, some.slice(1))):
+                buffer = BytesIO()
+                pq.write_table(table, buffer)
+                put(f"parquet/{number + 1}.parquet", buffer.getvalue())
+            put("json/1.json", '{"who": "ann", "plan": "a"}')
+            put("json/2.json", "")
+        shop.go()
+        assert _held(shop, "plans") == as_of(now)
+        if 7 in now:
+            shop.verify()
+        there = now
+    assert _held(shop, "json") == _held(shop, "parquet") == as_of({1: "ann,a", 2: ""}, 12)
+
+
+def _at(instant: int | None) -> str | None:
+    return None if instant is None else show_instant(instant)
+
+
+def _held(shop: ClicksProject, table: str) -> list[tuple[Any, ...]]:
+    """The versions in a table of plans: whose, which, from when and until when."""
+    return sorted((who, plan, start, end) for who, plan, _, start, end in shop.rows(table))

@@ -12,6 +12,8 @@ which tells them apart.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -37,7 +39,7 @@ from infold.spark.cumulative.keyed import (
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.step_context import Work
 from infold.spark.time_range import recompute
-from infold.spark.versions import versions_of
+from infold.spark.versions import instants_without_rows, versions_of
 
 TOUCHED_KEYS = FrameSchema(
     "a key that changed rows have",
@@ -68,8 +70,10 @@ def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
     folds = step.action is Action.FOLD and not query.snapshots  # then others decide about a key
     if folds and foldable_by_key(work, node, step, query.keys):
         return _fold(work, node, step, announce)
-    rows = versions_of(recompute.definition(work, node, step), query)
-    return recompute.build(work, node, step, _table_rows(rows, query, step.version))
+    without_rows = instants_without_rows(work.spark, query, step.snapshots)
+    rows = versions_of(recompute.definition(work, node, step), query, without_rows)
+    outcome = recompute.build(work, node, step, _table_rows(rows, query, step.version))
+    return replace(outcome, files=step.snapshots_read(query, work.ledger.files(step.model)))
 
 
 def _query(node: Node) -> VersionedQuery:

@@ -29,7 +29,6 @@ from infold.core.files import (
     ListedFile,
     folder_values,
     is_as_listed,
-    listed_fingerprint,
     set_aside_whole,
     stat_fingerprint,
     written_at,
@@ -331,7 +330,10 @@ def _with_file_times(
 ) -> DataFrame:
     """The rows with the modification time of their files; NULL where a row cannot be used."""
     table = pa.table(
-        {"_id": [id_ for id_, _ in files], "_at": [_modified_at(file) for _, file in files]},
+        {
+            "_id": [id_ for id_, _ in files],
+            "_at": [written_at(file.fingerprint) for _, file in files],
+        },
         schema=pa.schema([("_id", pa.int64()), ("_at", pa.int64())]),
     )
     # At most a row for each file of the step.
@@ -340,11 +342,6 @@ def _with_file_times(
     own = [one for one in rows.columns if one not in (FILE, fit.RAW, fit.PROBLEM)]
     found = rows.join(known, rows[FILE] == known["_id"], "left").withColumn(name, time)
     return found.select(*map(column_of, own), column_of(name), FILE, fit.RAW, fit.PROBLEM)
-
-
-def _modified_at(file: File) -> int:
-    """When a file was changed last, as its fingerprint says; microseconds."""
-    return written_at(listed_fingerprint(file.fingerprint))
 
 
 def _nothing(spark: SparkSession, project: Project, source: Source) -> DataFrame:

@@ -514,8 +514,10 @@ def _stretches(
 # theirs shows as a difference.
 
 
-def versions_from_scratch(rows: DataFrame, query: VersionedQuery) -> DataFrame:
-    """The versions of all keys of a query's rows."""
+def versions_from_scratch(
+    rows: DataFrame, query: VersionedQuery, without_rows: DataFrame | None
+) -> DataFrame:
+    """The versions of all keys of a query's rows, which end at instants ``without_rows`` too."""
     names = {f"_{at}": name for at, name in enumerate(rows.columns)}
     places = {name: place for place, name in names.items()}
     types = dict(rows.dtypes)
@@ -537,9 +539,11 @@ def versions_from_scratch(rows: DataFrame, query: VersionedQuery) -> DataFrame:
         F.array_sort(F.collect_list(F.struct("at", "row")), _by_time).alias("seen")
     )
     if query.snapshots:
+        every = packed.select("at")
+        every = every if without_rows is None else every.union(without_rows)
         instants = F.array_sort(F.collect_set("at")).alias("instants")
         # At most an instant for each copy that was delivered.
-        listed = listed.crossJoin(F.broadcast(packed.agg(instants)))
+        listed = listed.crossJoin(F.broadcast(every.agg(instants)))
     kept = listed.select(F.transform("seen", _with_end(query)).alias("all"))
     kept = kept.select("all", _begun(query, places, types).alias("begun"))
     one = kept.select("all", "begun", F.posexplode("begun").alias("place", "version"))

@@ -53,6 +53,7 @@ from infold.spark.time_range import recompute
 from infold.spark.verify import sessions_from_scratch
 from infold.spark.verify.beyond_bounds import differing_beyond_bounds
 from infold.spark.verify.compare import Comparison, compare
+from infold.spark.versions import instants_without_rows
 from infold.system import failures
 
 if TYPE_CHECKING:
@@ -61,6 +62,9 @@ if TYPE_CHECKING:
 
 CURE = "`infold forget {0}` and `infold run` (protected: `--allow-refresh`) rebuild it"
 """What to do about a table whose files are not what infold wrote."""
+
+_OF_FILES = (Kind.EVENTS, Kind.SCD_TYPE_2)
+"""Kinds with tables that are made of files, or of the snapshots that some without rows are."""
 
 _OF_EARLIER_CELLS = ("earlier-definition-unknown", "forward-only-types")
 """Errors that keep the cells of an earlier definition from being built."""
@@ -229,7 +233,9 @@ class Verifier:
             return sessions_from_scratch.sessions_of_stretches(work, step, self._input)
         if node.versions is not None:
             return sessions_from_scratch.versions_from_scratch(
-                recompute.definition(work, node, step), node.versions
+                recompute.definition(work, node, step),
+                node.versions,
+                instants_without_rows(work.spark, node.versions, moment.files),
             )
         # Rows beyond declared bounds are no part of the definition.
         return recompute.definition(work, node, step, narrow=node.bounds_declared)
@@ -440,7 +446,7 @@ def moment_of(project: Project, ledger: Ledger, lake: Lake, node: Node) -> Momen
             trace,
             _snapshot(ledger, lake, heads.get(node.name)),
             ledger.cells(node.name),
-            ledger.files(node.name) if node.model.kind is Kind.EVENTS else (),
+            ledger.files(node.name) if node.model.kind in _OF_FILES else (),
             ledger.quarantined(node.name) if node.model.kind is Kind.SESSIONS else (),
             _dropped(project, lake, marks),
             marks,
