@@ -46,7 +46,7 @@ from tests.reference.world import Broken, Record, Usable
 from infold import api
 from infold.api import environment_runs, environments, promoting
 from infold.core.definition import Definition
-from infold.core.environment import APART, PRODUCTION
+from infold.core.environment import BUILT_APART, PRODUCTION
 from infold.core.files import FileCell, FilesOutcome
 from infold.core.interval import EVER, HOUR, MAX, MIN, Granularity, Interval, Ranges, show_instant
 from infold.core.model import table_name
@@ -801,11 +801,11 @@ class BranchPlay(DryPlay):
 
     def is_unfinished(self, book: SqlLedger, name: str = "") -> bool:
         """Whether later runs have more to build, of production or of an environment."""
-        apart, traces = book.environments().get(APART), book.traces()
+        apart, traces = book.own_tables().get(BUILT_APART), book.traces()
         known = book.environments()[name].own if name else {}
         keys = [known.get(model, model) for model in BRANCHES.tables]
         left = any(key in traces and traces[key].pending for key in keys)
-        return left or bool(apart and apart.tables)
+        return left or bool(apart)
 
     def _complete_environment(self, name: str) -> None:
         """

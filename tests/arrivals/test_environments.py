@@ -20,7 +20,7 @@ from tests.arrivals.programs import Op
 
 from infold import api
 from infold.api import environment_runs, environments, promoting
-from infold.core.environment import APART
+from infold.core.environment import BUILT_APART
 from infold.core.interval import DAY
 from infold.core.model import table_name
 from infold.messages.errors import InfoldError
@@ -150,7 +150,7 @@ def test_a_new_model_does_not_take_the_table_of_somebody_else() -> None:
 
 
 @pytest.mark.parametrize("command", ["promote", "rollback", "drop"])
-def test_no_names_are_exchanged_while_a_table_is_built_apart(command: str) -> None:
+def test_no_names_are_swapped_while_a_table_is_built_apart(command: str) -> None:
     """Promote and rollback are refused, a drop goes on; all stays exact, and it is completed."""
     with playing(manual=False) as play:
         play.act([*(Act(Op("arrive", ROWS + at)) for at in range(3)), Act(Op("run", 0))])
@@ -162,7 +162,7 @@ def test_no_names_are_exchanged_while_a_table_is_built_apart(command: str) -> No
         play.change_of("", {"daily": IN_PARTS[2]})
         play._run(play.project)
         book = play.ledger
-        assert book.environments()[APART].own
+        assert book.own_tables()[BUILT_APART]
         play.check_all()
 
         play._operate(Act(Op(command, IN_A)))
@@ -173,7 +173,7 @@ def test_no_names_are_exchanged_while_a_table_is_built_apart(command: str) -> No
         for _ in range(40):
             play._run(play.project)
             play.check_all()
-            if APART not in play.ledger.environments():
+            if BUILT_APART not in play.ledger.own_tables():
                 break
         play.applied = play._as_files_say()
         play._complete_production()

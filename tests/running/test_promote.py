@@ -1,4 +1,4 @@
-"""An environment's tables become production's, and go again: what is exchanged, and refused; what
+"""An environment's tables become production's, and go again: what is swapped, and refused; what
 is repaired of tables that were replaced; and environments that are explained.
 """
 
@@ -33,7 +33,7 @@ from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.core.trace import Cause, CellChange, EarlierCells, Pending
 from infold.ledger.database import close_all
-from infold.render.environments import exchange_screen
+from infold.render.environments import swap_screen
 
 BOTH = {"sessions": {"clicks": 1}, "daily": {OWN["sessions"]: 1}}
 
@@ -82,7 +82,7 @@ class TestPromote:
 
         printed = refused(shop, "promote", "dev")
         found = promoting.find_promotion(shop, "dev")
-        screen = exchange_screen("prod", replace(found, at_once=False))
+        screen = swap_screen("prod", replace(found, at_once=False))
 
         assert "Promote dev in prod: 1 table, all at one instant" in printed
         assert "daily         6          9  2 of 3" in printed
@@ -261,8 +261,8 @@ class TestRefused:
 
         assert as_json(shop, "promote", "dev", "--yes")["done"]
 
-    def test_what_is_exchanged_is_what_was_shown(self, shop: Project) -> None:
-        """Between question and answer somebody changed the environment: nothing is exchanged."""
+    def test_what_is_swapped_is_what_was_shown(self, shop: Project) -> None:
+        """Between question and answer somebody changed the environment: nothing is swapped."""
         put_environment(shop)
         shown = promoting.find_promotion(shop, "dev")
         trace = api.ledger(shop).traces()[OWN["daily"]]

@@ -29,11 +29,11 @@ from infold.messages import environment_errors
 from infold.planning.plan_draft import without_refused
 from infold.planning.plan_notes import extraction_notes
 from infold.planning.planner import plan as planned
-from infold.running.environments import drop_left_tables
 from infold.running.execute import Runner
 from infold.running.ledger_consistency import refuse_other_project
 from infold.running.observe import Observer
 from infold.running.run_progress import Request
+from infold.running.table_names import drop_left_tables
 
 
 @dataclass(frozen=True)

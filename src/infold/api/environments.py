@@ -12,7 +12,6 @@ from infold.api.states import states
 from infold.api.verifying import audit_models, verify_models
 from infold.core.audits import AuditReport
 from infold.core.environment import (
-    APART,
     Environment,
     EnvironmentSize,
     checked_name,
@@ -260,7 +259,6 @@ def list_environments(project: Project) -> tuple[EnvironmentSize, ...]:
             + tables.size(set_aside_of(one.name)),
         )
         for one in book.environments().values()
-        if one.name != APART
     )
 
 

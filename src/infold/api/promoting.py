@@ -6,23 +6,23 @@ from collections.abc import Callable, Collection
 
 from infold.api.environments import stored
 from infold.api.opening import dropper, ledger, refuse_unknown_allowed
-from infold.api.repairing import finish_exchange
+from infold.api.repairing import finish_swaps
 from infold.core.plan import PlanOptions
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
-from infold.core.report import Exchange
+from infold.core.report import SwapPreview
 from infold.core.swap import Swap
 from infold.messages import environment_errors
 from infold.running.ledger_consistency import refuse_other_project
 
-Find = Callable[[Ledger, Lake], Exchange]
+Find = Callable[[Ledger, Lake], SwapPreview]
 
 
 def find_promotion(
     project: Project, name: str, *, allow_destructive: Collection[str] = ()
-) -> Exchange:
+) -> SwapPreview:
     """
-    What :func:`promote` would do; nothing is written, but what a dead exchange left is finished.
+    What :func:`promote` would do; nothing is written, but what a dead swap left is finished.
 
     Raises ``destructive_change`` where readers of a table would lose something, but for those of
     the models that are allowed to.
@@ -32,7 +32,7 @@ def find_promotion(
 
 def promote(
     project: Project,
-    shown: Exchange,
+    shown: SwapPreview,
     *,
     allow_destructive: Collection[str] = (),
     wait: float = 0.0,
@@ -46,12 +46,12 @@ def promote(
     _carry_out(project, shown, find, wait)
 
 
-def find_rollback(project: Project) -> Exchange:
-    """What :func:`rollback` would do; nothing is written, but a dead exchange is finished."""
+def find_rollback(project: Project) -> SwapPreview:
+    """What :func:`rollback` would do; nothing is written, but a dead swap is finished."""
     return _found(project, _rollback(project))
 
 
-def rollback(project: Project, shown: Exchange, *, wait: float = 0.0) -> None:
+def rollback(project: Project, shown: SwapPreview, *, wait: float = 0.0) -> None:
     """Give the tables that the last promote replaced their names back, as it was ``shown``."""
     _carry_out(project, shown, _rollback(project), wait)
 
@@ -71,14 +71,14 @@ def _rollback(project: Project) -> Find:
     return lambda book, tables: rolled_back(project, book, tables)
 
 
-def _found(project: Project, find: Find) -> Exchange:
+def _found(project: Project, find: Find) -> SwapPreview:
     refuse_other_project(project, ledger(project))
-    finish_exchange(project)
+    finish_swaps(project)
     outside = dropper(project)
     return find(outside.ledger, outside.lake)
 
 
-def _carry_out(project: Project, shown: Exchange, find: Find, wait: float) -> None:
+def _carry_out(project: Project, shown: SwapPreview, find: Find, wait: float) -> None:
     if not shown.changes:
         return  # a swap of nothing would hide the one before it from a rollback
     by = dropper(project)
@@ -89,4 +89,4 @@ def _carry_out(project: Project, shown: Exchange, find: Find, wait: float) -> No
             raise environment_errors.promote_changed()
         return now.swap
 
-    by.exchange(swap, command=shown.swap.kind.value, wait=wait)
+    by.swap(swap, command=shown.swap.kind.value, wait=wait)

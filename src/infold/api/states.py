@@ -62,8 +62,8 @@ def states(
 def _built_at(ledger: Ledger) -> Mapping[str, int]:
     """When the table of each model was built last: a rollback builds nothing."""
     found = {name: head.committed_at for name, head in ledger.newest_versions().items()}
-    exchanged = {model for swap in ledger.swaps() for model in swap.kept}
-    for name in exchanged & found.keys():
+    swapped = {model for swap in ledger.swaps() for model in swap.kept}
+    for name in swapped & found.keys():
         *_, head = versions = ledger.versions(name)
         found[name] = min(one.committed_at for one in versions if one.step == head.step)
     return found

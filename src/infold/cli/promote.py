@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from infold.cli import completing, shared_options
-from infold.cli.output import carry_out_exchange
+from infold.cli.output import carry_out_swap
 
 
 @click.command("promote")
@@ -29,7 +29,7 @@ def command(
     project = shared_options.opened()
     allow = allow_destructive
     shown = promoting.find_promotion(project, name, allow_destructive=allow)
-    carry_out_exchange(
+    carry_out_swap(
         project.target.name,
         shown,
         lambda: promoting.promote(project, shown, allow_destructive=allow, wait=wait),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from infold.cli import shared_options
-from infold.cli.output import carry_out_exchange
+from infold.cli.output import carry_out_swap
 
 
 @click.command("rollback")
@@ -23,7 +23,7 @@ def command(yes: bool, wait: float, as_json: bool) -> None:
 
     project = shared_options.opened()
     shown = promoting.find_rollback(project)
-    carry_out_exchange(
+    carry_out_swap(
         project.target.name,
         shown,
         lambda: promoting.rollback(project, shown, wait=wait),

@@ -22,12 +22,11 @@ from infold.messages.errors import InfoldError
 PRODUCTION = ""
 """The environment of the tables that everybody reads."""
 
-APART = "built apart"
+BUILT_APART = "built apart"
 """
-What the ledger has tables under that are built to replace production's; no environment can be
-called so.
+Whose tables those are that are built to replace production's. It is no environment, and none can
+be called so.
 """
-
 
 _KEY = re.compile(r"(?P<model>.+)__[0-9a-f]{8,64}\Z")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}\Z")
@@ -61,7 +60,7 @@ def set_aside_of(environment: str) -> str:
 @dataclass(frozen=True, slots=True)
 class OwnTable:
     """
-    A table that belongs to an environment.
+    A table with a key of its own: of an environment, or built apart to replace production's.
 
     ``identity`` is the hash of everything that the table follows from: the fingerprint of its
     definition, and the keys of the inputs that are the environment's own. ``definition`` is the

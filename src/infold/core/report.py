@@ -420,7 +420,7 @@ class EnvironmentDiff:
 
 
 @dataclass(frozen=True, slots=True)
-class ExchangedTable:
+class TablePreview:
     """
     A model whose name will point to another table: rows now and then, and cells that differ.
 
@@ -435,7 +435,7 @@ class ExchangedTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class SwapPreview:
     """
     A swap, and what it means.
 
@@ -447,7 +447,7 @@ class Exchange:
     """
 
     swap: Swap
-    tables: tuple[ExchangedTable, ...]
+    tables: tuple[TablePreview, ...]
     definitions: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     readers: tuple[str, ...] = ()

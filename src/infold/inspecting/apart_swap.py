@@ -1,4 +1,4 @@
-"""How far tables are that are built apart, and the exchange of those that are complete."""
+"""How far tables are that are built apart, and the swap of those that are complete."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def swap_of_complete(
     lake: Lake,
     selected: frozenset[str] | None = None,
 ) -> Swap:
-    """The exchange of all tables that are complete, of ``selected`` models; of none, perhaps."""
+    """The swap of all tables that are complete, of ``selected`` models; of none, perhaps."""
     project = found.project
     cells = {model: ledger.cells(model) for model in project.apart.values()}
     keys = complete(project, observed, cells)
@@ -38,7 +38,7 @@ def swap_of_complete(
         for key in keys
         if selected is None or project.apart[key] in selected
     )
-    return Swap(SwapKind.EXCHANGE, ", ".join(sorted(one.model for one in tables)), tables)
+    return Swap(SwapKind.BUILT_APART, ", ".join(sorted(one.model for one in tables)), tables)
 
 
 def _swapped(

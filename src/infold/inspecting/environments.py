@@ -72,7 +72,7 @@ def _kept(
     ledger: Ledger, traces: Mapping[str, Trace], definitions: Mapping[str, Definition]
 ) -> dict[str, Definition]:
     """The definition of each table and view of production, as far as it is known."""
-    own = {one.key for each in ledger.environments().values() for one in each.tables}
+    own = table_keys(ledger)
     digests = {name: entry.digest for name, entry in ledger.applied().items()}
     built = {name: one for name, one in traces.items() if name not in own}
     digests |= {name: one.definition for name, one in built.items() if one.definition}

@@ -1,5 +1,5 @@
 """
-What promoting an environment would exchange, or why it cannot be promoted.
+What promoting an environment would swap, or why it cannot be promoted.
 
 An environment can be promoted if it is what production would be if it had the environment's
 definitions: each of its own tables is up to date with what production's tables are now, and nothing
@@ -23,7 +23,7 @@ from infold.core.plan import Destroyed, PlanOptions
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
 from infold.core.record import FILES
-from infold.core.report import Exchange, ExchangedTable
+from infold.core.report import SwapPreview, TablePreview
 from infold.core.swap import DoneSwap, Swap, SwapKind, SwappedTable
 from infold.core.target import Apply
 from infold.core.trace import (
@@ -49,9 +49,9 @@ from infold.running.table_locations import table_keys
 
 def promotion(
     found: Variant, name: str, ledger: Ledger, lake: Lake, allowed: frozenset[str] = frozenset()
-) -> Exchange:
+) -> SwapPreview:
     """
-    What promoting an environment would exchange; ``found`` is what it was run by.
+    What promoting an environment would swap; ``found`` is what it was run by.
 
     Raises ``environment_unfinished``, ``production_moved``, ``promote_incomplete``,
     ``table_name_taken``, ``not_forward_only`` where all changes of a model are to be that, or
@@ -73,9 +73,9 @@ def promotion(
     after = {model: entry.digest for model, entry in ledger.applied(name).items()}
     applied = {model: digest for model, digest in after.items() if before.get(model) != digest}
     refuse_misfits(found.declared, ledger, {**before, **after})
-    return Exchange(
+    return SwapPreview(
         Swap(SwapKind.PROMOTE, name, tables, applied),
-        tuple(exchanged_table(ledger, one) for one in tables),
+        tuple(table_preview(ledger, one) for one in tables),
         tuple(model for model in applied if model not in found.own),
         tuple(model for model in before if model not in after),
         tuple(readers_that_follow(found.production.project, ledger, tables, kept.reads)),
@@ -196,9 +196,9 @@ def _swapped(
 # run brings them up to date.
 
 
-def rollback(project: Project, ledger: Ledger, lake: Lake) -> Exchange:
+def rollback(project: Project, ledger: Ledger, lake: Lake) -> SwapPreview:
     """
-    What going back would exchange, in a ``project`` as it is applied.
+    What going back would swap, in a ``project`` as it is applied.
 
     Raises ``nothing_to_roll_back``, ``rollback_outdated`` or ``promote_incomplete``.
     """
@@ -212,9 +212,9 @@ def rollback(project: Project, ledger: Ledger, lake: Lake) -> Exchange:
     after = {name: digest for name, digest in {**now, **applied}.items() if digest}
     refuse_misfits(project, ledger, after)
     tables = tuple(_swapped_back(model, key, ledger, lake) for model, key in last.kept.items())
-    return Exchange(
+    return SwapPreview(
         Swap(SwapKind.ROLLBACK, last.environment, tables, applied, undoes=last.id),
-        tuple(exchanged_table(ledger, one) for one in tables),
+        tuple(table_preview(ledger, one) for one in tables),
         tuple(name for name in applied if name not in last.kept),
         (),
         tuple(readers_that_follow(project, ledger, tables, ColumnsRead(project))),
@@ -255,10 +255,10 @@ _SHORTEST, _LONGEST = 8, 64
 """Hex digits in the key of a table that is kept: more where a shorter one is taken."""
 
 
-def exchanged_table(ledger: Ledger, one: SwappedTable) -> ExchangedTable:
+def table_preview(ledger: Ledger, one: SwappedTable) -> TablePreview:
     """How a model's table differs from the one that takes its place."""
     before, after = _cells(ledger, one.model), _cells(ledger, one.own)
-    return ExchangedTable(
+    return TablePreview(
         one.model,
         None if one.kept is None else sum(cell.rows for cell in before),
         None if one.own is None else sum(cell.rows for cell in after),
@@ -270,15 +270,15 @@ def exchanged_table(ledger: Ledger, one: SwappedTable) -> ExchangedTable:
 def readers_that_follow(
     project: Project, ledger: Ledger, tables: Sequence[SwappedTable], reads: ReadColumns
 ) -> Iterator[str]:
-    """The models that read something that differs, and are not exchanged themselves."""
-    exchanged = {one.model: one for one in tables}
-    differing = {name: _differences(ledger, one) for name, one in exchanged.items()}
+    """The models that read something that differs, and are not swapped themselves."""
+    swapped = {one.model: one for one in tables}
+    differing = {name: _differences(ledger, one) for name, one in swapped.items()}
     for node in project:
-        if node.name in exchanged or node.model.kind is Kind.VIEW:
+        if node.name in swapped or node.model.kind is Kind.VIEW:
             continue
-        for name in {entry.name for entry in node.stored_inputs} & exchanged.keys():
-            columns = reads(node.name, name) if exchanged[name].unchanged else None
-            unchanged = {0: exchanged[name].unchanged}
+        for name in {entry.name for entry in node.stored_inputs} & swapped.keys():
+            columns = reads(node.name, name) if swapped[name].unchanged else None
+            unchanged = {0: swapped[name].unchanged}
             if columns is None:
                 seen = bool(differing[name])
             else:

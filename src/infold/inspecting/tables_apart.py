@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from infold.core.definition import Definition, Redefinition
 from infold.core.definition_text import digest_of
-from infold.core.environment import APART, OwnTable
+from infold.core.environment import BUILT_APART, OwnTable
 from infold.core.model import Kind
 from infold.core.plan import PlanOptions
 from infold.core.ports import Lake, Ledger
@@ -82,8 +82,7 @@ def tables_apart(
 ) -> TablesApart:
     """What is built apart of a project by the ``wanted`` definitions, and what may begin to be."""
     asked = asked or PlanOptions()
-    known = ledger.environments().get(APART)
-    had = known.tables if known is not None else ()
+    had = ledger.own_tables().get(BUILT_APART, ())
     traces = ledger.traces()
     old = [node for node in wanted if may_be_apart(node, traces.get(node.name))]
     if not old:

@@ -7,7 +7,7 @@ from typing import Any
 
 from infold.core.environment import Environment, EnvironmentSize
 from infold.core.interval import DAY, HOUR, MAX, MIN, MINUTE, show_instant
-from infold.core.report import EnvironmentDiff, Exchange, ExchangedTable, RowDiff, TableDiff
+from infold.core.report import EnvironmentDiff, RowDiff, SwapPreview, TableDiff, TablePreview
 from infold.core.swap import SwapKind
 from infold.render import formatting
 from infold.render.definitions import change_rows, changes_json
@@ -86,7 +86,7 @@ def dropped_text(environment: Environment) -> str:
     return f"Dropped the environment {environment.name}, {tables_text(environment)}."
 
 
-def exchange_screen(target: str, found: Exchange) -> str:
+def swap_screen(target: str, found: SwapPreview) -> str:
     """Which names will point where, and what follows from it."""
     if found.swap.kind is SwapKind.PROMOTE:
         head = f"Promote {found.swap.environment} in {target}"
@@ -103,7 +103,7 @@ def exchange_screen(target: str, found: Exchange) -> str:
     return "\n".join([*lines, *_notes(found)]).rstrip()
 
 
-def exchanged_text(target: str, done: Exchange) -> str:
+def swapped_text(target: str, done: SwapPreview) -> str:
     """What was done."""
     if not done.changes:
         return f"{target} has all of {done.swap.environment} already."
@@ -118,7 +118,7 @@ def exchanged_text(target: str, done: Exchange) -> str:
     )
 
 
-def exchange_json(found: Exchange, *, done: bool) -> dict[str, Any]:
+def swap_json(found: SwapPreview, *, done: bool) -> dict[str, Any]:
     """The facts of the screen, under stable names."""
     return {
         "kind": found.swap.kind.value,
@@ -144,12 +144,12 @@ def exchange_json(found: Exchange, *, done: bool) -> dict[str, Any]:
     }
 
 
-def _rows(one: ExchangedTable) -> Iterator[str]:
+def _rows(one: TablePreview) -> Iterator[str]:
     for rows in (one.rows_before, one.rows_after):
         yield "-" if rows is None else f"{rows:,}"
 
 
-def _cells_text(one: ExchangedTable) -> str:
+def _cells_text(one: TablePreview) -> str:
     if one.rows_before is None:
         return "new"
     if one.rows_after is None:
@@ -157,7 +157,7 @@ def _cells_text(one: ExchangedTable) -> str:
     return f"{one.cells_differing:,} of {one.cells:,}"
 
 
-def _notes(found: Exchange) -> Sequence[str]:
+def _notes(found: SwapPreview) -> Sequence[str]:
     notes = []
     if found.tables and not found.at_once:
         notes.append(
@@ -184,7 +184,7 @@ def _notes(found: Exchange) -> Sequence[str]:
     if found.takes_files:
         notes.append(
             "The next run takes the definitions in its files, as the target has `apply: auto`: "
-            "they have to be those that are exchanged here."
+            "they have to be those that are swapped here."
         )
     return notes
 

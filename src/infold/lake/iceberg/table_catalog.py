@@ -70,7 +70,7 @@ class Row:
     previous: str | None
 
 
-# An exchange of several takes several requests: whoever reads in between finds some under their new
+# A swap of several takes several requests: whoever reads in between finds some under their new
 # names and some under their old ones. Intent and order are in the ledger, so one that died in the
 # middle is finished by the next command.
 
