@@ -19,7 +19,7 @@ from infold.core.project import Node, Project
 from infold.core.report import BuiltApart
 from infold.core.swap import Swap, SwapKind
 from infold.core.target import Apply
-from infold.inspecting.tables_apart import TablesApart, tables_apart
+from infold.inspecting.tables_apart import TablesApart, progress_apart, tables_apart
 from infold.messages import apply_errors
 from infold.messages.errors import InfoldError
 from infold.planning.built_apart import exceeds_limit
@@ -67,8 +67,6 @@ def notes_apart(project: Project, observed: Observations) -> tuple[str, ...]:
     """What is said of the tables of a project that are, or would be, built apart."""
     if not project.apart:
         return ()
-    from infold.inspecting.apart_swap import progress_apart
-
     found = progress_apart(project, observed, ledger(project), lake(project))
     return (*map(apart_note, found), *waiting_notes(project))
 
@@ -192,7 +190,7 @@ def next_swap(
     selected: frozenset[str] | None = None,
 ) -> tuple[Swap | None, tuple[BuiltApart, ...]]:
     """The swap of the tables that are complete, if there is one, and how far the others are."""
-    from infold.inspecting.apart_swap import progress_apart, swap_of_complete
+    from infold.inspecting.swaps import swap_of_complete  # parsers: most runs need none
 
     found = tables_apart(base, ledger, lake)
     if not found.project.apart:

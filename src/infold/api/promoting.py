@@ -57,7 +57,7 @@ def rollback(project: Project, shown: SwapPreview, *, wait: float = 0.0) -> None
 
 
 def _promotion(project: Project, name: str, allow: Collection[str]) -> Find:
-    from infold.inspecting.promotion import promotion
+    from infold.inspecting.swaps import promotion
 
     refuse_unknown_allowed(project, PlanOptions(allow_destructive=frozenset(allow)))
     return lambda book, tables: promotion(
@@ -66,7 +66,7 @@ def _promotion(project: Project, name: str, allow: Collection[str]) -> Find:
 
 
 def _rollback(project: Project) -> Find:
-    from infold.inspecting.promotion import rollback as rolled_back
+    from infold.inspecting.swaps import rollback as rolled_back
 
     return lambda book, tables: rolled_back(project, book, tables)
 

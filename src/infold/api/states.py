@@ -73,7 +73,7 @@ def _apart(project: Project, looking: Observer, seen: Observations) -> Mapping[s
     """The tables that are built apart, by model."""
     if not project.apart:
         return {}
-    from infold.inspecting.apart_swap import progress_apart
+    from infold.inspecting.tables_apart import progress_apart
 
     return {one.model: one for one in progress_apart(project, seen, looking.ledger, looking.lake)}
 

@@ -7,8 +7,9 @@ follows from has to be the same.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from infold.analysis.renamed_tables import renamed
 from infold.core.definition import Definition
@@ -24,6 +25,7 @@ from infold.inspecting.own_models import OwnModels, own_models
 from infold.messages import environment_errors
 from infold.messages.errors import InfoldErrors
 from infold.running.table_locations import table_keys
+from infold.running.table_names import free_key
 
 # A table counts only if the definition that built it is known, and is understood here as it was
 # then. One that does not count is, to an environment, as if it were not there.
@@ -118,10 +120,6 @@ def _with_tables(project: Project, traces: Mapping[str, Trace]) -> Project:
     return replace(project, nodes=tuple(there))
 
 
-_SHORTEST, _LONGEST, _LONGER = 8, 64, 8
-"""Hex digits in the key of a table: more where a shorter one is taken."""
-
-
 @dataclass(frozen=True)
 class Variant:
     """
@@ -202,8 +200,9 @@ def variant(
         declared, there.project, equal_rows, assume=assume, stretched=there.stretched
     )
     digests = {model: digest_of(definitions[model]) for model in definitions}
-    taken = TakenKeys(ledger, lake, declared, there.project)
-    tables = tuple(_tables(decided, known, digests, there.digests, taken))
+    names = {node.name for project in (declared, there.project) for node in project}
+    new_key = partial(free_key, ledger=ledger, lake=lake, names=names)
+    tables = tuple(_tables(decided, known, digests, there.digests, new_key))
     keys = {one.model: one.key for one in tables if one.model in decided.identities and one.current}
     project = in_environment(name, declared, there.project, keys)
     return Variant(project, declared, definitions, there, decided, tables)
@@ -249,30 +248,12 @@ def _columns(lake: Lake, model: str) -> Sequence[tuple[str, str]]:
     return [(field.name, str(field.type)) for field in schema]
 
 
-@dataclass(frozen=True)
-class TakenKeys:
-    """Which keys are taken: by tables, by files, by what the ledger knows, or by models."""
-
-    ledger: Ledger
-    lake: Lake
-    declared: Project
-    production: Project
-
-    def __call__(self, key: str) -> bool:
-        """Whether a key is taken."""
-        names = {*(n.name for n in self.declared), *(n.name for n in self.production)}
-        names |= self.ledger.newest_versions().keys() | self.ledger.traces().keys()
-        names |= table_keys(self.ledger)
-        stored = {table_name(name).lower() for name in names}
-        return table_name(key).lower() in stored or not self.lake.is_free(table_name(key))
-
-
 def _tables(
     decided: OwnModels,
     known: Environment | None,
     digests: Mapping[str, str],
     base: Mapping[str, str],
-    taken: TakenKeys,
+    new_key: Callable[[str, str], str],
 ) -> Iterator[OwnTable]:
     """
     The tables that an environment has from now on, those that it no longer uses among them.
@@ -282,16 +263,10 @@ def _tables(
     had = {one.identity: one for one in known.tables} if known else {}
     for model, identity in decided.identities.items():
         one = had.pop(identity, None)
-        key = one.key if one is not None else free_table_key(model, identity, taken)
+        key = one.key if one is not None else new_key(model, identity)
         yield OwnTable(model, key, identity, digests[model], base.get(model, ""))
     for one in had.values():
         yield replace(one, current=one.current and one.model in decided.waiting)
-
-
-def free_table_key(model: str, identity: str, taken: TakenKeys) -> str:
-    """A key for a table: the model's name with some digits of the table's identity."""
-    keys = [f"{model}__{identity[:n]}" for n in range(_SHORTEST, _LONGEST + 1, _LONGER)]
-    return next(key for key in keys if not taken(key))
 
 
 def recorded(

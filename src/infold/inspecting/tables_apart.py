@@ -14,23 +14,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 from infold.core.definition import Definition, Redefinition
 from infold.core.definition_text import digest_of
 from infold.core.environment import BUILT_APART, OwnTable
-from infold.core.model import Kind
-from infold.core.plan import PlanOptions
+from infold.core.model import Kind, table_name
+from infold.core.plan import Observations, PlanOptions
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project
+from infold.core.report import BuiltApart
 from infold.core.trace import Trace
 from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.messages.errors import InfoldErrors
-from infold.planning.built_apart import is_rebuilt, may_be_apart
-
-if TYPE_CHECKING:
-    from infold.inspecting.environments import TakenKeys
+from infold.planning.built_apart import built_part, is_rebuilt, may_be_apart
+from infold.running.table_names import free_key
 
 MayBegin = Callable[[Sequence[Node]], Collection[str]]
 """Of changed models that are not built apart yet, those that may be from now on."""
@@ -87,8 +86,6 @@ def tables_apart(
     old = [node for node in wanted if may_be_apart(node, traces.get(node.name))]
     if not old:
         return TablesApart(wanted, tuple(replace(one, current=False) for one in had))
-    from infold.inspecting.environments import TakenKeys  # parsers: most runs need none
-
     found = ChangedDefinitions(wanted, ledger, asked.forward_only)(traces)
     changes = {node.name: found[node.name] for node in old if is_rebuilt(found.get(node.name))}
     here = {one.identity: one for one in had if one.current}
@@ -97,8 +94,8 @@ def tables_apart(
     chosen |= {name for name in changes if _identity(wanted[name]) in here}
     chosen -= {name for name in chosen if name in asked.restated}
     chosen -= wanted.downstream(chosen)  # one after the other
-    taken = TakenKeys(ledger, lake, wanted, wanted)
-    tables = [*_tables(wanted, sorted(chosen), had, traces, taken)]
+    new_key = partial(free_key, ledger=ledger, lake=lake, names={node.name for node in wanted})
+    tables = [*_tables(wanted, sorted(chosen), had, traces, new_key)]
     made = _Combined(wanted, ledger, traces, {one.model: one for one in tables if one.current})
     below = wanted.downstream(chosen)
     project = None if below & asked.forward_only.keys() else made.project()
@@ -107,6 +104,17 @@ def tables_apart(
         return TablesApart(wanted, tuple(one for one in tables if one.identity in there))
     begun = tuple(changes[one.model] for one in tables if one.current and one.identity not in here)
     return TablesApart(project, tuple(tables), made.digests, begun)
+
+
+def progress_apart(
+    project: Project, observed: Observations, ledger: Ledger, lake: Lake
+) -> Iterator[BuiltApart]:
+    """How far each table is that is built apart."""
+    for key, model in project.apart.items():
+        node, seen = project[key], observed.models[key]
+        built, cells = built_part(node, seen, ledger.cells(model))
+        size = lake.size(table_name(key)) if seen.trace is not None else 0
+        yield BuiltApart(model, key, built, cells, node.model.granularity, size)
 
 
 def _identity(node: Node) -> str:
@@ -118,17 +126,16 @@ def _tables(
     chosen: Sequence[str],
     had: Sequence[OwnTable],
     traces: Mapping[str, Trace],
-    taken: TakenKeys,
+    new_key: Callable[[str, str], str],
 ) -> Iterator[OwnTable]:
     from infold.declare.definitions import definitions_of
-    from infold.inspecting.environments import free_table_key
 
     definitions = definitions_of(wanted) if chosen else {}
     left = {one.identity: one for one in had}
     for name in chosen:
         identity = _identity(wanted[name])
         one = left.pop(identity, None)
-        key = one.key if one is not None else free_table_key(name, identity, taken)
+        key = one.key if one is not None else new_key(name, identity)
         digest, base = digest_of(definitions[name]), traces[name].definition
         yield OwnTable(name, key, identity, digest, base)
     for one in left.values():

@@ -12,7 +12,7 @@ the ledger has forgotten is dropped; one that it still knows is kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from infold.core.environment import BUILT_APART, Environment, OwnTable, set_aside_of
@@ -23,7 +23,7 @@ from infold.core.record import StepRecord
 from infold.core.swap import DoneSwap, Swap, SwapKind, SwappedTable, is_swap, renamings
 from infold.core.trace import Unchanged
 from infold.messages import environment_errors
-from infold.running.table_locations import locations_and_files
+from infold.running.table_locations import locations_and_files, table_keys
 
 KEEP_REPLACED = 60 * 60 * 1_000_000
 """
@@ -42,6 +42,26 @@ LOSE = "lose"
 """The action of a step that forgets a model without a table: nothing is left to drop."""
 
 DROPS = (DROP_KEPT, FORGET, LOSE)
+
+
+_SHORTEST_KEY, _LONGEST_KEY = 8, 64
+"""Hex digits in the key of a table: more where a shorter one is taken."""
+
+
+def free_key(
+    model: str, digits: str, ledger: Ledger, lake: Lake, names: Collection[str] = ()
+) -> str:
+    """
+    A key for a table beside that of its model: the model's name with some of the hex ``digits``.
+
+    No table or file has it, nor what the ledger knows, nor one of some ``names``, in any case of
+    its letters.
+    """
+    known = {*names, *ledger.newest_versions(), *ledger.traces(), *table_keys(ledger)}
+    taken = {table_name(name).lower() for name in known}
+    keys = (f"{model}__{digits[:n]}" for n in range(_SHORTEST_KEY, _LONGEST_KEY + 1, 8))
+    tables = ((key, table_name(key)) for key in keys)
+    return next(key for key, table in tables if table.lower() not in taken and lake.is_free(table))
 
 
 def swap_tables(ledger: Ledger, lake: Lake, run: str, swap: Swap) -> None:
