@@ -13,7 +13,7 @@ from hashlib import sha256
 from infold.lake.iceberg import view_metadata
 from infold.lake.iceberg.commits import STEP
 from infold.lake.iceberg.metadata_file import current_fields, read_metadata
-from infold.lake.iceberg.sql_catalog import NAME, SqlCatalog, Statements, TakenError
+from infold.lake.iceberg.sql_catalog import Row, SqlCatalog
 from infold.lake.iceberg.table_catalog import TableCatalog
 from infold.lake.iceberg.view_metadata import CatalogViews, View, view_of
 from infold.lake.stores import places
@@ -173,37 +173,11 @@ class SqlViews:
     ) -> Collection[str]:
         """See ``Views``."""
         places = {name: view_metadata.write_view_file(view) for name, view in wanted.items()}
-        before = {name: one.location for name, one in found.own.items()}
-        with self.catalog.database.write(namespace) as statements:
-            assert statements is not None  # there are tables, or views of them
-            try:
-                self._change(statements, namespace, gone, places, before)
-            except TakenError:
-                statements.undone = True
-                return {*wanted, *gone}
+        known = {name: one.location for name, one in found.own.items()}
+        rows = {name: Row(at, type="VIEW") for name, at in places.items()}
+        before = {name: known.get(name) for name in (*wanted, *gone)}
+        if self.catalog.change(namespace, before, dict.fromkeys(gone) | rows) is not None:
+            return {*wanted, *gone}
         for name, view in wanted.items():
-            view_metadata.delete_old_view_files(view, before.get(name))
+            view_metadata.delete_old_view_files(view, known.get(name))
         return ()
-
-    def _change(
-        self,
-        statements: Statements,
-        namespace: str,
-        gone: Collection[str],
-        wanted: Mapping[str, str],
-        before: Mapping[str, str],
-    ) -> None:
-        """Delete the rows of views that are gone or other ones now; write those of the wanted."""
-        for name in (*wanted, *gone):
-            statements.change(
-                f"DELETE FROM iceberg_tables WHERE {self.catalog.own}"
-                " AND table_namespace = ? AND table_name = ? AND metadata_location = ?",
-                (namespace, name, before.get(name, "")),
-            )
-        for name, location in wanted.items():
-            statements.change(
-                "INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name,"
-                " metadata_location, previous_metadata_location, iceberg_type)"
-                " VALUES (?, ?, ?, ?, NULL, 'VIEW')",
-                (NAME, namespace, name, location),
-            )
