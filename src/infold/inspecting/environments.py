@@ -7,14 +7,14 @@ follows from has to be the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from infold.analysis.renamed_tables import renamed
 from infold.core.definition import Definition
 from infold.core.definition_text import digest_of
-from infold.core.environment import Environment, OwnTable, set_aside_of
+from infold.core.environment import Environment, OwnTable, set_aside_of, tables_from_now_on
 from infold.core.model import Kind, table_name
 from infold.core.plan import Observations, Plan
 from infold.core.ports import Lake, Ledger
@@ -188,8 +188,8 @@ def variant(
 
     definitions = definitions_of(declared)
     there = production(declared, definitions, ledger)
-    known = ledger.environments().get(name)
-    had = {one.identity: one for one in known.tables} if known else {}
+    tables_before = ledger.own_tables().get(name, ())
+    had = {one.identity: one for one in tables_before}
 
     def equal_rows(model: str, identity: str) -> bool | None:
         if identity not in up_to_date or identity not in had:
@@ -201,8 +201,14 @@ def variant(
     )
     digests = {model: digest_of(definitions[model]) for model in definitions}
     names = {node.name for project in (declared, there.project) for node in project}
-    new_key = partial(free_key, ledger=ledger, lake=lake, names=names)
-    tables = tuple(_tables(decided, known, digests, there.digests, new_key))
+    tables = tables_from_now_on(
+        decided.identities,
+        tables_before,
+        digests,
+        there.digests,
+        partial(free_key, ledger=ledger, lake=lake, names=names),
+        decided.waiting,
+    )
     keys = {one.model: one.key for one in tables if one.model in decided.identities and one.current}
     project = in_environment(name, declared, there.project, keys)
     return Variant(project, declared, definitions, there, decided, tables)
@@ -246,27 +252,6 @@ def same_contents(ledger: Ledger, lake: Lake, model: str, key: str) -> bool:
 def _columns(lake: Lake, model: str) -> Sequence[tuple[str, str]]:
     schema = lake.rows(table_name(model), limit=0).schema
     return [(field.name, str(field.type)) for field in schema]
-
-
-def _tables(
-    decided: OwnModels,
-    known: Environment | None,
-    digests: Mapping[str, str],
-    base: Mapping[str, str],
-    new_key: Callable[[str, str], str],
-) -> Iterator[OwnTable]:
-    """
-    The tables that an environment has from now on, those that it no longer uses among them.
-
-    As long as a model is not decided on, it keeps its table.
-    """
-    had = {one.identity: one for one in known.tables} if known else {}
-    for model, identity in decided.identities.items():
-        one = had.pop(identity, None)
-        key = one.key if one is not None else new_key(model, identity)
-        yield OwnTable(model, key, identity, digests[model], base.get(model, ""))
-    for one in had.values():
-        yield replace(one, current=one.current and one.model in decided.waiting)
 
 
 def recorded(

@@ -19,7 +19,7 @@ from hashlib import sha256
 
 from infold.core.definition import Definition, Redefinition
 from infold.core.definition_text import digest_of
-from infold.core.environment import BUILT_APART, OwnTable
+from infold.core.environment import BUILT_APART, OwnTable, tables_from_now_on
 from infold.core.model import Kind, table_name
 from infold.core.plan import Observations, PlanOptions
 from infold.core.ports import Lake, Ledger
@@ -86,6 +86,8 @@ def tables_apart(
     old = [node for node in wanted if may_be_apart(node, traces.get(node.name))]
     if not old:
         return TablesApart(wanted, tuple(replace(one, current=False) for one in had))
+    from infold.declare.definitions import definitions_of  # parsers: most runs need none
+
     found = ChangedDefinitions(wanted, ledger, asked.forward_only)(traces)
     changes = {node.name: found[node.name] for node in old if is_rebuilt(found.get(node.name))}
     here = {one.identity: one for one in had if one.current}
@@ -94,8 +96,15 @@ def tables_apart(
     chosen |= {name for name in changes if _identity(wanted[name]) in here}
     chosen -= {name for name in chosen if name in asked.restated}
     chosen -= wanted.downstream(chosen)  # one after the other
-    new_key = partial(free_key, ledger=ledger, lake=lake, names={node.name for node in wanted})
-    tables = [*_tables(wanted, sorted(chosen), had, traces, new_key)]
+    names = {node.name for node in wanted}
+    definitions = definitions_of(wanted) if chosen else {}
+    tables = tables_from_now_on(
+        {name: _identity(wanted[name]) for name in sorted(chosen)},
+        had,
+        {name: digest_of(definitions[name]) for name in chosen},
+        {name: traces[name].definition for name in chosen},
+        partial(free_key, ledger=ledger, lake=lake, names=names),
+    )
     made = _Combined(wanted, ledger, traces, {one.model: one for one in tables if one.current})
     below = wanted.downstream(chosen)
     project = None if below & asked.forward_only.keys() else made.project()
@@ -119,27 +128,6 @@ def progress_apart(
 
 def _identity(node: Node) -> str:
     return sha256(json.dumps([node.name, node.fingerprint]).encode()).hexdigest()
-
-
-def _tables(
-    wanted: Project,
-    chosen: Sequence[str],
-    had: Sequence[OwnTable],
-    traces: Mapping[str, Trace],
-    new_key: Callable[[str, str], str],
-) -> Iterator[OwnTable]:
-    from infold.declare.definitions import definitions_of
-
-    definitions = definitions_of(wanted) if chosen else {}
-    left = {one.identity: one for one in had}
-    for name in chosen:
-        identity = _identity(wanted[name])
-        one = left.pop(identity, None)
-        key = one.key if one is not None else new_key(name, identity)
-        digest, base = digest_of(definitions[name]), traces[name].definition
-        yield OwnTable(name, key, identity, digest, base)
-    for one in left.values():
-        yield replace(one, current=False)
 
 
 @dataclass

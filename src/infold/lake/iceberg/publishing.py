@@ -17,7 +17,8 @@ from collections.abc import Collection, Iterable, Mapping
 
 from infold.core import write_points
 from infold.core.model import UNPUBLISHED
-from infold.lake.iceberg.sql_catalog import Row, SqlCatalog
+from infold.lake.iceberg.sql_catalog import SqlCatalog
+from infold.lake.iceberg.table_catalog import Row
 from infold.lake.stores import places
 from infold.messages import run_errors
 

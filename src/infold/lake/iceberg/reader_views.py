@@ -13,8 +13,8 @@ from hashlib import sha256
 from infold.lake.iceberg import view_metadata
 from infold.lake.iceberg.commits import STEP
 from infold.lake.iceberg.metadata_file import current_fields, read_metadata
-from infold.lake.iceberg.sql_catalog import Row, SqlCatalog
-from infold.lake.iceberg.table_catalog import TableCatalog
+from infold.lake.iceberg.sql_catalog import SqlCatalog
+from infold.lake.iceberg.table_catalog import Row, TableCatalog
 from infold.lake.iceberg.view_metadata import CatalogViews, View, view_of
 from infold.lake.stores import places
 from infold.lake.views import SUFFIX, FoundViews, look, update

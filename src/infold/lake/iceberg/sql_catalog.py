@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from infold.core import write_points
 from infold.core.swap import Renaming
 from infold.lake.iceberg.commits import metadata_file_of
-from infold.lake.iceberg.table_catalog import Key
+from infold.lake.iceberg.table_catalog import Key, Row
 from infold.messages import run_errors
 
 NAME = "infold"
@@ -30,16 +30,6 @@ OWN = f"catalog_name = '{NAME}'"
 
 class TakenError(Exception):
     """A row has the key of another one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A name in a catalog; ``previous`` is the location before an engine's last commit."""
-
-    location: str
-    previous: str | None = None
-    type: str = "TABLE"
-    """What it is, or ``VIEW``; that is not read."""
 
 
 class Statements(Protocol):

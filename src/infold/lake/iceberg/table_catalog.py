@@ -8,6 +8,7 @@ A catalog is opened by what ``targets.NAME.catalog`` of infold.yml says, without
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from infold.core import write_points
@@ -59,6 +60,16 @@ class TableCatalog(Protocol):
 
     def finish_rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
         """Whether renamings happened that a process may have died in; what is left is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A name in a catalog in SQL; ``previous`` is the location before an engine's last commit."""
+
+    location: str
+    previous: str | None = None
+    type: str = "TABLE"
+    """What it is to be, or ``VIEW``; that is not read."""
 
 
 # A swap of several takes several requests: whoever reads in between finds some under their new
