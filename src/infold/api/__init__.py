@@ -35,7 +35,6 @@ from infold.api.opening import (
     dropper,
     lake,
     ledger,
-    now,
     observe,
     observe_all,
     observer,
@@ -52,7 +51,7 @@ from infold.api.states import states
 from infold.api.verifying import audit_models, verify_models
 from infold.core.audits import AuditReport
 from infold.core.hooks import Sinks
-from infold.core.interval import Interval
+from infold.core.interval import Interval, now
 from infold.core.model import table_name
 from infold.core.plan import Observations, Plan, PlanOptions
 from infold.core.ports import Progress, SilentProgress

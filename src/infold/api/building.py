@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 from infold.api.apart import ApartRun, beginning, chosen_of, swap_complete_tables
 from infold.api.extraction import Extraction
-from infold.api.opening import dropper, ledger, now, observer, refuse_unknown_allowed, with_chosen
+from infold.api.opening import dropper, ledger, observer, refuse_unknown_allowed, with_chosen
 from infold.api.sole_writer import sole_writer
 from infold.api.spark_sessions import engine
+from infold.core.interval import now
 from infold.core.plan import Observations, Plan, PlanOptions
 from infold.core.ports import Engine, Progress
 from infold.core.project import Project

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from infold.api.opening import dropper, lake, ledger, now, observer
+from infold.api.opening import dropper, lake, ledger, observer
 from infold.api.rows import events_of, lateness, show
 from infold.api.states import states
 from infold.api.verifying import audit_models, verify_models
@@ -20,7 +20,7 @@ from infold.core.environment import (
     set_aside_of,
     with_model_names,
 )
-from infold.core.interval import Interval
+from infold.core.interval import Interval, now
 from infold.core.model import table_name
 from infold.core.plan import PlanOptions
 from infold.core.ports import Progress, SilentProgress

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from infold.api.opening import dropper, lake, ledger, now, open_project
+from infold.api.opening import dropper, lake, ledger, open_project
 from infold.api.sole_writer import sole_writer
+from infold.core.interval import now
 from infold.core.project import Project
 from infold.core.repair import RepairReport
 from infold.core.target import Apply

@@ -370,6 +370,11 @@ class LedgerCopy:
 Row = Mapping[str, Any]
 
 
+def key_values(row: Row, key: Sequence[str]) -> Row:
+    """What a row has in the columns of a key, as far as it has these."""
+    return {name: row[name] for name in key if name in row}
+
+
 @dataclass(frozen=True, slots=True)
 class RowDiff:
     """A row that one table has and the other has not; with both, the same row with other values."""

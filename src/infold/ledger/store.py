@@ -20,7 +20,7 @@ from infold.core.definition import Definition
 from infold.core.definition_text import definition_text
 from infold.core.environment import PRODUCTION, Environment, OwnTable
 from infold.core.files import ListedFile
-from infold.core.interval import datetime_of
+from infold.core.interval import datetime_of, now
 from infold.core.model import table_name
 from infold.core.ports import Clock
 from infold.core.record import FULL_LISTING, LISTED, ForwardOnly, Outcome, Receipt
@@ -111,7 +111,7 @@ class SystemClock:
 
     def now(self) -> int:
         """The present instant."""
-        return time.time_ns() // 1000
+        return now()
 
 
 class SqlLedger(SqlLedgerReader):

@@ -200,8 +200,8 @@ def changes_json(
             "category": str(change.category),
             "differences": [_difference(one) for one in change.differences],
             "how": str(change.how),
-            "effective_from": _instant(change.effective_from),
-            "rewrites_until": _instant(change.rewrites_until),
+            "effective_from": formatting.iso(change.effective_from),
+            "rewrites_until": formatting.iso(change.rewrites_until),
             "derived": None if change.derivation is None else _derived(change.derivation),
             "rows": (rows or {}).get(change.model),
             "columns_kept": sorted(change.columns_kept),
@@ -231,10 +231,6 @@ def destructive_json(plan: Plan) -> list[dict[str, object]]:
         }
         for one in plan.destroyed
     ]
-
-
-def _instant(at: int | None) -> str | None:
-    return None if at is None else formatting.iso(at)
 
 
 def _derived(found: Derivation) -> dict[str, object]:

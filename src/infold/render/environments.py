@@ -55,9 +55,9 @@ def environments_json(found: Sequence[EnvironmentSize]) -> dict[str, Any]:
                 "name": one.environment.name,
                 "owner": one.environment.owner,
                 "created_at": formatting.iso(one.environment.created_at),
-                "expires_at": _iso(one.environment.expires_at),
-                "last_run_at": _iso(one.environment.last_run_at),
-                "built_at": _iso(one.environment.built_at),
+                "expires_at": formatting.iso(one.environment.expires_at),
+                "last_run_at": formatting.iso(one.environment.last_run_at),
+                "built_at": formatting.iso(one.environment.built_at),
                 "tables": [
                     {"model": model, "table": key, "rows": one.rows[model]}
                     for model, key in one.environment.own.items()
@@ -67,10 +67,6 @@ def environments_json(found: Sequence[EnvironmentSize]) -> dict[str, Any]:
             for one in found
         ]
     }
-
-
-def _iso(at: int | None) -> str | None:
-    return None if at is None else formatting.iso(at)
 
 
 def tables_text(environment: Environment) -> str:
