@@ -19,7 +19,7 @@ from tests.arrivals.play import DifferenceError
 from tests.arrivals.programs import Op
 
 from infold import api
-from infold.api import environment_runs, environments, promoting
+from infold.api import environment_runs, environments
 from infold.core.environment import BUILT_APART
 from infold.core.interval import DAY
 from infold.core.model import table_name
@@ -140,7 +140,7 @@ def test_a_new_model_does_not_take_the_table_of_somebody_else() -> None:
         play.memory.tables["tops"] = theirs
 
         with pytest.raises(InfoldError) as refused:
-            promoting.find_promotion(play.project, "a")
+            environments.find_promotion(play.project, "a")
         assert refused.value.slug == "table-name-taken"
         play.change_of("", {"tops": 0})
         with pytest.raises(DifferenceError, match="table-name-taken"):
@@ -206,8 +206,8 @@ def test_who_comes_second_waits_or_is_told() -> None:
         do(play, "run", "env_run")
         production, change = play.project, play.declared("a")
         promote, back = (
-            promoting.find_promotion(production, "a"),
-            promoting.find_rollback(production),
+            environments.find_promotion(production, "a"),
+            environments.find_rollback(production),
         )
         before, own = play._production(), own_tables(play)
         book = play.ledger
@@ -215,8 +215,8 @@ def test_who_comes_second_waits_or_is_told() -> None:
         commands: tuple[Callable[[], object], ...] = (
             lambda: play._run(api.to_apply(change), command="apply"),
             lambda: environment_runs.run_environment(change, "a"),
-            lambda: promoting.promote(production, promote),
-            lambda: promoting.rollback(production, back),
+            lambda: environments.promote(production, promote),
+            lambda: environments.rollback(production, back),
             lambda: environments.drop_environment(production, "a"),
         )
         for command in commands:

@@ -16,7 +16,7 @@ from tests.running.commands import infold
 from tests.spark.project import SparkProject
 
 from infold import api
-from infold.api import environment_runs, promoting
+from infold.api import environment_runs, environments
 from infold.api.environments import (
     diff_environment,
     drop_environment,
@@ -118,14 +118,14 @@ class Shop(SparkProject):
 
     def promote(self) -> SwapPreview:
         """`infold promote dev`."""
-        shown = promoting.find_promotion(self.project(), "dev")
-        promoting.promote(self.project(), shown)
+        shown = environments.find_promotion(self.project(), "dev")
+        environments.promote(self.project(), shown)
         return shown
 
     def rollback(self) -> SwapPreview:
         """`infold rollback`."""
-        shown = promoting.find_rollback(self.project())
-        promoting.rollback(self.project(), shown)
+        shown = environments.find_rollback(self.project())
+        environments.rollback(self.project(), shown)
         return shown
 
     def rows(self, table: str, *columns: str) -> list[tuple[Any, ...]]:

@@ -19,12 +19,11 @@ from infold.core.project import Node, Project
 from infold.core.report import BuiltApart
 from infold.core.swap import Swap, SwapKind
 from infold.core.target import Apply
-from infold.inspecting.tables_apart import TablesApart, progress_apart, tables_apart
+from infold.inspecting.tables_apart import TablesApart, exceeds_limit, progress_apart, tables_apart
 from infold.messages import apply_errors
 from infold.messages.errors import InfoldError
-from infold.planning.built_apart import exceeds_limit
 from infold.planning.destructive import policy, refuse_destructive
-from infold.render.apart import apart_note, waiting_notes
+from infold.render.definitions import apart_note, waiting_notes
 from infold.running.forget import Dropper
 from infold.running.keep_definitions import keep_definitions
 from infold.running.observe import Observer

@@ -30,7 +30,7 @@ from infold.messages.errors import InfoldError
 from infold.planning.destructive import refuse_destructive
 from infold.planning.planner import plan
 from infold.planning.removals import refuse_removals
-from infold.render.apart import waiting_notes
+from infold.render.definitions import waiting_notes
 from infold.running import carry_out_saved
 from infold.running.carry_out_saved import dated_as_saved, listing_as_saved
 from infold.running.execute import Runner

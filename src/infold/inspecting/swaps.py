@@ -40,10 +40,9 @@ from infold.inspecting.audits import audits_found
 from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.inspecting.environments import Production, Variant
 from infold.inspecting.own_models import OwnModels, changed_models, same_rows
-from infold.inspecting.tables_apart import TablesApart
+from infold.inspecting.tables_apart import TablesApart, complete
 from infold.messages import apply_errors, environment_errors, mismatches
 from infold.messages.errors import InfoldErrors
-from infold.planning.built_apart import complete
 from infold.planning.destructive import policy, refuse_destructive
 from infold.running.ledger_consistency import foreign_tables
 from infold.running.read_columns import ReadColumns

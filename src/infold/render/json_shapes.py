@@ -29,9 +29,8 @@ from infold.core.report import (
     key_values,
 )
 from infold.core.trace import Pending
-from infold.render.apart import apart_json
 from infold.render.audits import audits_status_json
-from infold.render.definitions import definitions_json, destructive_json
+from infold.render.definitions import apart_json, definitions_json, destructive_json
 from infold.render.formatting import iso
 from infold.render.run import amplification
 from infold.render.status import message
