@@ -17,8 +17,7 @@ from infold.lake.iceberg.sql_catalog import SqlCatalog
 from infold.lake.iceberg.table_catalog import Row, TableCatalog
 from infold.lake.iceberg.view_metadata import CatalogViews, View, view_of
 from infold.lake.stores import places
-from infold.lake.views import SUFFIX, FoundViews, look, update
-from infold.messages import catalog_errors, run_errors
+from infold.lake.views import SUFFIX, FoundViews, refresh, refuse_shared
 from infold.messages.errors import InfoldError
 
 
@@ -60,19 +59,13 @@ class ReaderViews:
         """
         if self.namespace.lower().endswith(SUFFIX):
             own = sorted(views_in(self.catalog).found(self.namespace).own)
-            self._refuse_shared(self.namespace, own, "views")
+            refuse_shared(self.catalog.place, self.namespace, own, "views")
         if wanted:
             views, space = views_in(self.catalog), self.namespace + SUFFIX
             views.check()
             at = self.catalog.find([(space, name) for name in views.others(space)])
             own = sorted(name for (_, name), found in at.items() if _is_of_infold(found))
-            self._refuse_shared(space, own, "tables")
-
-    def _refuse_shared(self, namespace: str, names: Sequence[str], what: str) -> None:
-        if names:
-            raise catalog_errors.shared_namespace(
-                catalog=self.catalog.place, namespace=namespace, what=what, names=", ".join(names)
-            )
+            refuse_shared(self.catalog.place, space, own, "tables")
 
     def refresh(self, tables: Collection[str], *, only_new: bool) -> Sequence[str]:
         """
@@ -81,35 +74,28 @@ class ReaderViews:
         With ``only_new``, views that are there already are taken for right: no file is read for
         them.
         """
-        space, views = self.namespace + SUFFIX, views_in(self.catalog)
-        found = look(views, space, wanted=bool(tables))
-        if found is None:
-            return ()
+        views = views_in(self.catalog)
         asked = {views.name(table) for table in tables}
-        names = sorted(asked & {*self.catalog.names(self.namespace)}) if asked else []
-        taken, lost = update(views, space, found, names, self._views, only_new=only_new)
+        taken, lost = refresh(
+            views,
+            self.namespace + SUFFIX,
+            lambda: asked & {*self.catalog.names(self.namespace)} if asked else (),
+            self._locations,
+            self._view,
+            wanted=bool(tables),
+            only_new=only_new,
+        )
         for name in lost:
             self._delete_files(self._folder(name))
         return taken
 
-    def _views(self, names: Collection[str]) -> Mapping[str, View]:
-        """The views of some tables, as they are to be."""
-        at = self.catalog.find([(self.namespace, name) for name in names])
-        made = {name: self._view(name, location) for (_, name), location in at.items()}
-        return {name: view for name, view in made.items() if view is not None}
+    def _locations(self, names: Sequence[str]) -> Mapping[str, str]:
+        found = self.catalog.find([(self.namespace, name) for name in names])
+        return {name: location for (_, name), location in found.items()}
 
-    def _view(self, table: str, location: str) -> View | None:
-        """
-        The view of the table with its metadata at ``location``, as it is to be.
-
-        None for a table that nobody can read: who builds it says so, and its view stays as it was.
-        """
-        try:
-            fields = current_fields(read_metadata(location))
-        except InfoldError as error:
-            if error.slug != run_errors.METADATA_MISSING:
-                raise
-            return None
+    def _view(self, table: str, location: str) -> View:
+        """The view of the table with its metadata at ``location``, as it is to be."""
+        fields = current_fields(read_metadata(location))
         return view_of(self.namespace, table, self._folder(table), fields)
 
     def _delete_files(self, folder: str) -> None:
