@@ -25,6 +25,7 @@ from infold.ledger import SqlLedger
 from infold.ledger.reader import run_heads, steps_by_id
 from infold.messages.errors import InfoldError
 from infold.render import formatting, json_shapes
+from infold.render.audits import audits_status_json
 from infold.render.formatting import iso
 
 JsonObject = dict[str, Any]
@@ -441,25 +442,13 @@ def _audits(node: Node, ledger: SqlLedger) -> list[JsonObject]:
     """The declared audits, with what each found last."""
     if not node.model.audits:
         return []
-    judged: dict[str, list[JsonObject]] = {}
-    for one in ledger.audits():
-        if one.result.model == node.name:
-            judged.setdefault(one.result.audit, []).append(
-                {
-                    "state": one.result.state.value,
-                    "of": "stored" if one.result.stored else "step",
-                    "found": one.result.what,
-                    "rows": list(one.result.rows[:5]),
-                    "at": iso(one.at),
-                    "run": one.run or None,
-                }
-            )
+    judged = audits_status_json(one for one in ledger.audits() if one.result.model == node.name)
     return [
         {
             "audit": audit.name,
             "severity": audit.severity.value,
             "file": f"{audit.file}:{audit.line}" if audit.file else None,
-            "judged": judged.get(audit.name, []),
+            "judged": [one for one in judged if one["audit"] == audit.name],
         }
         for audit in node.model.audits
     ]
