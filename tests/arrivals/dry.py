@@ -95,7 +95,7 @@ class Memory(NamedByCatalog):
 
     @property
     def commits(self) -> int:
-        """Snapshots are numbered through all tables, as tables may exchange their names."""
+        """Snapshots are numbered through all tables, as tables may swap their names."""
         return len(self.rows_of)
 
     def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:

@@ -44,9 +44,9 @@ from tests.reference.tables import events
 from tests.reference.world import Broken, Record, Usable
 
 from infold import api
-from infold.api import environment_runs, environments, promoting
+from infold.api import environment_runs, environments
 from infold.core.definition import Definition
-from infold.core.environment import APART, PRODUCTION
+from infold.core.environment import BUILT_APART, PRODUCTION
 from infold.core.files import FileCell, FilesOutcome
 from infold.core.interval import EVER, HOUR, MAX, MIN, Granularity, Interval, Ranges, show_instant
 from infold.core.model import table_name
@@ -660,7 +660,7 @@ class BranchPlay(DryPlay):
         allowed = self._asked(before).allow_destructive
         only_forward = self._changes_forward_only(name)
         try:
-            shown = promoting.find_promotion(before, name, allow_destructive=allowed)
+            shown = environments.find_promotion(before, name, allow_destructive=allowed)
         except InfoldError as error:
             expected = ("promote-incomplete", *(["not-forward-only"] if only_forward else []))
             if not may_be_refused and error.slug not in expected:
@@ -670,7 +670,7 @@ class BranchPlay(DryPlay):
         own = book.environments()[name].own
         there = {model: self.memory.tables.get(table_name(key)) for model, key in own.items()}
         if self.unsure and self.ledger.unfinished():
-            promoting.promote(before, shown, allow_destructive=allowed)
+            environments.promote(before, shown, allow_destructive=allowed)
             return
         self._make_sure()
         self._check_promotable(name)
@@ -678,7 +678,7 @@ class BranchPlay(DryPlay):
             return
         if only_forward:
             self._fail(f"what changes forward-only is promoted: {only_forward}")
-        promoting.promote(before, shown, allow_destructive=allowed)
+        environments.promote(before, shown, allow_destructive=allowed)
         self.borders.replace({m: self._specs_of(self.ran[name])[m] for m in BORDERED & own.keys()})
         for model, table in there.items():
             if self.memory.tables.get(table_name(model)) is not table:
@@ -710,8 +710,8 @@ class BranchPlay(DryPlay):
 
     def rollback(self, random: Random) -> None:
         """The last promote is taken back."""
-        shown = promoting.find_rollback(self.project)
-        promoting.rollback(self.project, shown)
+        shown = environments.find_rollback(self.project)
+        environments.rollback(self.project, shown)
         if self.borders.replaced:
             self.borders.give_back()
         else:
@@ -801,11 +801,11 @@ class BranchPlay(DryPlay):
 
     def is_unfinished(self, book: SqlLedger, name: str = "") -> bool:
         """Whether later runs have more to build, of production or of an environment."""
-        apart, traces = book.environments().get(APART), book.traces()
+        apart, traces = book.own_tables().get(BUILT_APART), book.traces()
         known = book.environments()[name].own if name else {}
         keys = [known.get(model, model) for model in BRANCHES.tables]
         left = any(key in traces and traces[key].pending for key in keys)
-        return left or bool(apart and apart.tables)
+        return left or bool(apart)
 
     def _complete_environment(self, name: str) -> None:
         """

@@ -20,7 +20,7 @@ from tests.crash.scenario import Life, living
 
 from infold import api
 from infold.api.building import Building
-from infold.core.environment import APART
+from infold.core.environment import BUILT_APART
 from infold.core.interval import DAY, Ranges, parse_instant_text
 from infold.core.report import RunFailed, RunResult
 from infold.inspecting.tables_apart import TablesApart
@@ -73,8 +73,7 @@ class Story(BranchPlay):
     @property
     def apart(self) -> set[str]:
         """The keys of tables that are built apart, or are to be dropped."""
-        found = self.ledger.environments().get(APART)
-        return {one.key for one in found.tables} if found else set()
+        return {one.key for one in self.ledger.own_tables().get(BUILT_APART, ())}
 
 
 @pytest.fixture
@@ -155,7 +154,7 @@ def test_what_one_run_can_build_replaces_the_table_at_once(story: Story) -> None
 
 
 def test_readers_with_changed_definitions_wait(story: Story) -> None:
-    """A reader keeps its definition too, and is built by the new one after the exchange."""
+    """A reader keeps its definition too, and is built by the new one after the swap."""
     story.to_version(1)
     story.change_of("", {"rolling": 1})
 

@@ -19,8 +19,8 @@ from tests.arrivals.play import DifferenceError
 from tests.arrivals.programs import Op
 
 from infold import api
-from infold.api import environment_runs, environments, promoting
-from infold.core.environment import APART
+from infold.api import environment_runs, environments
+from infold.core.environment import BUILT_APART
 from infold.core.interval import DAY
 from infold.core.model import table_name
 from infold.messages.errors import InfoldError
@@ -140,7 +140,7 @@ def test_a_new_model_does_not_take_the_table_of_somebody_else() -> None:
         play.memory.tables["tops"] = theirs
 
         with pytest.raises(InfoldError) as refused:
-            promoting.find_promotion(play.project, "a")
+            environments.find_promotion(play.project, "a")
         assert refused.value.slug == "table-name-taken"
         play.change_of("", {"tops": 0})
         with pytest.raises(DifferenceError, match="table-name-taken"):
@@ -150,7 +150,7 @@ def test_a_new_model_does_not_take_the_table_of_somebody_else() -> None:
 
 
 @pytest.mark.parametrize("command", ["promote", "rollback", "drop"])
-def test_no_names_are_exchanged_while_a_table_is_built_apart(command: str) -> None:
+def test_no_names_are_swapped_while_a_table_is_built_apart(command: str) -> None:
     """Promote and rollback are refused, a drop goes on; all stays exact, and it is completed."""
     with playing(manual=False) as play:
         play.act([*(Act(Op("arrive", ROWS + at)) for at in range(3)), Act(Op("run", 0))])
@@ -162,7 +162,7 @@ def test_no_names_are_exchanged_while_a_table_is_built_apart(command: str) -> No
         play.change_of("", {"daily": IN_PARTS[2]})
         play._run(play.project)
         book = play.ledger
-        assert book.environments()[APART].own
+        assert book.own_tables()[BUILT_APART]
         play.check_all()
 
         play._operate(Act(Op(command, IN_A)))
@@ -173,7 +173,7 @@ def test_no_names_are_exchanged_while_a_table_is_built_apart(command: str) -> No
         for _ in range(40):
             play._run(play.project)
             play.check_all()
-            if APART not in play.ledger.environments():
+            if BUILT_APART not in play.ledger.own_tables():
                 break
         play.applied = play._as_files_say()
         play._complete_production()
@@ -206,8 +206,8 @@ def test_who_comes_second_waits_or_is_told() -> None:
         do(play, "run", "env_run")
         production, change = play.project, play.declared("a")
         promote, back = (
-            promoting.find_promotion(production, "a"),
-            promoting.find_rollback(production),
+            environments.find_promotion(production, "a"),
+            environments.find_rollback(production),
         )
         before, own = play._production(), own_tables(play)
         book = play.ledger
@@ -215,8 +215,8 @@ def test_who_comes_second_waits_or_is_told() -> None:
         commands: tuple[Callable[[], object], ...] = (
             lambda: play._run(api.to_apply(change), command="apply"),
             lambda: environment_runs.run_environment(change, "a"),
-            lambda: promoting.promote(production, promote),
-            lambda: promoting.rollback(production, back),
+            lambda: environments.promote(production, promote),
+            lambda: environments.rollback(production, back),
             lambda: environments.drop_environment(production, "a"),
         )
         for command in commands:

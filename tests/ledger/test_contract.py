@@ -14,7 +14,7 @@ from tests.planning.strips import day
 
 from infold.core.audits import AuditResult, AuditState, Severity
 from infold.core.definition_text import digest_of
-from infold.core.environment import Environment, OwnTable
+from infold.core.environment import BUILT_APART, Environment, OwnTable
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import EVER, MIN, Interval, Ranges
 from infold.core.ports import Ledger
@@ -484,12 +484,16 @@ def test_environments_have_definitions_and_tables_of_their_own(ledger: Ledger) -
     ledger.put_environment(Environment("empty", "bob@host", 2))
 
     assert ledger.environments() == {"dev": dev, "empty": Environment("empty", "bob@host", 2)}
+    assert ledger.own_tables() == {"dev": (table, left)}
     assert dev.own == {"daily": "daily__12345678"}
     assert [dev.is_over(now) for now in (8, 9)] == [False, True]
     assert ledger.applied()["daily"].digest == digest_of(daily)
     assert ledger.applied("dev")["daily"].digest == digest_of(other)
+    ledger.put_environment(Environment(BUILT_APART, "infold", 1))  # as earlier versions did
+    ledger.put_own_tables(BUILT_APART, [left])
     ledger.remove_environment("dev")
     assert list(ledger.environments()) == ["empty"]
+    assert ledger.own_tables() == {BUILT_APART: (left,)}
     assert (len(ledger.applied("dev")), len(ledger.applied())) == (0, 1)
 
 
@@ -551,6 +555,7 @@ def test_writing_without_the_lease_is_refused(ledger: Ledger) -> None:
         lambda: ledger.forget("events"),
         lambda: ledger.keep_definitions({}, {"events": "d"}, {}),
         lambda: ledger.put_environment(Environment("dev", "ann@host", 1)),
+        lambda: ledger.put_own_tables("dev", ()),
         lambda: ledger.remove_environment("dev"),
     ):
         with pytest.raises(errors.InfoldError, match="lease-lost"):

@@ -14,7 +14,8 @@ from infold.core.interval import Interval, Ranges
 from infold.core.ports import Lake, Ledger, TableMetadata
 from infold.core.record import Outcome
 from infold.core.trace import UNKNOWN, Cause, CellState, Pending, Trace
-from infold.running.exchange import FORGET, LOSE, recover
+from infold.running.recovery import recover
+from infold.running.table_names import FORGET, LOSE
 
 ONE, TWO, THREE = DAYS[2:5]
 

@@ -66,7 +66,7 @@ def ledger(sql: SqlLedger) -> SqlLedger:
     return sql
 
 
-def exchanged(there: str, kept: str, now: str, before: str) -> tuple[SwappedTable, ...]:
+def swapped(there: str, kept: str, now: str, before: str) -> tuple[SwappedTable, ...]:
     """Both tables take the places of those before them."""
     return tuple(
         SwappedTable(
@@ -79,20 +79,20 @@ def exchanged(there: str, kept: str, now: str, before: str) -> tuple[SwappedTabl
 PROMOTE = Swap(
     SwapKind.PROMOTE,
     "dev",
-    exchanged("b", "a", "new", "old"),
+    swapped("b", "a", "new", "old"),
     applied={EVENTS: "new", "daily": "newer", "view": "newest"},
 )
 ROLLBACK = Swap(
     SwapKind.ROLLBACK,
     "dev",
-    exchanged("a", "c", "old", "new"),
+    swapped("a", "c", "old", "new"),
     applied={EVENTS: "old", "daily": "", "view": ""},
     undoes="p1",
 )
 
 
 def swap(ledger: SqlLedger, what: Swap, step: str) -> None:
-    """Tables are exchanged by a step."""
+    """Tables are swapped by a step."""
     ledger.begin_step("r1", step, 0, what.environment, what.kind.value, {})
     ledger.finish_swap(step, what)
 

@@ -37,8 +37,9 @@ from infold.core.trace import Trace
 from infold.declare.definitions import definitions_of
 from infold.ledger.lease import Holder
 from infold.ledger.store import SqlLedger
-from infold.running.exchange import LOSE, recover
 from infold.running.keep_definitions import keep_definitions
+from infold.running.recovery import recover
+from infold.running.table_names import LOSE
 
 PROD = "  prod: {warehouse: tables, ledger: 'sqlite:///prod.db', protected: true, apply: auto}\n"
 

@@ -1,4 +1,4 @@
-"""An environment's tables become production's, and go again: what is exchanged, and refused; what
+"""An environment's tables become production's, and go again: what is swapped, and refused; what
 is repaired of tables that were replaced; and environments that are explained.
 """
 
@@ -24,7 +24,7 @@ from tests.running.promoted import (
 from tests.running.standing_tables import commit, day, drop, in_ledger, leased, put
 
 from infold import api
-from infold.api import promoting
+from infold.api import environments
 from infold.api.repairing import look_at_ledger, repair_ledger
 from infold.core.audits import AuditResult, AuditState, Severity
 from infold.core.environment import model_of_key
@@ -33,7 +33,7 @@ from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.core.trace import Cause, CellChange, EarlierCells, Pending
 from infold.ledger.database import close_all
-from infold.render.environments import exchange_screen
+from infold.render.environments import swap_screen
 
 BOTH = {"sessions": {"clicks": 1}, "daily": {OWN["sessions"]: 1}}
 
@@ -81,8 +81,8 @@ class TestPromote:
         put_environment(shop)
 
         printed = refused(shop, "promote", "dev")
-        found = promoting.find_promotion(shop, "dev")
-        screen = exchange_screen("prod", replace(found, at_once=False))
+        found = environments.find_promotion(shop, "dev")
+        screen = swap_screen("prod", replace(found, at_once=False))
 
         assert "Promote dev in prod: 1 table, all at one instant" in printed
         assert "daily         6          9  2 of 3" in printed
@@ -261,16 +261,16 @@ class TestRefused:
 
         assert as_json(shop, "promote", "dev", "--yes")["done"]
 
-    def test_what_is_exchanged_is_what_was_shown(self, shop: Project) -> None:
-        """Between question and answer somebody changed the environment: nothing is exchanged."""
+    def test_what_is_swapped_is_what_was_shown(self, shop: Project) -> None:
+        """Between question and answer somebody changed the environment: nothing is swapped."""
         put_environment(shop)
-        shown = promoting.find_promotion(shop, "dev")
+        shown = environments.find_promotion(shop, "dev")
         trace = api.ledger(shop).traces()[OWN["daily"]]
         commit(shop, Outcome(trace.model, 2, trace, (_other(1),), snapshot=300))
         put(shop, trace.model, "r2-1", 300, ("env2-0", 200))
 
         with pytest.raises(api.InfoldError, match="not what was shown"):
-            promoting.promote(shop, shown)
+            environments.promote(shop, shown)
         assert api.ledger(shop).swaps() == ()
 
 

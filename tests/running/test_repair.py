@@ -42,9 +42,9 @@ from infold.core.session_rules import ManualEntry
 from infold.core.trace import CellChange, Trace
 from infold.ledger.database import close_all
 from infold.messages.errors import InfoldError
-from infold.running.exchange import FORGET
 from infold.running.ledger_consistency import foreign_tables
 from infold.running.table_locations import remember_locations
+from infold.running.table_names import FORGET
 
 CLICKS = ("r1-1", 101)
 """The step and the snapshot of the first version of clicks."""

@@ -130,8 +130,8 @@ class TestTables:
         shelf.commit("daily")
         assert shelf.rows("daily") == 2
 
-    def test_of_many_that_exchange_the_same_tables_one_wins(self, database: Shelf) -> None:
-        """Of exchanges at the same time that expect the same state, exactly one happens."""
+    def test_of_many_that_swap_the_same_tables_one_wins(self, database: Shelf) -> None:
+        """Of swaps at the same time that expect the same state, exactly one happens."""
         at = {name: database.make(name) for name in ("daily", "daily__b")}
         swap = [
             Renaming("daily", "daily__b", at["daily"]),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.lake.delta.made import Made
 from tests.lake.delta.orders import Orders
-from tests.lake.delta.test_folders import DeathError, dying, exchange, forget
+from tests.lake.delta.test_folders import DeathError, dying, forget, swapped
 from tests.servers.azure_store import AzureStore
 from tests.servers.google_store import GoogleStore
 from tests.servers.object_store import ObjectStore
@@ -109,7 +109,7 @@ def test_a_death_while_two_tables_change_names(
         made.write("daily", {"n": [1]}, "s-1")
         made.write("daily__new", {"n": [2]}, "s-2")
         made.write("daily__new", {"n": [3]}, "s-3")
-        moves = exchange(made)
+        moves = swapped(made)
         with dying(monkeypatch, at):
             made.lake.rename(moves)
 
@@ -133,7 +133,7 @@ def test_a_death_in_the_middle_of_a_copy(made: Made, monkeypatch: pytest.MonkeyP
     for n in range(3):
         made.write("daily__new", {"n": [n]}, f"s-{n}")
     made.write("daily", {"n": [9]}, "s-9")
-    moves = exchange(made)
+    moves = swapped(made)
     copied = 0
 
     def copy(location: str, to: str, *, whole: object = places.copy) -> None:

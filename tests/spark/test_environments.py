@@ -16,7 +16,7 @@ from tests.running.commands import infold
 from tests.spark.project import SparkProject
 
 from infold import api
-from infold.api import environment_runs, promoting
+from infold.api import environment_runs, environments
 from infold.api.environments import (
     diff_environment,
     drop_environment,
@@ -27,7 +27,7 @@ from infold.api.environments import (
 )
 from infold.api.opening import published_lake
 from infold.core.model import table_name
-from infold.core.report import Exchange
+from infold.core.report import SwapPreview
 
 pytestmark = pytest.mark.spark
 
@@ -116,16 +116,16 @@ class Shop(SparkProject):
         """`infold run --env dev`, by the files."""
         environment_runs.run_environment(self.project(declared=True), "dev")
 
-    def promote(self) -> Exchange:
+    def promote(self) -> SwapPreview:
         """`infold promote dev`."""
-        shown = promoting.find_promotion(self.project(), "dev")
-        promoting.promote(self.project(), shown)
+        shown = environments.find_promotion(self.project(), "dev")
+        environments.promote(self.project(), shown)
         return shown
 
-    def rollback(self) -> Exchange:
+    def rollback(self) -> SwapPreview:
         """`infold rollback`."""
-        shown = promoting.find_rollback(self.project())
-        promoting.rollback(self.project(), shown)
+        shown = environments.find_rollback(self.project())
+        environments.rollback(self.project(), shown)
         return shown
 
     def rows(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
@@ -283,7 +283,7 @@ def test_an_environment_beside_production(tmp_path: Path) -> None:
 
 def test_production_and_back(tmp_path: Path) -> None:
     """
-    A promote exchanges the tables that differ. Readers shared by proof are not built again.
+    A promote swaps the tables that differ. Readers shared by proof are not built again.
 
     Runs go on with the new tables; a rollback gives the names back to the old ones, which the next
     run brings up to date. After each step all tables are what plain Python makes of the clicks. A

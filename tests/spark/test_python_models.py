@@ -12,7 +12,7 @@ from tests.spark.project import built, model
 from tests.spark.time_range.daily_project import DAILY, Production, cells
 
 from infold import api
-from infold.api import environment_runs, promoting
+from infold.api import environment_runs, environments
 from infold.core.report import RunFailed
 from infold.messages.errors import InfoldError
 from infold.spark.events import arrivals
@@ -336,11 +336,11 @@ def test_rows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, printed = infold(shop.project(), "explain", "people", "--env", "dev")
     assert (code, "[-row" in printed) == (0, True), printed
     assert shop.people()["Eve"] == ("01 11", [9, 8, 7, 10])
-    promoting.promote(shop.project(), promoting.find_promotion(shop.project(), "dev"))
+    environments.promote(shop.project(), environments.find_promotion(shop.project(), "dev"))
     shop.land("2024-03-02T11:00:00", who="eve")
     shop.go()
     assert shop.people()["Eve"] == ("01 11", [-9, -8, -7, -11, -10])
-    promoting.rollback(shop.project(), promoting.find_rollback(shop.project()))
+    environments.rollback(shop.project(), environments.find_rollback(shop.project()))
     shop.go()
     assert shop.people()["Eve"] == ("01 11", [9, 8, 7, 11, 10])
     assert shop.judge() == {}

@@ -35,7 +35,6 @@ from infold.api.opening import (
     dropper,
     lake,
     ledger,
-    now,
     observe,
     observe_all,
     observer,
@@ -45,14 +44,14 @@ from infold.api.opening import (
     to_apply,
 )
 from infold.api.quarantine import add_quarantine_entries, list_quarantine_entries
-from infold.api.repairing import after_exchange
+from infold.api.repairing import after_swaps
 from infold.api.rows import coverage, evaluate, lateness, manifest, session_history, show
 from infold.api.spark_sessions import close, session
 from infold.api.states import states
 from infold.api.verifying import audit_models, verify_models
 from infold.core.audits import AuditReport
 from infold.core.hooks import Sinks
-from infold.core.interval import Interval
+from infold.core.interval import Interval, now
 from infold.core.model import table_name
 from infold.core.plan import Observations, Plan, PlanOptions
 from infold.core.ports import Progress, SilentProgress
@@ -251,7 +250,7 @@ def run(
             base = by_applied(base)
         refuse_lost_ledger(base)
         refuse_nothing_applied(base)
-        base = after_exchange(base, wait)
+        base = after_swaps(base, wait)
         return Building(base, request, shown, select, exclude, as_of, saved).run()
 
     result = told(project, command, progress, carry_out, sinks=sinks)

@@ -10,25 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from infold.api.opening import lake, ledger, now, observer, with_chosen
+from infold.api.opening import lake, ledger, observer, with_chosen
 from infold.core.definition import Redefinition
-from infold.core.environment import APART
+from infold.core.environment import BUILT_APART
 from infold.core.plan import Destroyed, Observations, PlanOptions
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project
 from infold.core.report import BuiltApart
 from infold.core.swap import Swap, SwapKind
 from infold.core.target import Apply
-from infold.inspecting.tables_apart import TablesApart, tables_apart
+from infold.inspecting.tables_apart import TablesApart, exceeds_limit, progress_apart, tables_apart
 from infold.messages import apply_errors
 from infold.messages.errors import InfoldError
-from infold.planning.built_apart import exceeds_limit
 from infold.planning.destructive import policy, refuse_destructive
-from infold.render.apart import apart_note, waiting_notes
-from infold.running.environments import drop_left, record_apart
+from infold.render.definitions import apart_note, waiting_notes
 from infold.running.forget import Dropper
 from infold.running.keep_definitions import keep_definitions
 from infold.running.observe import Observer
+from infold.running.table_names import drop_left_tables
 
 Observe = Callable[[Project], Observer]
 """Observes a project as a command asked for it."""
@@ -58,15 +57,15 @@ def as_run(
 def with_apart(project: Project) -> Project:
     """The project with the tables that are being built apart."""
     base, book = wanted(project), ledger(project)
-    return tables_apart(base, book, lake(base)).project if APART in book.environments() else base
+    return (
+        tables_apart(base, book, lake(base)).project if BUILT_APART in book.own_tables() else base
+    )
 
 
 def notes_apart(project: Project, observed: Observations) -> tuple[str, ...]:
     """What is said of the tables of a project that are, or would be, built apart."""
     if not project.apart:
         return ()
-    from infold.inspecting.apart_swap import progress_apart
-
     found = progress_apart(project, observed, ledger(project), lake(project))
     return (*map(apart_note, found), *waiting_notes(project))
 
@@ -161,12 +160,13 @@ class ApartRun:
             rebuilds_allowed=self.allowed,
             forward_only=self.asked.forward_only,
         )
-        record_apart(self.ledger, self.found.tables, now())
+        if self.found.tables != self.ledger.own_tables().get(BUILT_APART, ()):
+            self.ledger.put_own_tables(BUILT_APART, self.found.tables)
         return {**digests, **self.found.digests}
 
     def at_end(self, run: str) -> Iterator[str]:
         """Drop what is not built apart any more; yields notes."""
-        return drop_left(self.ledger, self.lake, run)
+        return drop_left_tables(self.ledger, self.lake, run, BUILT_APART)
 
 
 def _destroyed(
@@ -181,15 +181,15 @@ def _destroyed(
             yield Destroyed(one.model, one.destroys, policy(base, one.model, asked, one))
 
 
-def next_exchange(
+def next_swap(
     base: Project,
     ledger: Ledger,
     lake: Lake,
     looking: Observe,
     selected: frozenset[str] | None = None,
 ) -> tuple[Swap | None, tuple[BuiltApart, ...]]:
-    """The exchange of the tables that are complete, if there is one, and how far the others are."""
-    from infold.inspecting.apart_swap import progress_apart, swap_of_complete
+    """The swap of the tables that are complete, if there is one, and how far the others are."""
+    from infold.inspecting.swaps import swap_of_complete  # parsers: most runs need none
 
     found = tables_apart(base, ledger, lake)
     if not found.project.apart:
@@ -202,7 +202,7 @@ def next_exchange(
     return (swap if swap.tables else None), left
 
 
-def exchange_complete(
+def swap_complete_tables(
     base: Project, by: Dropper, looking: Observe, wait: float, selected: frozenset[str] | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """
@@ -211,19 +211,19 @@ def exchange_complete(
     Of ``selected`` models alone, None for all. Another run may hold the lease by now: then it does
     that.
     """
-    if APART not in by.ledger.environments():
+    if BUILT_APART not in by.ledger.own_tables():
         return (), ()
 
     def found() -> tuple[Swap | None, tuple[BuiltApart, ...]]:
-        return next_exchange(base, by.ledger, by.lake, looking, selected)
+        return next_swap(base, by.ledger, by.lake, looking, selected)
 
     swap, left = found()
     notes = tuple(map(apart_note, left))
     if swap is None:
         return (), notes
-    nothing, command = replace(swap, tables=()), SwapKind.EXCHANGE.value
+    nothing, command = replace(swap, tables=()), SwapKind.BUILT_APART.value
     try:
-        done = by.exchange(lambda: found()[0] or nothing, command=command, wait=wait)
+        done = by.swap(lambda: found()[0] or nothing, command=command, wait=wait)
     except InfoldError as error:
         if error.slug != "locked":
             raise

@@ -1,5 +1,5 @@
 """
-A run of production, as often as it takes: once, and again after tables were exchanged.
+A run of production, as often as it takes: once, and again after tables were swapped.
 
 Each time the project is found out anew that the run goes by: with the tables that are built apart.
 """
@@ -12,11 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infold.api.apart import ApartRun, beginning, chosen_of, exchange_complete
+from infold.api.apart import ApartRun, beginning, chosen_of, swap_complete_tables
 from infold.api.extraction import Extraction
-from infold.api.opening import dropper, ledger, now, observer, refuse_unknown_allowed, with_chosen
+from infold.api.opening import dropper, ledger, observer, refuse_unknown_allowed, with_chosen
 from infold.api.sole_writer import sole_writer
 from infold.api.spark_sessions import engine
+from infold.core.interval import now
 from infold.core.plan import Observations, Plan, PlanOptions
 from infold.core.ports import Engine, Progress
 from infold.core.project import Project
@@ -29,7 +30,7 @@ from infold.messages.errors import InfoldError
 from infold.planning.destructive import refuse_destructive
 from infold.planning.planner import plan
 from infold.planning.removals import refuse_removals
-from infold.render.apart import waiting_notes
+from infold.render.definitions import waiting_notes
 from infold.running import carry_out_saved
 from infold.running.carry_out_saved import dated_as_saved, listing_as_saved
 from infold.running.execute import Runner
@@ -76,7 +77,7 @@ class Building:
             except RunFailed as error:
                 failed = error
                 results.append(error.result)
-            models, notes = exchange_complete(
+            models, notes = swap_complete_tables(
                 self.base, self._dropper(), self._observer, self.request.wait, self._selected
             )
             results[-1] = replace(results[-1], notes=(*results[-1].notes, *notes))
@@ -115,7 +116,7 @@ class Building:
         return engine(project, looking, run, first)
 
     def _dropper(self) -> Dropper:
-        """What exchanges tables."""
+        """What swaps tables."""
         return dropper(self.base)
 
     def _once(self) -> RunResult:

@@ -22,6 +22,7 @@ from infold.api import opening
 from infold.api.extraction import try_table
 from infold.api.spark_sessions import session
 from infold.core.formats import FORMATS
+from infold.core.interval import now
 from infold.core.model import Source
 from infold.core.project import Project
 from infold.core.report import Check, CheckVerdict
@@ -69,7 +70,7 @@ def examine(root: Path, target: str | None = None) -> Iterator[Check]:
 
         lake = opening.lake(project)
         yield _check("catalog", lambda: (probes.table(spark, project, lake), None))[0]
-        yield _check("clocks", lambda: (probes.clocks(spark, opening.now), None))[0]
+        yield _check("clocks", lambda: (probes.clocks(spark, now), None))[0]
     for name, source in project.sources.items():
         yield _check(f"source {name}", partial(_source, project, source, spark))[0]
 
@@ -185,7 +186,7 @@ def _source(project: Project, source: Source, spark: Any) -> tuple[str, None]:
     """Lists the files of a source, and reads a row of the newest; looks at a database's table."""
     from infold.lake.reading.formats import FORMAT_FILES
 
-    files, young = FORMAT_FILES[source.format].list_files(project, source, opening.now())
+    files, young = FORMAT_FILES[source.format].list_files(project, source, now())
     found = f"{count(len(files), 'file')}, {sum(file.size for file in files):,} bytes"
     if FORMATS[source.format].is_extracted:
         found = f"{try_table(project, source)}; {found} were extracted of it"

@@ -11,7 +11,7 @@ from functools import partial
 from infold.api.environments import ShownByName, observer_of
 from infold.api.extraction import Extraction
 from infold.api.listening import told
-from infold.api.opening import lake, ledger, now, with_chosen
+from infold.api.opening import lake, ledger, with_chosen
 from infold.api.repairing import finish_steps
 from infold.api.rows import coverage
 from infold.api.sole_writer import sole_writer
@@ -19,7 +19,7 @@ from infold.api.spark_sessions import engine
 from infold.core.definition_text import digest_of
 from infold.core.environment import checked_name, command_of_run, with_model_names
 from infold.core.hooks import Sinks
-from infold.core.interval import Ranges
+from infold.core.interval import Ranges, now
 from infold.core.plan import Observations, Plan, PlanOptions
 from infold.core.ports import Lake, Ledger, Progress
 from infold.core.project import Project
@@ -29,11 +29,11 @@ from infold.messages import environment_errors
 from infold.planning.plan_draft import without_refused
 from infold.planning.plan_notes import extraction_notes
 from infold.planning.planner import plan as planned
-from infold.running.environments import drop_left_tables
 from infold.running.execute import Runner
 from infold.running.ledger_consistency import refuse_other_project
 from infold.running.observe import Observer
 from infold.running.run_progress import Request
+from infold.running.table_names import drop_left_tables
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from infold.api.opening import dropper, lake, ledger, now, observer
+from infold.api.opening import dropper, lake, ledger, observer, refuse_unknown_allowed
+from infold.api.repairing import finish_swaps
 from infold.api.rows import events_of, lateness, show
 from infold.api.states import states
 from infold.api.verifying import audit_models, verify_models
 from infold.core.audits import AuditReport
 from infold.core.environment import (
-    APART,
     Environment,
     EnvironmentSize,
     checked_name,
@@ -21,10 +21,10 @@ from infold.core.environment import (
     set_aside_of,
     with_model_names,
 )
-from infold.core.interval import Interval
+from infold.core.interval import Interval, now
 from infold.core.model import table_name
 from infold.core.plan import PlanOptions
-from infold.core.ports import Progress, SilentProgress
+from infold.core.ports import Lake, Ledger, Progress, SilentProgress
 from infold.core.project import Project
 from infold.core.record import Receipt, RunRecord
 from infold.core.report import (
@@ -32,9 +32,11 @@ from infold.core.report import (
     Explanation,
     Lateness,
     ModelStatus,
+    SwapPreview,
     TableDiff,
     VerificationReport,
 )
+from infold.core.swap import Swap
 from infold.inspecting.environments import Variant, stored_variant
 from infold.messages import command_errors, environment_errors
 from infold.planning.selection import select_models
@@ -261,7 +263,6 @@ def list_environments(project: Project) -> tuple[EnvironmentSize, ...]:
             + tables.size(set_aside_of(one.name)),
         )
         for one in book.environments().values()
-        if one.name != APART
     )
 
 
@@ -283,3 +284,82 @@ def find_environment(project: Project, name: str) -> Environment:
 def expire_environments(project: Project, *, wait: float = 0.0) -> tuple[str, ...]:
     """Drop the environments with a time to live that is over; their names."""
     return dropper(project).drop_expired(now(), wait)
+
+
+# Promoting an environment, and going back.
+
+FindSwap = Callable[[Ledger, Lake], SwapPreview]
+
+
+def find_promotion(
+    project: Project, name: str, *, allow_destructive: Collection[str] = ()
+) -> SwapPreview:
+    """
+    What :func:`promote` would do; nothing is written, but what a dead swap left is finished.
+
+    Raises ``destructive_change`` where readers of a table would lose something, but for those of
+    the models that are allowed to.
+    """
+    return _found(project, _promotion(project, name, allow_destructive))
+
+
+def promote(
+    project: Project,
+    shown: SwapPreview,
+    *,
+    allow_destructive: Collection[str] = (),
+    wait: float = 0.0,
+) -> None:
+    """
+    Make the tables of an environment production's, as it was ``shown``.
+
+    Raises ``promote_changed`` where something else would be done by now.
+    """
+    find = _promotion(project, shown.swap.environment, allow_destructive)
+    _carry_out(project, shown, find, wait)
+
+
+def find_rollback(project: Project) -> SwapPreview:
+    """What :func:`rollback` would do; nothing is written, but a dead swap is finished."""
+    return _found(project, _rollback(project))
+
+
+def rollback(project: Project, shown: SwapPreview, *, wait: float = 0.0) -> None:
+    """Give the tables that the last promote replaced their names back, as it was ``shown``."""
+    _carry_out(project, shown, _rollback(project), wait)
+
+
+def _promotion(project: Project, name: str, allow: Collection[str]) -> FindSwap:
+    from infold.inspecting.swaps import promotion
+
+    refuse_unknown_allowed(project, PlanOptions(allow_destructive=frozenset(allow)))
+    return lambda book, tables: promotion(
+        stored(project, name), name, book, tables, frozenset(allow)
+    )
+
+
+def _rollback(project: Project) -> FindSwap:
+    from infold.inspecting.swaps import rollback as rolled_back
+
+    return lambda book, tables: rolled_back(project, book, tables)
+
+
+def _found(project: Project, find: FindSwap) -> SwapPreview:
+    refuse_other_project(project, ledger(project))
+    finish_swaps(project)
+    outside = dropper(project)
+    return find(outside.ledger, outside.lake)
+
+
+def _carry_out(project: Project, shown: SwapPreview, find: FindSwap, wait: float) -> None:
+    if not shown.changes:
+        return  # a swap of nothing would hide the one before it from a rollback
+    by = dropper(project)
+
+    def swap() -> Swap:
+        now = find(by.ledger, by.lake)
+        if now != shown:
+            raise environment_errors.promote_changed()
+        return now.swap
+
+    by.swap(swap, command=shown.swap.kind.value, wait=wait)

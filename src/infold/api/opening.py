@@ -6,7 +6,6 @@ Nothing here starts Spark but ``definition_errors``.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 from infold.api.sole_writer import sole_writer
 from infold.api.spark_sessions import session
 from infold.core.files import DatedPath, Listed, ListedFile
-from infold.core.interval import Granularity
+from infold.core.interval import Granularity, now
 from infold.core.model import Source
 from infold.core.plan import Observations, PlanOptions
 from infold.core.project import Project
@@ -116,11 +115,6 @@ def published_lake(project: Project) -> Lake:
     from infold.spark.storages import storage_of
 
     return storage_of(project).published_lake(project)
-
-
-def now() -> int:
-    """The present instant."""
-    return time.time_ns() // 1000
 
 
 def definition_errors(project: Project) -> Mapping[str, InfoldError]:

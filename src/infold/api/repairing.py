@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from infold.api.opening import dropper, lake, ledger, now, open_project
+from infold.api.opening import dropper, lake, ledger, open_project
 from infold.api.sole_writer import sole_writer
+from infold.core.interval import now
 from infold.core.project import Project
 from infold.core.repair import RepairReport
 from infold.core.target import Apply
 from infold.ledger import SqlLedger
 from infold.ledger.damage import damage_of, damaged_file, entries_in, entries_left, take_entries
-from infold.running.exchange import is_swap
 from infold.running.repair import Repairer
+from infold.running.table_names import moves_names
 from infold.system.process_lock import writer_lock
 
 
@@ -74,23 +75,23 @@ def _repairer(project: Project, book: SqlLedger) -> Repairer:
     )
 
 
-def after_exchange(project: Project, wait: float) -> Project:
+def after_swaps(project: Project, wait: float) -> Project:
     """
-    The project by the definitions that are applied once such an exchange is finished or forgotten.
+    The project by the definitions that are applied once such a swap is finished or forgotten.
 
     Mostly there is none, and it is ``project`` itself. So it is where definitions are to be
     applied: they were chosen by what was applied before, and the run refuses them.
     """
     if project.target.apply is not Apply.MANUAL or project.applies:
         return project
-    if not finish_exchange(project, wait):
+    if not finish_swaps(project, wait):
         return project
     return open_project(project.root, project.target.name)
 
 
-def finish_exchange(project: Project, wait: float = 0.0) -> bool:
-    """Finish or forget an exchange of tables that a dead command began; whether there was one."""
-    found = any(is_swap(step) for step in ledger(project).unfinished())
+def finish_swaps(project: Project, wait: float = 0.0) -> bool:
+    """Finish or forget a swap of tables that a dead command began; whether there was one."""
+    found = any(moves_names(step) for step in ledger(project).unfinished())
     if found:
         dropper(project).recover(wait)
     return found

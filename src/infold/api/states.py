@@ -69,8 +69,8 @@ def states(
 def _built_at(ledger: Ledger) -> Mapping[str, int]:
     """When the table of each model was built last: a rollback builds nothing."""
     found = {name: head.committed_at for name, head in ledger.newest_versions().items()}
-    exchanged = {model for swap in ledger.swaps() for model in swap.kept}
-    for name in exchanged & found.keys():
+    swapped = {model for swap in ledger.swaps() for model in swap.kept}
+    for name in swapped & found.keys():
         *_, head = versions = ledger.versions(name)
         found[name] = min(one.committed_at for one in versions if one.step == head.step)
     return found
@@ -80,7 +80,7 @@ def _apart(project: Project, looking: Observer, seen: Observations) -> Mapping[s
     """The tables that are built apart, by model."""
     if not project.apart:
         return {}
-    from infold.inspecting.apart_swap import progress_apart
+    from infold.inspecting.tables_apart import progress_apart
 
     return {one.model: one for one in progress_apart(project, seen, looking.ledger, looking.lake)}
 

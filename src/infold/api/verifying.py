@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 
-from infold.api.opening import ledger, now, observer, spark_work
+from infold.api.opening import ledger, observer, spark_work
 from infold.api.spark_sessions import session, whole_size
 from infold.core.audits import AuditReport, AuditResult
+from infold.core.interval import now
 from infold.core.ports import Progress, SilentProgress
 from infold.core.project import Project
 from infold.core.report import VerificationReport

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from infold.core.project import Project
-    from infold.core.report import Exchange, RunResult
+    from infold.core.report import RunResult, SwapPreview
     from infold.core.target import Target
     from infold.messages.errors import InfoldError
 
@@ -65,24 +65,24 @@ def confirm_apply(target: str, *, yes: bool, asks: bool) -> None:
         _ask("\nApply?", apply_errors.apply_not_confirmed(target=target), asks=asks)
 
 
-def carry_out_exchange(
-    target: Target, shown: Exchange, do: Callable[[], None], *, yes: bool, as_json: bool
+def carry_out_swap(
+    target: Target, shown: SwapPreview, do: Callable[[], None], *, yes: bool, as_json: bool
 ) -> None:
     """Show what a promote or a rollback would do, ask whether to, do it, and say so."""
     from infold.messages import environment_errors
     from infold.render import environments
 
     if not as_json:
-        click.echo(environments.exchange_screen(target.name, shown))
+        click.echo(environments.swap_screen(target.name, shown))
     if shown.changes:
         if not yes:
             refused = environment_errors.promote_not_confirmed(target=target.name)
-            _ask("\nExchange them?", refused, asks=not as_json)
+            _ask("\nSwap them?", refused, asks=not as_json)
         do()
     if as_json:
-        print_json(environments.exchange_json(shown, done=shown.changes))
+        print_json(environments.swap_json(shown, done=shown.changes))
     elif shown.changes:
-        click.echo(f"\n{environments.exchanged_text(target, shown)}")
+        click.echo(f"\n{environments.swapped_text(target, shown)}")
 
 
 def _ask(question: str, refused: InfoldError, *, asks: bool) -> None:

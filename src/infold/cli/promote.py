@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from infold.cli import completing, shared_options
-from infold.cli.output import carry_out_exchange
+from infold.cli.output import carry_out_swap
 
 
 @click.command("promote")
@@ -24,15 +24,15 @@ def command(
     after the other, and asks. Nothing is computed. The definitions of the environment are the
     applied ones from then on. `infold rollback` goes back.
     """
-    from infold.api import promoting
+    from infold.api import environments
 
     project = shared_options.opened()
     allow = allow_destructive
-    shown = promoting.find_promotion(project, name, allow_destructive=allow)
-    carry_out_exchange(
+    shown = environments.find_promotion(project, name, allow_destructive=allow)
+    carry_out_swap(
         project.target,
         shown,
-        lambda: promoting.promote(project, shown, allow_destructive=allow, wait=wait),
+        lambda: environments.promote(project, shown, allow_destructive=allow, wait=wait),
         yes=yes,
         as_json=as_json,
     )

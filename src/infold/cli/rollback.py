@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from infold.cli import shared_options
-from infold.cli.output import carry_out_exchange
+from infold.cli.output import carry_out_swap
 
 
 @click.command("rollback")
@@ -19,14 +19,14 @@ def command(yes: bool, wait: float, as_json: bool) -> None:
     They are kept for as long as `keep_old` of the target says. The definitions of then are applied
     again. The next run brings the tables up to date.
     """
-    from infold.api import promoting
+    from infold.api import environments
 
     project = shared_options.opened()
-    shown = promoting.find_rollback(project)
-    carry_out_exchange(
+    shown = environments.find_rollback(project)
+    carry_out_swap(
         project.target,
         shown,
-        lambda: promoting.rollback(project, shown, wait=wait),
+        lambda: environments.rollback(project, shown, wait=wait),
         yes=yes,
         as_json=as_json,
     )

@@ -8,9 +8,9 @@ one, ``model__<hex digits>``. The key is what the ledger and the storage know th
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from hashlib import sha256
 from typing import Any, TypeVar
@@ -22,12 +22,11 @@ from infold.messages.errors import InfoldError
 PRODUCTION = ""
 """The environment of the tables that everybody reads."""
 
-APART = "built apart"
+BUILT_APART = "built apart"
 """
-What the ledger has tables under that are built to replace production's; no environment can be
-called so.
+Whose tables those are that are built to replace production's. It is no environment, and none can
+be called so.
 """
-
 
 _KEY = re.compile(r"(?P<model>.+)__[0-9a-f]{8,64}\Z")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}\Z")
@@ -61,7 +60,7 @@ def set_aside_of(environment: str) -> str:
 @dataclass(frozen=True, slots=True)
 class OwnTable:
     """
-    A table that belongs to an environment.
+    A table with a key of its own: of an environment, or built apart to replace production's.
 
     ``identity`` is the hash of everything that the table follows from: the fingerprint of its
     definition, and the keys of the inputs that are the environment's own. ``definition`` is the
@@ -75,6 +74,32 @@ class OwnTable:
     definition: str
     base: str = ""
     current: bool = True
+
+
+def tables_from_now_on(
+    identities: Mapping[str, str],
+    before: Iterable[OwnTable],
+    definitions: Mapping[str, str],
+    bases: Mapping[str, str],
+    new_key: Callable[[str, str], str],
+    waiting: Collection[str] = (),
+) -> tuple[OwnTable, ...]:
+    """
+    The tables of models by the ``identities`` that they have to have, and those before that go.
+
+    A table that was there is kept with its key, any other gets a ``new_key``. As long as a model is
+    ``waiting``, it keeps its table. ``definitions`` and ``bases`` are digests by model.
+    """
+    left = {one.identity: one for one in before}
+    tables = []
+    for model, identity in identities.items():
+        one = left.pop(identity, None)
+        key = one.key if one is not None else new_key(model, identity)
+        tables.append(OwnTable(model, key, identity, definitions[model], bases.get(model, "")))
+    return (
+        *tables,
+        *(replace(one, current=one.current and one.model in waiting) for one in left.values()),
+    )
 
 
 @dataclass(frozen=True, slots=True)

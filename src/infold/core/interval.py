@@ -13,6 +13,7 @@ exact and in UTC; every function is total over the supported time ``[MIN, MAX)``
 from __future__ import annotations
 
 import re
+import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -74,6 +75,11 @@ def instants_of(found: pa.Table, name: str) -> list[int]:
         column = column.cast(pa.timestamp("us", column.type.tz))
     values: list[int] = column.cast(pa.int64()).to_pylist()
     return values
+
+
+def now() -> int:
+    """The present instant, in microseconds since 1970."""
+    return time.time_ns() // 1000
 
 
 def show_instant(at: int) -> str:

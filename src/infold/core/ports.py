@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from infold.core.audits import AuditResult, JudgedAudit
 from infold.core.definition import Definition
-from infold.core.environment import PRODUCTION, Environment
+from infold.core.environment import PRODUCTION, Environment, OwnTable
 from infold.core.files import FileCell, IngestedFile, ListedFile
 from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.plan import ChangedKeyRows, Step
@@ -217,12 +217,22 @@ class Ledger(SwapRecords, RepairRecords, Protocol):
     def environments(self) -> Mapping[str, Environment]:
         """All environments, by name."""
 
-    def put_environment(self, environment: Environment) -> None:
+    def own_tables(self) -> Mapping[str, tuple[OwnTable, ...]]:
         """
-        Record an environment as it is now, with its tables.
+        The tables with keys of their own, by the environment that they are of.
+
+        Those that are built apart are ``BUILT_APART``'s.
+        """
+
+    def put_own_tables(self, owner: str, tables: Iterable[OwnTable]) -> None:
+        """
+        Record which tables an environment has now, or which are built apart.
 
         What is known of tables that it had and has no longer is erased.
         """
+
+    def put_environment(self, environment: Environment) -> None:
+        """Record an environment as it is now, with its tables; see :meth:`put_own_tables`."""
 
     def remove_environment(self, name: str) -> None:
         """Forget an environment, with all that is known of its tables."""

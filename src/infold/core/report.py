@@ -370,6 +370,11 @@ class LedgerCopy:
 Row = Mapping[str, Any]
 
 
+def key_values(row: Row, key: Sequence[str]) -> Row:
+    """What a row has in the columns of a key, as far as it has these."""
+    return {name: row[name] for name in key if name in row}
+
+
 @dataclass(frozen=True, slots=True)
 class RowDiff:
     """A row that one table has and the other has not; with both, the same row with other values."""
@@ -420,7 +425,7 @@ class EnvironmentDiff:
 
 
 @dataclass(frozen=True, slots=True)
-class ExchangedTable:
+class TablePreview:
     """
     A model whose name will point to another table: rows now and then, and cells that differ.
 
@@ -435,7 +440,7 @@ class ExchangedTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class SwapPreview:
     """
     A swap, and what it means.
 
@@ -447,7 +452,7 @@ class Exchange:
     """
 
     swap: Swap
-    tables: tuple[ExchangedTable, ...]
+    tables: tuple[TablePreview, ...]
     definitions: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     readers: tuple[str, ...] = ()

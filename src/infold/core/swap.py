@@ -1,5 +1,5 @@
 """
-Tables that take the names of others, all at one instant: what is exchanged, and what is kept.
+Tables that take the names of others, all at one instant: what is swapped, and what is kept.
 
 A *swap* gives the names of production's tables to other tables of the same target. The tables that
 had the names before are kept under names of their own for some time, so that a *rollback*, which is
@@ -32,20 +32,23 @@ class Renaming:
 
 
 class SwapKind(StrEnum):
-    """Why tables were exchanged; also the action of the step that does it."""
+    """Why tables were swapped; also the action of the step that does it."""
 
     PROMOTE = "promote"
     """The tables of an environment took the names of production's."""
     ROLLBACK = "rollback"
     """The tables that a promote replaced got their names back."""
-    EXCHANGE = "exchange"
-    """Tables that were built apart, by changed definitions, took the names of production's."""
+    BUILT_APART = "exchange"
+    """
+    Tables that were built apart, by changed definitions, took the names of production's. The word
+    is the one that histories of runs have had for it from the first.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class SwappedTable:
     """
-    The exchange of one model's table.
+    The swap of one model's table.
 
     The table with the key ``own`` becomes the model's, and the model's table gets the key ``kept``.
     The locations are those of their metadata. None where there is no such table: a model may be
@@ -64,7 +67,7 @@ class SwappedTable:
 @dataclass(frozen=True, slots=True)
 class Swap:
     """
-    Tables that are exchanged together.
+    Tables that are swapped together.
 
     ``applied`` are the digests of the definitions that are applied from then on, by model, of those
     that change; empty for a model that is not applied any more. ``undoes`` is the swap that a
@@ -102,7 +105,7 @@ class SwapRecords(Protocol):
 
     def finish_swap(self, step: str, swap: Swap) -> None:
         """
-        The step is done: names were exchanged. What describes a table goes with it, versions go on.
+        The step is done: names have moved. What describes a table goes with it, versions go on.
 
         A step that is done already stays as it is.
         """
@@ -196,7 +199,7 @@ def renamings(swap: Swap) -> tuple[Renaming, ...]:
     return tuple(found)
 
 
-def is_exchange(record: StepRecord) -> bool:
+def is_swap(record: StepRecord) -> bool:
     """Whether a step gives tables other names."""
     return record.action in tuple(SwapKind)
 
@@ -206,6 +209,6 @@ def models_of_swaps(unfinished: Iterable[StepRecord]) -> frozenset[str]:
     return frozenset(
         table["model"]
         for record in unfinished
-        if is_exchange(record)
+        if is_swap(record)
         for table in record.detail["tables"]
     )

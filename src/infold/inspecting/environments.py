@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from infold.analysis.renamed_tables import renamed
 from infold.core.definition import Definition
 from infold.core.definition_text import digest_of
-from infold.core.environment import Environment, OwnTable, set_aside_of
+from infold.core.environment import Environment, OwnTable, set_aside_of, tables_from_now_on
 from infold.core.model import Kind, table_name
 from infold.core.plan import Observations, Plan
 from infold.core.ports import Lake, Ledger
@@ -24,6 +25,7 @@ from infold.inspecting.own_models import OwnModels, own_models
 from infold.messages import environment_errors
 from infold.messages.errors import InfoldErrors
 from infold.running.table_locations import table_keys
+from infold.running.table_names import free_key
 
 # A table counts only if the definition that built it is known, and is understood here as it was
 # then. One that does not count is, to an environment, as if it were not there.
@@ -72,7 +74,7 @@ def _kept(
     ledger: Ledger, traces: Mapping[str, Trace], definitions: Mapping[str, Definition]
 ) -> dict[str, Definition]:
     """The definition of each table and view of production, as far as it is known."""
-    own = {one.key for each in ledger.environments().values() for one in each.tables}
+    own = table_keys(ledger)
     digests = {name: entry.digest for name, entry in ledger.applied().items()}
     built = {name: one for name, one in traces.items() if name not in own}
     digests |= {name: one.definition for name, one in built.items() if one.definition}
@@ -116,10 +118,6 @@ def _with_tables(project: Project, traces: Mapping[str, Trace]) -> Project:
             there.append(node)
             names.add(node.name)
     return replace(project, nodes=tuple(there))
-
-
-_SHORTEST, _LONGEST, _LONGER = 8, 64, 8
-"""Hex digits in the key of a table: more where a shorter one is taken."""
 
 
 @dataclass(frozen=True)
@@ -190,8 +188,8 @@ def variant(
 
     definitions = definitions_of(declared)
     there = production(declared, definitions, ledger)
-    known = ledger.environments().get(name)
-    had = {one.identity: one for one in known.tables} if known else {}
+    tables_before = ledger.own_tables().get(name, ())
+    had = {one.identity: one for one in tables_before}
 
     def equal_rows(model: str, identity: str) -> bool | None:
         if identity not in up_to_date or identity not in had:
@@ -202,8 +200,15 @@ def variant(
         declared, there.project, equal_rows, assume=assume, stretched=there.stretched
     )
     digests = {model: digest_of(definitions[model]) for model in definitions}
-    taken = TakenKeys(ledger, lake, declared, there.project)
-    tables = tuple(_tables(decided, known, digests, there.digests, taken))
+    names = {node.name for project in (declared, there.project) for node in project}
+    tables = tables_from_now_on(
+        decided.identities,
+        tables_before,
+        digests,
+        there.digests,
+        partial(free_key, ledger=ledger, lake=lake, names=names),
+        decided.waiting,
+    )
     keys = {one.model: one.key for one in tables if one.model in decided.identities and one.current}
     project = in_environment(name, declared, there.project, keys)
     return Variant(project, declared, definitions, there, decided, tables)
@@ -247,51 +252,6 @@ def same_contents(ledger: Ledger, lake: Lake, model: str, key: str) -> bool:
 def _columns(lake: Lake, model: str) -> Sequence[tuple[str, str]]:
     schema = lake.rows(table_name(model), limit=0).schema
     return [(field.name, str(field.type)) for field in schema]
-
-
-@dataclass(frozen=True)
-class TakenKeys:
-    """Which keys are taken: by tables, by files, by what the ledger knows, or by models."""
-
-    ledger: Ledger
-    lake: Lake
-    declared: Project
-    production: Project
-
-    def __call__(self, key: str) -> bool:
-        """Whether a key is taken."""
-        names = {*(n.name for n in self.declared), *(n.name for n in self.production)}
-        names |= self.ledger.newest_versions().keys() | self.ledger.traces().keys()
-        names |= table_keys(self.ledger)
-        stored = {table_name(name).lower() for name in names}
-        return table_name(key).lower() in stored or not self.lake.is_free(table_name(key))
-
-
-def _tables(
-    decided: OwnModels,
-    known: Environment | None,
-    digests: Mapping[str, str],
-    base: Mapping[str, str],
-    taken: TakenKeys,
-) -> Iterator[OwnTable]:
-    """
-    The tables that an environment has from now on, those that it no longer uses among them.
-
-    As long as a model is not decided on, it keeps its table.
-    """
-    had = {one.identity: one for one in known.tables} if known else {}
-    for model, identity in decided.identities.items():
-        one = had.pop(identity, None)
-        key = one.key if one is not None else free_table_key(model, identity, taken)
-        yield OwnTable(model, key, identity, digests[model], base.get(model, ""))
-    for one in had.values():
-        yield replace(one, current=one.current and one.model in decided.waiting)
-
-
-def free_table_key(model: str, identity: str, taken: TakenKeys) -> str:
-    """A key for a table: the model's name with some digits of the table's identity."""
-    keys = [f"{model}__{identity[:n]}" for n in range(_SHORTEST, _LONGEST + 1, _LONGER)]
-    return next(key for key in keys if not taken(key))
 
 
 def recorded(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from infold.analysis.names.subject import time_column
 from infold.core.arrow_values import rows_of
@@ -18,7 +17,7 @@ from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node
 from infold.core.quoting import quoted
-from infold.core.report import Row, RowDiff, TableDiff
+from infold.core.report import Row, RowDiff, TableDiff, key_values
 from infold.core.type_changes import shown
 from infold.inspecting.show import row_key
 
@@ -66,10 +65,12 @@ def row_diffs(
     gone, new = _left_over(before, after), _left_over(after, before)
     one, two = _by_key(gone, key), _by_key(new, key)
     pairs = [at for at in one if key and len(one[at]) == 1 and len(two.get(at, ())) == 1]
-    changed = [RowDiff(_values(one[at][0], key), one[at][0], two[at][0]) for at in pairs]
+    changed = [RowDiff(key_values(one[at][0], key), one[at][0], two[at][0]) for at in pairs]
     paired = set(pairs)
-    added = [RowDiff(_values(r, key), None, r) for at in two if at not in paired for r in two[at]]
-    removed = [RowDiff(_values(r, key), r, None) for at in one if at not in paired for r in one[at]]
+    new_rows = [row for at in two if at not in paired for row in two[at]]
+    gone_rows = [row for at in one if at not in paired for row in one[at]]
+    added = [RowDiff(key_values(row, key), None, row) for row in new_rows]
+    removed = [RowDiff(key_values(row, key), row, None) for row in gone_rows]
     return added, removed, changed
 
 
@@ -90,12 +91,8 @@ def _by_key(rows: Iterable[Row], key: Sequence[str]) -> dict[str, list[Row]]:
     """Rows by their values of a key."""
     found: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(_text(_values(row, key)), []).append(row)
+        found.setdefault(_text(key_values(row, key)), []).append(row)
     return found
-
-
-def _values(row: Row, key: Sequence[str]) -> dict[str, Any]:
-    return {name: row[name] for name in key if name in row}
 
 
 def _text(row: Row) -> str:

@@ -1,6 +1,10 @@
 """
 Changed tables that are built in tables of their own, beside those that readers have.
 
+A changed definition of a table that is built cell by cell needs all of its cells. Where that is
+more than its ``backfill_limit`` lets one run build, they are built in another table, over as many
+runs as it takes. Readers have the old table meanwhile, which goes on by the old definition.
+
 The project that is run then is made of two definitions of such a model. Under the model's name
 stands the one that built its table, which goes on by it; so do all that read the table, as only the
 old definitions are known to fit it. Under the key of a table of its own stands the wanted one. Both
@@ -14,23 +18,30 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
-from infold.core.definition import Definition, Redefinition
+from infold.core.definition import Definition, How, Redefinition
 from infold.core.definition_text import digest_of
-from infold.core.environment import APART, OwnTable
-from infold.core.model import Kind
-from infold.core.plan import PlanOptions
+from infold.core.environment import BUILT_APART, OwnTable, tables_from_now_on
+from infold.core.interval import Interval, Ranges
+from infold.core.model import DefinitionChange, Kind, table_name
+from infold.core.plan import ModelObservation, Observations, PlanOptions, Reason
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project
-from infold.core.trace import Trace
+from infold.core.report import BuiltApart
+from infold.core.trace import UNKNOWN, Cause, CellState, Trace
 from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.messages.errors import InfoldErrors
-from infold.planning.built_apart import is_rebuilt, may_be_apart
-
-if TYPE_CHECKING:
-    from infold.inspecting.environments import TakenKeys
+from infold.planning.buildable_cells import (
+    BACKLOG,
+    cells_with_rows,
+    completed_range,
+    continued_build,
+    retained_range,
+)
+from infold.planning.planner import plan
+from infold.running.table_names import free_key
 
 MayBegin = Callable[[Sequence[Node]], Collection[str]]
 """Of changed models that are not built apart yet, those that may be from now on."""
@@ -82,13 +93,12 @@ def tables_apart(
 ) -> TablesApart:
     """What is built apart of a project by the ``wanted`` definitions, and what may begin to be."""
     asked = asked or PlanOptions()
-    known = ledger.environments().get(APART)
-    had = known.tables if known is not None else ()
+    had = ledger.own_tables().get(BUILT_APART, ())
     traces = ledger.traces()
     old = [node for node in wanted if may_be_apart(node, traces.get(node.name))]
     if not old:
         return TablesApart(wanted, tuple(replace(one, current=False) for one in had))
-    from infold.inspecting.environments import TakenKeys  # parsers: most runs need none
+    from infold.declare.definitions import definitions_of  # parsers: most runs need none
 
     found = ChangedDefinitions(wanted, ledger, asked.forward_only)(traces)
     changes = {node.name: found[node.name] for node in old if is_rebuilt(found.get(node.name))}
@@ -98,8 +108,15 @@ def tables_apart(
     chosen |= {name for name in changes if _identity(wanted[name]) in here}
     chosen -= {name for name in chosen if name in asked.restated}
     chosen -= wanted.downstream(chosen)  # one after the other
-    taken = TakenKeys(ledger, lake, wanted, wanted)
-    tables = [*_tables(wanted, sorted(chosen), had, traces, taken)]
+    names = {node.name for node in wanted}
+    definitions = definitions_of(wanted) if chosen else {}
+    tables = tables_from_now_on(
+        {name: _identity(wanted[name]) for name in sorted(chosen)},
+        had,
+        {name: digest_of(definitions[name]) for name in chosen},
+        {name: traces[name].definition for name in chosen},
+        partial(free_key, ledger=ledger, lake=lake, names=names),
+    )
     made = _Combined(wanted, ledger, traces, {one.model: one for one in tables if one.current})
     below = wanted.downstream(chosen)
     project = None if below & asked.forward_only.keys() else made.project()
@@ -110,30 +127,19 @@ def tables_apart(
     return TablesApart(project, tuple(tables), made.digests, begun)
 
 
+def progress_apart(
+    project: Project, observed: Observations, ledger: Ledger, lake: Lake
+) -> Iterator[BuiltApart]:
+    """How far each table is that is built apart."""
+    for key, model in project.apart.items():
+        node, seen = project[key], observed.models[key]
+        built, cells = built_part(node, seen, ledger.cells(model))
+        size = lake.size(table_name(key)) if seen.trace is not None else 0
+        yield BuiltApart(model, key, built, cells, node.model.granularity, size)
+
+
 def _identity(node: Node) -> str:
     return sha256(json.dumps([node.name, node.fingerprint]).encode()).hexdigest()
-
-
-def _tables(
-    wanted: Project,
-    chosen: Sequence[str],
-    had: Sequence[OwnTable],
-    traces: Mapping[str, Trace],
-    taken: TakenKeys,
-) -> Iterator[OwnTable]:
-    from infold.declare.definitions import definitions_of
-    from infold.inspecting.environments import free_table_key
-
-    definitions = definitions_of(wanted) if chosen else {}
-    left = {one.identity: one for one in had}
-    for name in chosen:
-        identity = _identity(wanted[name])
-        one = left.pop(identity, None)
-        key = one.key if one is not None else free_table_key(name, identity, taken)
-        digest, base = digest_of(definitions[name]), traces[name].definition
-        yield OwnTable(name, key, identity, digest, base)
-    for one in left.values():
-        yield replace(one, current=False)
 
 
 @dataclass
@@ -256,3 +262,101 @@ class _Combined:
                 self.digests[name] = digest_of(definitions[node.name])
         for one in self.own.values():
             yield renamed(self.wanted[one.model], one.key, views)
+
+
+# Which changes that may be, and when such a table can replace the one that readers have: pure.
+
+
+def may_be_apart(node: Node, trace: Trace | None) -> bool:
+    """
+    Whether a model's table has the rows of an earlier definition, and may keep them for some runs.
+
+    Not where the table has rows of several definitions, or of one that nobody knows.
+    """
+    incremental = node.model.incremental
+    return (
+        trace is not None
+        and node.model.kind is Kind.INCREMENTAL_TABLE
+        and incremental is not None
+        and incremental.on_definition_change is DefinitionChange.COMPLETE
+        and trace.fingerprint not in (node.fingerprint, UNKNOWN)
+        and not (trace.mixed or trace.earlier or node.downgraded)
+    )
+
+
+def is_rebuilt(change: Redefinition | None) -> bool:
+    """Whether a changed definition has rows that follow from nothing stored, and both are known."""
+    return (
+        change is not None
+        and change.how is How.REBUILD
+        and None not in (change.before, change.after)
+        and change.effective_from is None
+        and change.refused is None
+    )
+
+
+def exceeds_limit(node: Node, model: ModelObservation, asked: PlanOptions) -> bool:
+    """
+    Whether building all cells of a model takes more than one run, by its ``backfill_limit``.
+
+    Whoever names a window, or has all of a table built again, overrides the limit.
+    """
+    if node.name in asked.restated:
+        return False
+    first = Reason(Cause.MISSING, "", Ranges.ever())
+    cells, _ = continued_build(node, model, [first], retained_range(node), asked)
+    return cells != Ranges.ever()
+
+
+def built_part(
+    node: Node, model: ModelObservation, replaced: Sequence[CellState]
+) -> tuple[int, int]:
+    """How many cells with rows a table has that is built apart, and how many it will have."""
+    there = _cells_with_rows(node, model, replaced)
+    if model.trace is None:
+        return 0, len(there)
+    return sum(not model.trace.pending_ranges.overlaps(cell) for cell in there), len(there)
+
+
+def complete(
+    project: Project, observed: Observations, replaced: Mapping[str, Sequence[CellState]]
+) -> tuple[str, ...]:
+    """
+    The keys of the tables that can replace those that readers have, with these cells by model.
+
+    They are up to date, and have all cells that readers have, or may have by now.
+    """
+    return tuple(key for key in project.apart if _is_complete(project, key, observed, replaced))
+
+
+def _is_complete(
+    project: Project,
+    key: str,
+    observed: Observations,
+    replaced: Mapping[str, Sequence[CellState]],
+) -> bool:
+    name = project.apart[key]
+    node, model, old = project[key], observed.models[key], observed.models[name]
+    if model.trace is None or model.trace.fingerprint != node.fingerprint or old.trace is None:
+        return False
+    if {key, name} & observed.refused.keys():
+        return False
+    left = plan(project, observed, PlanOptions(selected=frozenset((key,))))
+    if any(reason.cause not in BACKLOG for step in left.steps for reason in step.reasons):
+        return False
+    backlog = [one.ranges for one in old.trace.pending if one.cause is Cause.MISSING]
+    never_built = Ranges.of(part for ranges in backlog for part in ranges)
+    never_built -= Ranges.of(state.cell for state in replaced[name])
+    missing = (model.trace.pending_ranges - never_built) & completed_range(node, observed.as_of)
+    return not any(missing.overlaps(cell) for cell in _cells_with_rows(node, model, replaced[name]))
+
+
+def _cells_with_rows(
+    node: Node, model: ModelObservation, replaced: Sequence[CellState]
+) -> Sequence[Interval]:
+    """The cells that have rows, in the inputs or in the table that is replaced."""
+    granularity = node.model.granularity
+    assert granularity is not None, "it is built cell by cell"
+    filled = Ranges.of((*cells_with_rows(node, model), *(s.cell for s in replaced if s.rows)))
+    whole = granularity.cover(filled & retained_range(node))
+    return [cell for part in whole for cell in granularity.cells(part)]

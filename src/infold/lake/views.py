@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from infold.core.catalogs import NOT_PERMITTED
+from infold.messages import catalog_errors, run_errors
 from infold.messages.errors import InfoldError
 
 SUFFIX = "_views"
@@ -50,6 +51,7 @@ class FoundViews:
 
 
 View = TypeVar("View", bound=SaidView)
+Source = TypeVar("Source")
 Wanted_contra = TypeVar("Wanted_contra", bound=SaidView, contravariant=True)
 
 
@@ -73,46 +75,58 @@ class Views(Protocol[Wanted_contra]):
         """
 
 
-def look(views: Views[View], namespace: str, *, wanted: bool) -> FoundViews | None:
-    """What is there; None for who wants no views, from a catalog that does not let them look."""
-    try:
-        return views.found(namespace)
-    except InfoldError as error:
-        if wanted or error.slug not in _NOT_SEEN:
-            raise
-        return None
-
-
-def update(
+def refresh(
     views: Views[View],
     namespace: str,
-    found: FoundViews,
-    names: Collection[str],
-    made: Callable[[Sequence[str]], Mapping[str, View]],
+    names: Callable[[], Collection[str]],
+    sources: Callable[[Sequence[str]], Mapping[str, Source]],
+    made: Callable[[str, Source], View],
     *,
+    wanted: bool,
     only_new: bool,
 ) -> tuple[Sequence[str], Sequence[str]]:
     """
-    Have exactly the views of these names; the names that were taken, and those that lost a view.
+    Have exactly the views of tables of these ``names``: those that were taken, those that lost one.
 
-    ``made`` gives the views as they are to be, of tables that can be read. With ``only_new``, those
-    that are there already are taken for right.
+    ``sources`` says where the tables of some names are; of each, ``made`` gives the view as it is
+    to be. With ``only_new``, those that are there already are taken for right. Who wants none gets
+    none from a catalog that does not let them look.
     """
-    taken = [name for name in names if name in found.others]
-    gone = [name for name in found.own if name not in names]
+    try:
+        found = views.found(namespace)
+    except InfoldError as error:
+        if wanted or error.slug not in _NOT_SEEN:
+            raise
+        return (), ()
+    shown = sorted(names())
+    taken = [name for name in shown if name in found.others]
+    gone = [name for name in found.own if name not in shown]
     unsure = [
-        name for name in names if name not in found.others and not (only_new and name in found.own)
+        name for name in shown if name not in found.others and not (only_new and name in found.own)
     ]
-    wanted = {
-        name: view
-        for name, view in made(unsure).items()
-        if name not in found.own or found.own[name].digest != view.digest
-    }
-    if not wanted and not gone:
+    changed = {}
+    for name, source in sources(unsure).items():
+        try:
+            view = made(name, source)
+        except InfoldError as error:
+            if error.slug != run_errors.METADATA_MISSING:
+                raise
+            continue  # nobody can read the table: who builds it says so, and its view stays
+        if name not in found.own or found.own[name].digest != view.digest:
+            changed[name] = view
+    if not changed and not gone:
         return taken, ()
-    left = views.change(namespace, wanted, gone, found)
+    left = views.change(namespace, changed, gone, found)
     lost = [name for name in gone if name not in left]
-    return [*taken, *(name for name in wanted if name in left)], lost
+    return [*taken, *(name for name in changed if name in left)], lost
+
+
+def refuse_shared(place: str, namespace: str, names: Sequence[str], what: str) -> None:
+    """Raise ``shared_namespace`` where another project has tables or views of these names."""
+    if names:
+        raise catalog_errors.shared_namespace(
+            catalog=place, namespace=namespace, what=what, names=", ".join(names)
+        )
 
 
 class RefusedError(Exception):

@@ -89,6 +89,7 @@ def _read_all(ledger: SqlLedgerReader) -> None:
     ledger.unfinished()
     ledger.runs(_ALL_RUNS)
     ledger.environments()
+    ledger.own_tables()
     ledger.swaps()
     ledger.audits()
     traces, heads = ledger.traces(), ledger.newest_versions()

@@ -21,6 +21,7 @@ from uuid import uuid4
 from weakref import WeakSet, finalize
 
 from infold.core import write_points
+from infold.core.interval import now
 from infold.core.trace import UNKNOWN
 from infold.ledger import upgrades
 from infold.ledger.query import LedgerDatabase, Query
@@ -103,7 +104,7 @@ class Database:
                 return
             connection.execute("BEGIN")
             try:
-                yield Query(Statements(connection), _now())
+                yield Query(Statements(connection), now())
             finally:
                 connection.execute("COMMIT")
 
@@ -122,7 +123,7 @@ class Database:
                 return
             connection.execute("BEGIN IMMEDIATE")
             try:
-                yield Query(Statements(connection), _now())
+                yield Query(Statements(connection), now())
                 if point:
                     write_points.point(f"ledger {point}: before commit")
                 connection.execute("COMMIT")
@@ -385,10 +386,6 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
         else:
             return
-
-
-def _now() -> int:
-    return time.time_ns() // 1000
 
 
 USED_FILES: set[Path] = set()

@@ -16,7 +16,7 @@ from typing import Any
 from infold.core.audits import JudgedAudit
 from infold.core.definition import Definition
 from infold.core.definition_text import definition_of_text
-from infold.core.environment import PRODUCTION, Environment, model_of_key
+from infold.core.environment import PRODUCTION, Environment, OwnTable, model_of_key
 from infold.core.files import FileCell, IngestedFile
 from infold.core.interval import EVER, Interval, Ranges
 from infold.core.record import (
@@ -42,12 +42,11 @@ from infold.core.trace import (
     merge_earlier,
 )
 from infold.ledger import codec
-from infold.ledger.apply_swap import swaps
 from infold.ledger.audits import all_audits
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW
-from infold.ledger.environments import environments
 from infold.ledger.lease import refuse_moved
 from infold.ledger.query import LedgerDatabase, Query
+from infold.ledger.table_names import environments, own_tables, swaps
 
 FEW = 200
 """Up to so many keys are asked for one by one; above, everything is read and sifted here."""
@@ -231,6 +230,11 @@ class SqlLedgerReader:
         """All environments, by name."""
         with self._database.read() as query:
             return environments(query)
+
+    def own_tables(self) -> Mapping[str, tuple[OwnTable, ...]]:
+        """The tables with keys of their own, by environment, and those that are built apart."""
+        with self._database.read() as query:
+            return own_tables(query)
 
     def swaps(self) -> Sequence[DoneSwap]:
         """The swaps whose replaced tables are kept, newest first."""

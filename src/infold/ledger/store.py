@@ -18,9 +18,9 @@ from typing import Any
 from infold.core.audits import AuditResult
 from infold.core.definition import Definition
 from infold.core.definition_text import definition_text
-from infold.core.environment import PRODUCTION, Environment
+from infold.core.environment import PRODUCTION, Environment, OwnTable
 from infold.core.files import ListedFile
-from infold.core.interval import datetime_of
+from infold.core.interval import datetime_of, now
 from infold.core.model import table_name
 from infold.core.ports import Clock
 from infold.core.record import FULL_LISTING, LISTED, ForwardOnly, Outcome, Receipt
@@ -29,10 +29,8 @@ from infold.core.swap import Swap
 from infold.core.trace import Trace, merge_earlier
 from infold.ledger import codec
 from infold.ledger.apply_outcome import apply_outcome, drop_trace, put_trace_definitions
-from infold.ledger.apply_swap import apply_swap, forget_swap
 from infold.ledger.audits import put_audits
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database
-from infold.ledger.environments import erase_rows, put_environment, remove_environment
 from infold.ledger.lease import (
     NAME,
     Heartbeat,
@@ -46,6 +44,14 @@ from infold.ledger.lease import (
 )
 from infold.ledger.query import LedgerDatabase, Query
 from infold.ledger.reader import FEW, SqlLedgerReader
+from infold.ledger.table_names import (
+    apply_swap,
+    erase_rows,
+    forget_swap,
+    put_environment,
+    put_own_tables,
+    remove_environment,
+)
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
 
@@ -105,7 +111,7 @@ class SystemClock:
 
     def now(self) -> int:
         """The present instant."""
-        return time.time_ns() // 1000
+        return now()
 
 
 class SqlLedger(SqlLedgerReader):
@@ -513,9 +519,14 @@ class SqlLedger(SqlLedgerReader):
                 query.run("restamp_trace", of_model=name, new_fingerprint=made)
 
     def put_environment(self, environment: Environment) -> None:
-        """Record an environment as it is now; see ``environments.put_environment``."""
+        """Record an environment as it is now, with its tables."""
         with self._writing("put_environment") as query:
             put_environment(query, environment)
+
+    def put_own_tables(self, owner: str, tables: Iterable[OwnTable]) -> None:
+        """Record which tables an environment has, or which are built apart."""
+        with self._writing("put_own_tables") as query:
+            put_own_tables(query, owner, tables)
 
     def remove_environment(self, name: str) -> None:
         """Forget an environment, with all that is known of its tables."""
@@ -590,7 +601,7 @@ class SqlLedger(SqlLedgerReader):
                 erase_rows(query, name)
 
     def finish_swap(self, step: str, swap: Swap) -> None:
-        """Tables were exchanged: all that is known of them moves with them, in one transaction."""
+        """Names have moved: all that is known of the tables moves with them, in one transaction."""
         with self._writing("finish_swap") as query:
             row = query.one("step", id=step)
             if row is None:

@@ -48,7 +48,7 @@ tables_moved = Message(
 
 promote_not_confirmed = Message(
     "promote-not-confirmed",
-    "this would exchange tables of {target}, and it was not confirmed",
+    "this would swap tables of {target}, and it was not confirmed",
     todo="Nothing was written. --yes confirms it.",
     exit_code=ExitCode.REFUSED,
 )
@@ -56,7 +56,7 @@ promote_not_confirmed = Message(
 # Another run was faster, or somebody was asked and thought about it.
 promote_changed = Message(
     "promote-changed",
-    "what this would exchange is not what was shown",
+    "what this would swap is not what was shown",
     todo="Nothing was written. Do the same again: it shows what is there now.",
     exit_code=ExitCode.REFUSED,
 )

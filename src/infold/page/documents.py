@@ -21,13 +21,12 @@ from infold.api.environments import list_environments
 from infold.core.arrow_values import rows_of
 from infold.core.definition import Definition
 from infold.core.definition_text import digest_of
-from infold.core.interval import EVER, SECOND, Interval, datetime_of, show_instant
+from infold.core.interval import EVER, Interval, show_instant
 from infold.core.model import Kind, table_name
 from infold.core.ports import Lake
 from infold.core.project import Node, Project
 from infold.core.queries import left_out_reason
 from infold.core.record import StepRecord
-from infold.core.report import Heat, Measures
 from infold.core.unit_tests import SHUFFLES
 from infold.declare.definitions import definitions_of
 from infold.inspecting.lateness import lateness_of
@@ -37,11 +36,10 @@ from infold.ledger.reader import definition_history, steps_by_id
 from infold.messages import errors
 from infold.messages.errors import InfoldError
 from infold.page import project_documents
-from infold.page.shapes import (
+from infold.page.project_documents import (
     JsonObject,
     file_shape,
     files_of_step,
-    instant,
     plain,
     rows_before,
     run_shape,
@@ -52,6 +50,7 @@ from infold.page.shapes import (
 )
 from infold.render.environments import environments_json
 from infold.render.formatting import iso
+from infold.render.lateness import model_lateness_json
 from infold.render.quarantine import quarantine_json
 from infold.render.session_history import session_history_shape
 from infold.system import failures
@@ -145,7 +144,7 @@ def _changes(project: Project, ledger: SqlLedger) -> list[JsonObject]:
             {
                 "model": model,
                 "digest": digest[:12],
-                "kept_at": instant(at),
+                "kept_at": iso(at),
                 "first": was is None,
                 "applied": applied.get(model) == digest,
                 "in_files": now.get(model) == digest,
@@ -363,42 +362,7 @@ ARRIVALS = 30
 def lateness_document(project: Project, ledger: SqlLedger, lake: Lake, name: str) -> JsonObject:
     """The lateness of the rows of one table of events."""
     found = lateness_of(project, ledger, lake, name)
-    return {
-        "model": name,
-        "source": found.source,
-        "how": found.how.value,
-        "column": found.column,
-        "since": None if found.since is None else iso(found.since),
-        **({} if found.measures is None else _shapes(found.measures)),
-        "arrivals": _arrivals(ledger, project[name]),
-    }
-
-
-def _shapes(found: Measures) -> JsonObject:
-    """The picture, the shares by age, and the lookbacks."""
-    return {
-        "rows": found.rows,
-        "heat": _heat_shape(found.heat),
-        "ages": [{"age": age, "rows": rows} for age, rows in found.ages],
-        "lookbacks": [
-            {"days": one.days, "rows": one.rows, "event_days": one.event_days}
-            for one in found.lookbacks
-        ],
-        "longest_days": found.longest_days,
-        "worst": [[day // SECOND, rows] for day, rows in found.worst],
-    }
-
-
-def _heat_shape(found: Heat) -> JsonObject:
-    """With as many columns as lines, both are of one unit."""
-    return {
-        "unit": found.event_unit.value,
-        "cells": [
-            [event // SECOND, received // SECOND, rows] for event, received, rows in found.cells
-        ],
-        "left_out": found.left_out,
-        "since": datetime_of(found.since).date().isoformat(),
-    }
+    return model_lateness_json(found) | {"arrivals": _arrivals(ledger, project[name])}
 
 
 def _arrivals(ledger: SqlLedger, node: Node) -> list[JsonObject]:

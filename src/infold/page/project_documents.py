@@ -7,33 +7,134 @@ the graph is there before anybody can blink, and the states colour it a moment l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from infold import __version__, api
-from infold.core.interval import DAY, EVER, SECOND, Granularity, Ranges
+from infold.core.definition_text import to_json_text
+from infold.core.files import IngestedFile
+from infold.core.interval import DAY, EVER, MAX, MIN, SECOND, Granularity, Interval, Ranges
 from infold.core.model import Kind
 from infold.core.plan import Step
 from infold.core.project import Node, Project
-from infold.core.record import StepRecord
+from infold.core.record import RunRecord, StepRecord
 from infold.core.report import ModelStatus
 from infold.core.trace import CellChange, CellState, Version
 from infold.ledger import SqlLedger
 from infold.ledger.reader import run_heads, steps_by_id
 from infold.messages.errors import InfoldError
-from infold.page.shapes import (
-    JsonObject,
-    files_of_step,
-    instant,
-    length,
-    rows_before,
-    run_shape,
-    seconds_of,
-    spans,
-    version_shape,
-)
 from infold.render import formatting, json_shapes
+from infold.render.audits import audits_status_json
 from infold.render.formatting import iso
-from infold.render.status import message
+
+JsonObject = dict[str, Any]
+
+TOP = 5
+"""How many of its cells a version is described by."""
+
+
+def seconds_of(at: int) -> int | None:
+    """An instant as whole seconds since 1970, as scripts count; None for an open end."""
+    return None if at <= MIN or at >= MAX else at // SECOND
+
+
+def seconds_of_range(part: Interval) -> list[int | None]:
+    """A range as two of them."""
+    return [seconds_of(part.start), seconds_of(part.end)]
+
+
+def spans(ranges: Ranges, most: int = 2_000) -> list[list[int | None]]:
+    """Ranges as pairs of seconds; the newest of very many."""
+    return [seconds_of_range(part) for part in ranges.parts[-most:]]
+
+
+def run_shape(run: RunRecord) -> JsonObject:
+    """A run without its steps, and how long it took."""
+    return json_shapes.run_record(run) | {"seconds": length(run.started_at, run.finished_at)}
+
+
+def step_shape(step: StepRecord) -> JsonObject:
+    """A step with its reasons, as the run that began it had them."""
+    return json_shapes.step_record(step) | {
+        "run": step.run,
+        "seconds": length(step.started_at, step.finished_at),
+        "reasons": reasons(step),
+    }
+
+
+def reasons(step: StepRecord | None) -> list[JsonObject]:
+    """Why a step was carried out; nothing of steps that are not of a plan."""
+    return list(step.detail.get("reasons", ())) if step is not None else []
+
+
+def length(start: int, end: int | None) -> float | None:
+    """How long something took, in seconds."""
+    return None if end is None else round((end - start) / 1e6, 3)
+
+
+def rows_before(versions: Iterable[Version]) -> Mapping[int, int]:
+    """The rows that a table had before each of its versions, by number."""
+    found, rows = {}, 0
+    for one in versions:
+        found[one.number], rows = rows, one.rows
+    return found
+
+
+def version_shape(
+    version: Version, before: int, step: StepRecord | None, changes: Sequence[CellChange]
+) -> JsonObject:
+    """
+    A version of a table: when, by what, why, and what it did to the rows it had ``before``.
+
+    The changes are not enough to tell how many more there are now: they may be pruned, and of a
+    version that replaced all content they do not have the cells that became empty.
+    """
+    changed = [change for change in changes if change.changes_rows]
+    widest = sorted(changed, key=lambda one: (-abs(one.rows_after - one.rows_before), one.cell))
+    return {
+        "version": version.number,
+        "at": iso(version.committed_at),
+        "run": version.run,
+        "action": step.action if step else None,
+        "reasons": reasons(step),
+        "rows": version.rows,
+        "whole": version.whole,
+        "cells": len(changed),
+        "added": sum(one.added for one in changes),
+        "removed": sum(one.removed for one in changes),
+        "net": version.rows - before,
+        "top": [
+            [*seconds_of_range(one.cell), one.rows_before, one.rows_after] for one in widest[:TOP]
+        ],
+    }
+
+
+def files_of_step(files: Iterable[IngestedFile], step: StepRecord | None) -> list[IngestedFile]:
+    """The files that a step took in, as far as their rows are still in the table."""
+    if step is None or step.finished_at is None:
+        return []
+    return [file for file in files if step.started_at <= file.received_at <= step.finished_at]
+
+
+def file_shape(file: IngestedFile) -> JsonObject:
+    """A file with what became of its rows."""
+    return {
+        "path": file.path,
+        "bytes": file.size,
+        "rows": file.rows,
+        "dropped": file.dropped,
+        "set_aside": file.set_aside,
+        "waiting": file.waiting,
+        "received_at": iso(file.received_at),
+    }
+
+
+def plain(row: Mapping[str, Any]) -> JsonObject:
+    """A row of a table, its values as texts where JSON has none for them."""
+    found: JsonObject = json.loads(to_json_text(dict(row)))
+    return found
+
 
 RUNS = 200
 """How many runs are listed."""
@@ -73,8 +174,7 @@ def _model_shape(node: Node, head: Version | None, step: StepRecord | None) -> J
     granularity = model.granularity
     return {
         "model": node.name,
-        "materialization": model.kind.materialization.value,
-        "incremental": model.kind is Kind.INCREMENTAL_TABLE,
+        **json_shapes.materialization(model.kind),
         "landed": node.landed,
         "description": model.description,
         "tags": list(model.tags),
@@ -83,7 +183,7 @@ def _model_shape(node: Node, head: Version | None, step: StepRecord | None) -> J
         "granularity": granularity.value if granularity else None,
         "rows": head.rows if head else None,
         "version": head.number if head else None,
-        "built_at": instant(head.committed_at) if head else None,
+        "built_at": iso(head.committed_at) if head else None,
         "run": head.run if head else None,
         "seconds": length(step.started_at, step.finished_at) if step else None,
         "read": receipt.read if receipt else None,
@@ -116,29 +216,30 @@ def _sessions(project: Project) -> list[Node]:
     return [node for node in project if node.model.kind is Kind.SESSIONS]
 
 
+_AS_STATUS = (
+    *("message", "rows", "last_event", "set_aside", "waiting", "next_due", "refused"),
+    "waits_for",
+)
+"""What the page says of a model's state as ``infold status --json`` does."""
+
+
 def _state_shape(node: Node, entry: ModelStatus, step: Step | None) -> JsonObject:
     granularity, hull = node.model.granularity, entry.covered.span
     ends = hull is not None and formatting.has_ends(entry.covered)
     gaps = entry.covered.gaps if ends else Ranges()
     failed = [one.result for one in entry.audits if one.result.state.value == "failed"]
+    known = json_shapes.model_status(entry, gaps)
     return {
-        "state": "refused" if entry.refused else entry.state.value,
-        "message": message(entry.model_state) if entry.model_state else "",
-        "rows": entry.rows,
+        **{key: known[key] for key in _AS_STATUS},
+        "state": "refused" if entry.refused else known["state"],
         "from": iso(hull.start) if hull is not None and ends else None,
         "to": iso(hull.end) if hull is not None and ends else None,
-        "last_event": instant(entry.last_event),
         "cells_without_rows": formatting.cells_in(gaps, granularity) if granularity else None,
         "stale": _stale_text(node, entry, step),
         "pending": [
             f"{one.cause.value}: {formatting.ranges_text(one.ranges, granularity)}"
             for one in entry.pending
         ],
-        "set_aside": entry.set_aside,
-        "waiting": entry.waiting,
-        "next_due": instant(entry.next_due),
-        "refused": entry.refused.record if entry.refused else None,
-        "waits_for": list(entry.waits_for),
         "audits": len(entry.audits),
         "audits_failed": [f"{one.audit}: {one.what}" for one in failed],
     }
@@ -220,8 +321,7 @@ def model_document(project: Project, ledger: SqlLedger, name: str) -> JsonObject
 def _definition(node: Node) -> JsonObject:
     model = node.model
     return {
-        "materialization": model.kind.materialization.value,
-        "incremental": model.kind is Kind.INCREMENTAL_TABLE,
+        **json_shapes.materialization(model.kind),
         "description": model.description,
         "tags": list(model.tags),
         "unique_key": list(model.unique_key),
@@ -342,25 +442,13 @@ def _audits(node: Node, ledger: SqlLedger) -> list[JsonObject]:
     """The declared audits, with what each found last."""
     if not node.model.audits:
         return []
-    judged: dict[str, list[JsonObject]] = {}
-    for one in ledger.audits():
-        if one.result.model == node.name:
-            judged.setdefault(one.result.audit, []).append(
-                {
-                    "state": one.result.state.value,
-                    "of": "stored" if one.result.stored else "step",
-                    "found": one.result.what,
-                    "rows": list(one.result.rows[:5]),
-                    "at": instant(one.at),
-                    "run": one.run or None,
-                }
-            )
+    judged = audits_status_json(one for one in ledger.audits() if one.result.model == node.name)
     return [
         {
             "audit": audit.name,
             "severity": audit.severity.value,
             "file": f"{audit.file}:{audit.line}" if audit.file else None,
-            "judged": judged.get(audit.name, []),
+            "judged": [one for one in judged if one["audit"] == audit.name],
         }
         for audit in node.model.audits
     ]

@@ -16,7 +16,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from threading import Lock, Thread
 
-from infold.page.shapes import JsonObject
+from infold.page.project_documents import JsonObject
 
 LINES = 400
 """How many of the last lines that a run printed are kept."""

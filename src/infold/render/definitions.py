@@ -1,14 +1,16 @@
-"""Changed definitions as a part of a screen, and as JSON."""
+"""Changed definitions, and tables that are built apart by them: parts of a screen, and JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from infold.core.definition import Category, Derivation, Difference, How, Redefinition
 from infold.core.interval import show_instant
 from infold.core.model import Kind, OnLoss
 from infold.core.plan import UP_TO_DATE, Action, Plan, Step
 from infold.core.project import Project
+from infold.core.report import BuiltApart
 from infold.messages.errors import Spot
 from infold.planning.derivations import FORWARD, REFOLDS, STATES
 from infold.render import formatting
@@ -200,8 +202,8 @@ def changes_json(
             "category": str(change.category),
             "differences": [_difference(one) for one in change.differences],
             "how": str(change.how),
-            "effective_from": _instant(change.effective_from),
-            "rewrites_until": _instant(change.rewrites_until),
+            "effective_from": formatting.iso(change.effective_from),
+            "rewrites_until": formatting.iso(change.rewrites_until),
             "derived": None if change.derivation is None else _derived(change.derivation),
             "rows": (rows or {}).get(change.model),
             "columns_kept": sorted(change.columns_kept),
@@ -233,10 +235,6 @@ def destructive_json(plan: Plan) -> list[dict[str, object]]:
     ]
 
 
-def _instant(at: int | None) -> str | None:
-    return None if at is None else formatting.iso(at)
-
-
 def _derived(found: Derivation) -> dict[str, object]:
     columns = [{"name": name, "sql": sql} for name, sql in found.columns]
     files = {"from_files": list(found.from_files)} if found.from_files else {}
@@ -253,3 +251,34 @@ def _difference(difference: Difference) -> dict[str, object]:
         "file": at.file if at else None,
         "line": at.line if at else None,
     }
+
+
+def apart_text(one: BuiltApart) -> str:
+    """How far a table is: ``being built apart: 2 of 9 days (1.2 MB), replaces … when complete``."""
+    unit = one.granularity.value if one.granularity is not None else "cell"
+    size = f" ({one.bytes / 1_000_000:,.1f} MB)" if one.bytes else ""
+    many = f"{one.built:,} of {one.cells:,} {unit if one.cells == 1 else unit + 's'}"
+    return f"being built apart: {many}{size}, replaces {one.model} when complete"
+
+
+def apart_note(one: BuiltApart) -> str:
+    """The same as a note of a run or a plan."""
+    return f"{one.model}: {apart_text(one)}; until then readers have the old table"
+
+
+def apart_json(one: BuiltApart) -> Mapping[str, Any]:
+    """The same for programs."""
+    return {
+        "model": one.model,
+        "table": one.key,
+        "built": one.built,
+        "cells": one.cells,
+        "bytes": one.bytes,
+    }
+
+
+def waiting_notes(project: Project) -> tuple[str, ...]:
+    """What is said of models whose definition waits for a table that is built apart."""
+    tables = ", ".join(sorted(project.apart.values()))
+    said = f"its definition waits until the table of {tables} is replaced"
+    return tuple(f"{name}: {said}" for name in project.waits)

@@ -7,7 +7,7 @@ from typing import Any
 
 from infold.core.environment import Environment, EnvironmentSize
 from infold.core.interval import DAY, HOUR, MAX, MIN, MINUTE, show_instant
-from infold.core.report import EnvironmentDiff, Exchange, ExchangedTable, RowDiff, TableDiff
+from infold.core.report import EnvironmentDiff, RowDiff, SwapPreview, TableDiff, TablePreview
 from infold.core.swap import SwapKind
 from infold.core.target import Target
 from infold.render import formatting
@@ -56,9 +56,9 @@ def environments_json(found: Sequence[EnvironmentSize]) -> dict[str, Any]:
                 "name": one.environment.name,
                 "owner": one.environment.owner,
                 "created_at": formatting.iso(one.environment.created_at),
-                "expires_at": _iso(one.environment.expires_at),
-                "last_run_at": _iso(one.environment.last_run_at),
-                "built_at": _iso(one.environment.built_at),
+                "expires_at": formatting.iso(one.environment.expires_at),
+                "last_run_at": formatting.iso(one.environment.last_run_at),
+                "built_at": formatting.iso(one.environment.built_at),
                 "tables": [
                     {"model": model, "table": key, "rows": one.rows[model]}
                     for model, key in one.environment.own.items()
@@ -68,10 +68,6 @@ def environments_json(found: Sequence[EnvironmentSize]) -> dict[str, Any]:
             for one in found
         ]
     }
-
-
-def _iso(at: int | None) -> str | None:
-    return None if at is None else formatting.iso(at)
 
 
 def tables_text(environment: Environment) -> str:
@@ -87,7 +83,7 @@ def dropped_text(environment: Environment) -> str:
     return f"Dropped the environment {environment.name}, {tables_text(environment)}."
 
 
-def exchange_screen(target: str, found: Exchange) -> str:
+def swap_screen(target: str, found: SwapPreview) -> str:
     """Which names will point where, and what follows from it."""
     if found.swap.kind is SwapKind.PROMOTE:
         head = f"Promote {found.swap.environment} in {target}"
@@ -104,7 +100,7 @@ def exchange_screen(target: str, found: Exchange) -> str:
     return "\n".join([*lines, *_notes(found)]).rstrip()
 
 
-def exchanged_text(target: Target, done: Exchange) -> str:
+def swapped_text(target: Target, done: SwapPreview) -> str:
     """What was done."""
     if not done.changes:
         return f"{target.name} has all of {done.swap.environment} already."
@@ -123,7 +119,7 @@ def exchanged_text(target: Target, done: Exchange) -> str:
     )
 
 
-def exchange_json(found: Exchange, *, done: bool) -> dict[str, Any]:
+def swap_json(found: SwapPreview, *, done: bool) -> dict[str, Any]:
     """The facts of the screen, under stable names."""
     return {
         "kind": found.swap.kind.value,
@@ -149,12 +145,12 @@ def exchange_json(found: Exchange, *, done: bool) -> dict[str, Any]:
     }
 
 
-def _rows(one: ExchangedTable) -> Iterator[str]:
+def _rows(one: TablePreview) -> Iterator[str]:
     for rows in (one.rows_before, one.rows_after):
         yield "-" if rows is None else f"{rows:,}"
 
 
-def _cells_text(one: ExchangedTable) -> str:
+def _cells_text(one: TablePreview) -> str:
     if one.rows_before is None:
         return "new"
     if one.rows_after is None:
@@ -162,7 +158,7 @@ def _cells_text(one: ExchangedTable) -> str:
     return f"{one.cells_differing:,} of {one.cells:,}"
 
 
-def _notes(found: Exchange) -> Sequence[str]:
+def _notes(found: SwapPreview) -> Sequence[str]:
     notes = []
     if found.tables and not found.at_once:
         notes.append(
@@ -189,7 +185,7 @@ def _notes(found: Exchange) -> Sequence[str]:
     if found.takes_files:
         notes.append(
             "The next run takes the definitions in its files, as the target has `apply: auto`: "
-            "they have to be those that are exchanged here."
+            "they have to be those that are swapped here."
         )
     return notes
 

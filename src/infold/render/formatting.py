@@ -50,9 +50,9 @@ def clock(at: int | None) -> str:
     return datetime_of(at - at % SECOND).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def iso(at: int) -> str | None:
-    """An instant for programs, None for an open end: ``2024-03-09T00:00:00Z``."""
-    if at <= MIN or at >= MAX:
+def iso(at: int | None) -> str | None:
+    """An instant for programs, None for none and an open end: ``2024-03-09T00:00:00Z``."""
+    if at is None or at <= MIN or at >= MAX:
         return None
     try:
         return datetime_of(at).isoformat().replace("+00:00", "Z")

@@ -22,14 +22,15 @@ from infold.core.report import (
     Forgotten,
     ModelState,
     ModelStatus,
+    Row,
     RunFailed,
     RunResult,
     VerificationReport,
+    key_values,
 )
 from infold.core.trace import Pending
-from infold.render.apart import apart_json
 from infold.render.audits import audits_status_json
-from infold.render.definitions import definitions_json, destructive_json
+from infold.render.definitions import apart_json, definitions_json, destructive_json
 from infold.render.formatting import iso
 from infold.render.run import amplification
 from infold.render.status import message
@@ -162,8 +163,8 @@ def forgotten(value: Forgotten) -> JsonObject:
 
 def _limits_shape(value: ModelState | None) -> JsonObject:
     return {
-        "lower_limit": _iso_or_none(value.lower if value else None),
-        "upper_limit": _iso_or_none(value.upper if value else None),
+        "lower_limit": iso(value.lower if value else None),
+        "upper_limit": iso(value.upper if value else None),
         "processed": ranges(value.cells if value else Ranges()),
         "no_data": bool(value and value.empty),
     }
@@ -187,31 +188,33 @@ def status(
     return {
         "project": project.name,
         "unapplied": list(project.unapplied),
-        "models": [
-            {
-                "model": entry.model,
-                **_materialization_shape(entry.kind),
-                "state": entry.state.value,
-                "message": message(entry.model_state) if entry.model_state else "",
-                **_limits_shape(entry.model_state),
-                "rows": entry.rows,
-                "covered": ranges(entry.covered),
-                "gaps": ranges(gaps.get(entry.model, Ranges())),
-                "stale": ranges(entry.stale),
-                "pending": [_pending_shape(part) for part in entry.pending],
-                "version": entry.version,
-                "last_built_at": _iso_or_none(entry.last_built_at),
-                "last_event": _iso_or_none(entry.last_event),
-                "set_aside": entry.set_aside,
-                "waiting": entry.waiting,
-                "next_due": _iso_or_none(entry.next_due),
-                "refused": entry.refused.record if entry.refused else None,
-                "waits_for": list(entry.waits_for),
-                "audits": audits_status_json(entry.audits),
-                **({"built_apart": apart_json(entry.apart)} if entry.apart else {}),
-            }
-            for entry in models
-        ],
+        "models": [model_status(entry, gaps.get(entry.model, Ranges())) for entry in models],
+    }
+
+
+def model_status(entry: ModelStatus, gaps: Ranges) -> JsonObject:
+    """The state of a model, with the ``gaps`` between its cells."""
+    return {
+        "model": entry.model,
+        **materialization(entry.kind),
+        "state": entry.state.value,
+        "message": message(entry.model_state) if entry.model_state else "",
+        **_limits_shape(entry.model_state),
+        "rows": entry.rows,
+        "covered": ranges(entry.covered),
+        "gaps": ranges(gaps),
+        "stale": ranges(entry.stale),
+        "pending": [_pending_shape(part) for part in entry.pending],
+        "version": entry.version,
+        "last_built_at": iso(entry.last_built_at),
+        "last_event": iso(entry.last_event),
+        "set_aside": entry.set_aside,
+        "waiting": entry.waiting,
+        "next_due": iso(entry.next_due),
+        "refused": entry.refused.record if entry.refused else None,
+        "waits_for": list(entry.waits_for),
+        "audits": audits_status_json(entry.audits),
+        **({"built_apart": apart_json(entry.apart)} if entry.apart else {}),
     }
 
 
@@ -219,30 +222,35 @@ def history(runs: Sequence[RunRecord]) -> JsonObject:
     """Past runs with their steps, newest first."""
     return {
         "runs": [
-            {
-                "run": entry.id,
-                "command": entry.command,
-                "state": entry.state,
-                "as_of": iso(entry.as_of),
-                "started_at": iso(entry.started_at),
-                "finished_at": _iso_or_none(entry.finished_at),
-                "receipt": receipt(entry.receipt),
-                "error": entry.error,
-                "steps": [_step_record_shape(made) for made in entry.steps],
-            }
+            run_record(entry) | {"steps": [step_record(made) for made in entry.steps]}
             for entry in runs
         ]
     }
 
 
-def _step_record_shape(value: StepRecord) -> JsonObject:
+def run_record(value: RunRecord) -> JsonObject:
+    """A past run, without its steps."""
+    return {
+        "run": value.id,
+        "command": value.command,
+        "state": value.state,
+        "as_of": iso(value.as_of),
+        "started_at": iso(value.started_at),
+        "finished_at": iso(value.finished_at),
+        "receipt": receipt(value.receipt),
+        "error": value.error,
+    }
+
+
+def step_record(value: StepRecord) -> JsonObject:
+    """A step of a past run."""
     return {
         "step": value.id,
         "model": value.model,
         "action": value.action,
         "state": value.state,
         "started_at": iso(value.started_at),
-        "finished_at": _iso_or_none(value.finished_at),
+        "finished_at": iso(value.finished_at),
         "version": value.outcome.version if value.outcome else None,
         "receipt": receipt(value.outcome.receipt) if value.outcome else None,
         "error": value.error,
@@ -253,7 +261,7 @@ def explanation(value: Explanation) -> JsonObject:
     """What is known about a model, or about one cell of it."""
     return {
         "model": value.model,
-        **_materialization_shape(value.kind),
+        **materialization(value.kind),
         "file": value.place,
         "sql": value.sql,
         "granularity": value.granularity or None,
@@ -293,9 +301,7 @@ def explanation(value: Explanation) -> JsonObject:
         "cell_rows": value.state.rows if value.state else None,
         "cell_checksum": value.state.content if value.state else None,
         "arrivals": [_arrival_shape(entry) for entry in value.arrivals],
-        "built_by": [
-            {"started_at": iso(at), **_step_record_shape(made)} for at, made in value.built_by
-        ],
+        "built_by": [{"started_at": iso(at), **step_record(made)} for at, made in value.built_by],
     }
 
 
@@ -319,7 +325,7 @@ def verification(value: VerificationReport) -> JsonObject:
         "models": [
             {
                 "model": entry.model,
-                **_materialization_shape(entry.kind),
+                **materialization(entry.kind),
                 "equal": entry.equal,
                 "built": entry.built,
                 "moved": entry.moved,
@@ -355,7 +361,7 @@ def interval(value: Interval) -> list[str | None]:
     return [iso(value.start), iso(value.end)]
 
 
-def _materialization_shape(kind: Kind) -> JsonObject:
+def materialization(kind: Kind) -> JsonObject:
     """What kind of model it is, by the keys that its front matter has."""
     return {
         "materialization": kind.materialization.value,
@@ -376,14 +382,8 @@ def _arrival_shape(value: Arrival) -> JsonObject:
     }
 
 
-def _iso_or_none(at: int | None) -> str | None:
-    return None if at is None else iso(at)
-
-
 # Two rows are one row and what became of it if they have one key. Where no key is known, rows pair
 # up with the one that they are most like, if a third of their values are the same.
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,16 +413,10 @@ def pair_rows(sample: Sequence[tuple[str, Row]], key: Sequence[str]) -> tuple[Pa
         if side == "stored":
             at = next(i for i, other in enumerate(stored) if other is row)
             other = partners.get(at)
-            found.append(
-                Pair(_key_values(row, key), row, None if other is None else rebuilt[other])
-            )
+            found.append(Pair(key_values(row, key), row, None if other is None else rebuilt[other]))
         elif not any(rebuilt[other] is row for other in partners.values()):
-            found.append(Pair(_key_values(row, key), None, row))
+            found.append(Pair(key_values(row, key), None, row))
     return tuple(found)
-
-
-def _key_values(row: Row, key: Sequence[str]) -> Row:
-    return {name: row[name] for name in key if name in row}
 
 
 def _pairs_by_key(
@@ -432,9 +426,7 @@ def _pairs_by_key(
     free = list(range(len(rebuilt)))
     found = {}
     for at, row in enumerate(stored):
-        other = next(
-            (i for i in free if _key_values(rebuilt[i], key) == _key_values(row, key)), None
-        )
+        other = next((i for i in free if key_values(rebuilt[i], key) == key_values(row, key)), None)
         if other is not None:
             free.remove(other)
             found[at] = other

@@ -170,18 +170,19 @@ def lateness_json(project: Project, found: Sequence[Lateness]) -> dict[str, Any]
     return {
         "project": project.name,
         "target": project.target.name,
-        "models": [_model_json(one) for one in found],
+        "models": [model_lateness_json(one) for one in found],
     }
 
 
-def _model_json(found: Lateness) -> dict[str, Any]:
+def model_lateness_json(found: Lateness) -> dict[str, Any]:
+    """How late the rows of one model are."""
     one = found.measures
     return {
         "model": found.model,
         "source": found.source,
         "how": found.how.value,
         "column": found.column,
-        "since": None if found.since is None else iso(found.since),
+        "since": iso(found.since),
         "rows": one.rows if one else 0,
         "ages": [{"age": age, "rows": rows} for age, rows in one.ages] if one else [],
         "lookbacks": [

@@ -88,17 +88,13 @@ def quarantine_json(
                 "number": entry.number or None,
                 "action": entry.action,
                 "of": entry.owner,
-                "start": _instant(entry.start),
-                "end": _instant(entry.end),
+                "start": formatting.iso(entry.start),
+                "end": formatting.iso(entry.end),
                 "reason": entry.reason,
-                "made_at": _instant(entry.made_at or None),
+                "made_at": formatting.iso(entry.made_at or None),
                 "applied": applied,
             }
             for model, entries in manual.items()
             for entry, applied in entries
         ],
     }
-
-
-def _instant(at: int | None) -> str | None:
-    return None if at is None else formatting.iso(at)

@@ -12,8 +12,8 @@ from infold.core.report import ModelState, ModelStatus, State
 from infold.core.trace import Cause
 from infold.planning.plan_notes import unapplied_notes
 from infold.render import formatting
-from infold.render.apart import apart_text, waiting_notes
 from infold.render.audits import failed_lines
+from infold.render.definitions import apart_text, waiting_notes
 
 _MEANS = {
     State.FIRST_RUN: "nothing was ever built",

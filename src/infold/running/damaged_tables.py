@@ -20,8 +20,8 @@ from infold.core.record import FILES
 from infold.core.trace import Version
 from infold.messages import mismatches
 from infold.messages.errors import InfoldError
-from infold.running.forget import forget_model
 from infold.running.run_progress import RunProgress
+from infold.running.table_names import forget_table
 
 DAMAGED = "{0}: its table is damaged; as its definition changed, all of it is rebuilt"
 """The note on a damaged table that a rebuild replaces."""
@@ -95,6 +95,6 @@ def give_up_damaged(
         return False
     course.given_up += 1
     id_ = f"{course.run}-lost{course.given_up}"
-    forget_model(ledger, None, run=course.run, step=id_, seq=0, model=step.model)
+    forget_table(ledger, None, run=course.run, step=id_, seq=0, model=step.model)
     course.notes = (*course.notes, DAMAGED.format(step.model))
     return True

@@ -57,8 +57,6 @@ from infold.planning.planner import plan
 from infold.planning.removals import refuse_removals
 from infold.running.concurrent_batches import CommitTurn, side_by_side
 from infold.running.damaged_tables import give_up_damaged
-from infold.running.exchange import committed_snapshot, recover
-from infold.running.forget import forget_model
 from infold.running.keep_definitions import (
     keep_definitions,
     refuse_not_forward_only,
@@ -67,6 +65,7 @@ from infold.running.keep_definitions import (
 from infold.running.ledger_consistency import refuse_other_project, warehouse_of
 from infold.running.observe import Observer
 from infold.running.publish import hold_back, publish, refresh_after_run
+from infold.running.recovery import committed_snapshot, recover
 from infold.running.run_progress import (
     Request,
     RunProgress,
@@ -79,6 +78,7 @@ from infold.running.run_progress import (
     still_asked,
 )
 from infold.running.table_locations import remember_locations, table_keys
+from infold.running.table_names import forget_table
 from infold.system import failures, signals
 
 
@@ -609,7 +609,7 @@ def forget_lost(observer: Observer, run: str) -> Iterator[str]:
     """
     for number, (name, why) in enumerate(observer.lost().items(), 1):
         step = f"{run}-gone{number}"
-        forget_model(observer.ledger, None, run=run, step=step, seq=0, model=name)
+        forget_table(observer.ledger, None, run=run, step=step, seq=0, model=name)
         yield why
 
 

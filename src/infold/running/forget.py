@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
-from infold.core.environment import Environment
+from infold.core.environment import BUILT_APART, Environment
 from infold.core.model import SET_ASIDE, Kind, table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
@@ -22,36 +22,22 @@ from infold.core.report import Forgotten
 from infold.core.swap import Swap
 from infold.messages import errors, run_errors
 from infold.planning.selection import select_models
-from infold.running.environments import drop_apart, drop_environment, drop_expired, expiry_note
-from infold.running.exchange import (
-    FORGET,
-    LOSE,
-    drop_forgotten,
-    drop_kept,
-    drop_kept_over,
-    exchange,
-    recover,
-)
 from infold.running.ledger_consistency import refuse_other_project
 from infold.running.publish import check_readers, refresh_readers
+from infold.running.recovery import recover
 from infold.running.run_progress import new_id
 from infold.running.table_locations import table_keys
-
-
-def forget_model(
-    ledger: Ledger, lake: Lake | None, *, run: str, step: str, seq: int, model: str
-) -> None:
-    """
-    Forget a model by a step, so that its readers see what goes; then drop its table.
-
-    ``lake`` is None where the table is gone already.
-    """
-    if lake is None:
-        ledger.begin_step(run, step, seq, model, LOSE, {})
-        ledger.forget(model, step=step)
-        ledger.close_step(step, "done")
-        return
-    drop_forgotten(ledger, lake, run=run, step=step, seq=seq, model=model)
+from infold.running.table_names import (
+    FORGET,
+    drop_environment,
+    drop_expired,
+    drop_own_tables,
+    drop_replaced,
+    drop_replaced_long_ago,
+    expiry_note,
+    forget_table,
+    swap_tables,
+)
 
 
 @dataclass
@@ -101,8 +87,10 @@ class Dropper:
             names, missing = self.find_models(terms)
             for number, name in enumerate(names, 1):
                 step = f"{run}-{number}"
-                forget_model(self.ledger, self.lake, run=run, step=step, seq=number, model=name)
-            drop_apart(self.ledger, self.lake, run, names)
+                forget_table(self.ledger, self.lake, run=run, step=step, seq=number, model=name)
+            apart = self.ledger.own_tables().get(BUILT_APART, ())
+            replacing = [one for one in apart if one.model in names]
+            drop_own_tables(self.ledger, self.lake, run, BUILT_APART, replacing)
         return Forgotten(names, missing)
 
     def teardown(self, *, allowed: bool = False, wait: float = 0.0) -> Forgotten:
@@ -112,11 +100,13 @@ class Dropper:
             names, entries = self.models_with_data(), self.count_entries()
             for number, name in enumerate(names, 1):
                 step = f"{run}-{number}"
-                forget_model(self.ledger, self.lake, run=run, step=step, seq=number, model=name)
+                forget_table(self.ledger, self.lake, run=run, step=step, seq=number, model=name)
             for swap in self.ledger.swaps():
-                drop_kept(self.ledger, self.lake, run, swap)
+                drop_replaced(self.ledger, self.lake, run, swap)
             for name in self.ledger.environments():
                 drop_environment(self.ledger, self.lake, run, name)
+            for owner, tables in self.ledger.own_tables().items():
+                drop_own_tables(self.ledger, self.lake, run, owner, tables)
             self.lake.drop(SET_ASIDE)
         return Forgotten(names, entries=entries)
 
@@ -125,13 +115,13 @@ class Dropper:
         with self._locked_run("recover", wait, whole=True):
             pass
 
-    def exchange(self, swap: Callable[[], Swap], *, command: str, wait: float = 0.0) -> Swap:
-        """Exchange tables; which ones is found once the lease is held."""
+    def swap(self, find: Callable[[], Swap], *, command: str, wait: float = 0.0) -> Swap:
+        """Swap tables; which ones is found once the lease is held."""
         with self._locked_run(command, wait, whole=True) as run:
-            found = swap()
-            if found.tables:
-                exchange(self.ledger, self.lake, run, found)
-            return found
+            swap = find()
+            if swap.tables:
+                swap_tables(self.ledger, self.lake, run, swap)
+            return swap
 
     def drop_environment(self, name: str, wait: float = 0.0) -> Environment:
         """Drop an environment, with all that is its own."""
@@ -214,4 +204,4 @@ def drop_what_is_over(
 ) -> Iterator[str]:
     """Drop the tables that nobody can get back any more; yields notes."""
     yield from map(expiry_note, drop_expired(ledger, lake, run, now))
-    yield from drop_kept_over(ledger, lake, run, now=now, keep=keep_old)
+    yield from drop_replaced_long_ago(ledger, lake, run, now=now, keep=keep_old)

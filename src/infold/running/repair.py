@@ -29,8 +29,6 @@ from infold.core.trace import UNKNOWN, Trace, Version
 from infold.messages import mismatches
 from infold.messages.errors import InfoldError
 from infold.running.damaged_tables import Damage
-from infold.running.exchange import recover
-from infold.running.forget import forget_model
 from infold.running.ledger_consistency import (
     lacks_version,
     late_step,
@@ -38,7 +36,10 @@ from infold.running.ledger_consistency import (
     unknown_steps,
 )
 from infold.running.publish import check_names, check_readers, refresh_readers
+from infold.running.recovery import recover
 from infold.running.run_progress import new_id
+from infold.running.table_locations import table_keys
+from infold.running.table_names import forget_table
 
 SET_BACK = "set back"
 """The action of a step that sets a table back."""
@@ -145,7 +146,7 @@ class Repairer:
                 self.lake.set_back(table_name(one.table), one.snapshot)
                 self.ledger.close_step(step, "done")
             elif one.forget and (one.table in traces or one.table in heads):
-                forget_model(self.ledger, None, run=run, step=step, seq=number, model=one.table)
+                forget_table(self.ledger, None, run=run, step=step, seq=number, model=one.table)
             elif one.drop:
                 self.lake.drop(table_name(one.table))
         for table in found.dropped:
@@ -309,7 +310,7 @@ class Repairer:
         environments = self.ledger.environments()
         names: set[str] = {node.name for node in self.project}
         names |= {*self.ledger.newest_versions(), *self.ledger.traces()}
-        names |= {one.key for each in environments.values() for one in each.tables}
+        names |= table_keys(self.ledger)
         swaps = [swap for swap in self.ledger.swaps() if swap.id not in forgotten]
         names |= {key for swap in swaps for key in swap.kept.values() if key}
         own = {*map(table_name, names), *map(set_aside_of, ("", *environments))}

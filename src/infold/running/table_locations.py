@@ -51,5 +51,5 @@ def remember_locations(
 
 
 def table_keys(ledger: Ledger) -> frozenset[str]:
-    """The keys of all tables of environments, which production knows nothing of."""
-    return frozenset(one.key for each in ledger.environments().values() for one in each.tables)
+    """The keys of all tables with keys of their own, which production knows nothing of."""
+    return frozenset(one.key for tables in ledger.own_tables().values() for one in tables)

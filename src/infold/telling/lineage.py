@@ -8,7 +8,6 @@ which reads it. Runs have ids of their own, as OpenLineage wants UUIDs.
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import Any
 from infold import __version__
 from infold.core.audits import AuditResult, AuditState, JudgedAudit, Severity
 from infold.core.formats import Format
+from infold.core.interval import now
 from infold.core.model import Source, table_name
 from infold.core.object_store import SCHEMES, StoreKind, bucket_url, is_url, scheme_of, split
 from infold.core.plan import Step
@@ -311,7 +311,7 @@ class LineageEvents(Listener):
             )
         self.sender.send(
             {
-                "eventTime": written(time.time_ns() // 1000 if at is None else at),
+                "eventTime": written(now() if at is None else at),
                 "producer": PRODUCER,
                 "schemaURL": SCHEMA,
                 "eventType": kind,

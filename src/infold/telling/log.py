@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from infold.core.interval import now
 from infold.core.plan import Step
 from infold.core.record import COUNTS, Receipt
 from infold.messages.errors import InfoldError
@@ -84,8 +84,7 @@ class JsonLog(Listener):
         yield from ()
 
     def _line(self, level: str, event: str, **more: Any) -> None:
-        now = written(time.time_ns() // 1000)
-        record = {"time": now, "level": level, "event": event, **self.of_run, **more}
+        record = {"time": written(now()), "level": level, "event": event, **self.of_run, **more}
         text = json.dumps(record, ensure_ascii=False, default=str) + "\n"
         file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         try:

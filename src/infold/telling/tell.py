@@ -7,10 +7,10 @@ result of the run, or, where it has none, beside the error that it ends with.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from infold.core.interval import now
 from infold.core.plan import Step
 from infold.core.ports import Progress
 from infold.core.project import Project
@@ -36,18 +36,18 @@ def tell(
     Who stops a run (Ctrl-C, a signal) waits until everyone was told; a second signal ends that.
     """
     everyone = _Everyone(shown, listeners)
-    start = RunStart(project, command, _now(), environment)
+    start = RunStart(project, command, now(), environment)
     everyone.began(start)
     try:
         with signals.before_errors():
             result = carry_out(everyone)
     except RunFailed as failed:
-        notes = everyone.ended(RunEnd(start, _now(), failed.result, failed))
+        notes = everyone.ended(RunEnd(start, now(), failed.result, failed))
         failed.result = _with_notes(failed.result, notes)
         raise
     except Exception as error:
         known = failures.as_user_error(error, project.root)
-        notes = everyone.ended(RunEnd(start, _now(), error=known))
+        notes = everyone.ended(RunEnd(start, now(), error=known))
         if isinstance(error, InfoldError):
             first = error.each[0]
             first.facts = (*first.facts, *(("note", note) for note in notes))
@@ -58,14 +58,10 @@ def tell(
     except BaseException as error:
         if signals.exit_code() is not None:
             signals.print_stopped()
-        for note in everyone.ended(RunEnd(start, _now(), stopped=signals.stopped_by(error))):
+        for note in everyone.ended(RunEnd(start, now(), stopped=signals.stopped_by(error))):
             shown.note(note)
         raise
-    return _with_notes(result, everyone.ended(RunEnd(start, _now(), result)))
-
-
-def _now() -> int:
-    return time.time_ns() // 1000
+    return _with_notes(result, everyone.ended(RunEnd(start, now(), result)))
 
 
 def _with_notes(result: RunResult, notes: Iterable[str]) -> RunResult:

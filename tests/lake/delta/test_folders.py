@@ -34,7 +34,7 @@ def dying(monkeypatch: pytest.MonkeyPatch, at: str) -> Iterator[None]:
             yield
 
 
-def exchange(made: Made) -> list[Renaming]:
+def swapped(made: Made) -> list[Renaming]:
     """``daily`` becomes ``daily__old``, and ``daily__new`` becomes ``daily``."""
     at = {name: made.lake.location(name) or "" for name in ("daily", "daily__new")}
     return [
@@ -52,7 +52,7 @@ class TestNames:
         """
         made.write("daily", {"n": [1]}, "s-1")
         made.write("daily__new", {"n": [2]}, "s-2")
-        moves = exchange(made)
+        moves = swapped(made)
         made.write("daily__old", {"n": [3]}, "s-3")
         assert not made.lake.rename(moves)
         made.lake.drop("daily__old")
@@ -60,7 +60,7 @@ class TestNames:
         assert not made.lake.rename(moves)
         assert not made.lake.was_renamed(moves)
         assert made.numbers("daily") == [1, 4]
-        moves = exchange(made)
+        moves = swapped(made)
 
         assert made.lake.rename(moves)
 
@@ -75,7 +75,7 @@ class TestNames:
         """What a dead process had begun is done, also after a commit to one of the tables."""
         made.write("daily", {"n": [1]}, "s-1")
         made.write("daily__new", {"n": [2]}, "s-2")
-        moves = exchange(made)
+        moves = swapped(made)
         with dying(monkeypatch, at):
             made.lake.rename(moves)
         assert made.lake.location("daily") is None

@@ -16,7 +16,7 @@ from tests.spark.events.clicks_project import ClicksProject, NewShop
 from tests.spark.project import VIEW
 
 from infold import api
-from infold.api import promoting
+from infold.api import environments
 from infold.api.environment_runs import run_environment
 from infold.api.environments import show_environment
 from infold.core.interval import Interval, parse_instant_text, show_instant
@@ -435,9 +435,9 @@ def test_production_has_the_rows_that_were_applied(new_shop: NewShop) -> None:
     run_environment(declared(), "dev")
     assert price(show_environment(declared(), "dev", "priced").to_pylist()) == {Decimal("6.0000")}
     assert stored() == {Decimal("4.0000")}
-    promoting.promote(declared(), promoting.find_promotion(declared(), "dev"))
+    environments.promote(declared(), environments.find_promotion(declared(), "dev"))
     assert stored() == {Decimal("6.0000")}
-    promoting.rollback(declared(), promoting.find_rollback(declared()))
+    environments.rollback(declared(), environments.find_rollback(declared()))
     assert stored() == {Decimal("4.0000")}
     assert applied().keys() == {"prices", "priced"}
     assert stored() == {Decimal("6.0000")}

@@ -4,7 +4,7 @@ The names of Delta tables in a Hive metastore, for engines that look for tables 
 A table is a folder, and its log is the truth about it. The metastore has an entry for it in the
 form that Spark's ``CREATE TABLE … USING delta LOCATION`` and Trino's ``register_table`` write: an
 external table with the path of the folder, and without columns. Nothing in it follows the rows or
-the columns of the table. So an exchange of tables leaves all entries right: the folder that has the
+the columns of the table. So a swap of tables leaves all entries right: the folder that has the
 name of a table is the table.
 
 An entry that infold made says for which folder. So two projects can have their tables in one

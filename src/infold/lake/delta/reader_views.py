@@ -29,9 +29,7 @@ from infold.lake.delta.metastore import (
     stored_as,
 )
 from infold.lake.hive_client import HiveClient, alter, user_name
-from infold.lake.views import SUFFIX, FoundView, FoundViews, RefusedError, look, update
-from infold.messages import catalog_errors, run_errors
-from infold.messages.errors import InfoldError
+from infold.lake.views import SUFFIX, FoundView, FoundViews, RefusedError, refresh, refuse_shared
 
 VIEW_OF = "infold.view_of"
 """The parameter of a view that says for which folder infold made it, by the name of the view."""
@@ -72,10 +70,7 @@ class ReaderViews:
 
     def _refuse_shared(self, found: Sequence[Any], namespace: str, mark: str, what: str) -> None:
         names = sorted(str(one.tableName) for one in found if mark in (one.parameters or {}))
-        if names:
-            raise catalog_errors.shared_namespace(
-                catalog=self._client.place, namespace=namespace, what=what, names=", ".join(names)
-            )
+        refuse_shared(self._client.place, namespace, names, what)
 
     def refresh(self, tables: Mapping[str, Log], *, only_new: bool) -> Sequence[str]:
         """
@@ -83,29 +78,16 @@ class ReaderViews:
 
         With ``only_new``, views that are there already are taken for right: no log is read.
         """
-        found = look(self, self.space, wanted=bool(tables))
-        if found is None:
-            return ()
-
-        def made(names: Sequence[str]) -> Mapping[str, SparkView]:
-            views = {name: self._view(name, tables[name]) for name in names}
-            return {name: view for name, view in views.items() if view is not None}
-
-        taken, _ = update(self, self.space, found, sorted(tables), made, only_new=only_new)
+        taken, _ = refresh(
+            self,
+            self.space,
+            lambda: tables,
+            lambda names: {name: tables[name] for name in names},
+            lambda name, log: view_of(self.metastore.namespace, name, log.schema().fields),
+            wanted=bool(tables),
+            only_new=only_new,
+        )
         return taken
-
-    def _view(self, name: str, log: Log) -> SparkView | None:
-        """
-        The view of a table, as it is to be.
-
-        None for a table that nobody can read: who builds it says so, and its view stays as it was.
-        """
-        try:
-            return view_of(self.metastore.namespace, name, log.schema().fields)
-        except InfoldError as error:
-            if error.slug != run_errors.METADATA_MISSING:
-                raise
-            return None
 
     def found(self, namespace: str) -> FoundViews:
         """See ``Views``: two requests."""

@@ -13,12 +13,11 @@ that a commit by somebody else is told, and is never overwritten.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping
 
 from infold.core import write_points
 from infold.core.model import UNPUBLISHED
-from infold.lake.iceberg.sql_catalog import SqlCatalog, Statements, TakenError
+from infold.lake.iceberg.sql_catalog import SqlCatalog
 from infold.lake.iceberg.table_catalog import Row
 from infold.lake.stores import places
 from infold.messages import run_errors
@@ -42,15 +41,12 @@ def hold_back(catalog: SqlCatalog, namespace: str, tables: Iterable[str]) -> Non
     new = [name for name in tables if name in rows and unpublished(name) not in rows]
     if not new:
         return
+    wanted = {}
     for name in new:
         _copy(rows[name].location)
-    with _transaction(catalog, namespace, rows, new) as statements:
-        for name in new:
-            statements.change(
-                _another_row(catalog, "previous_metadata_location"),
-                (unpublished(name), namespace, name),
-            )
-            _point(statements, catalog, namespace, name, published_location(rows[name].location))
+        wanted[name] = Row(published_location(rows[name].location))
+        wanted[unpublished(name)] = rows[name]
+    _change(catalog, namespace, rows, new, wanted)
 
 
 def refuse_other_commits(catalog: SqlCatalog, namespace: str) -> None:
@@ -83,21 +79,13 @@ def publish(
     for name in changed if keep else ():
         _copy(now[name])
     write_points.point("publish: before")
-    with _transaction(catalog, namespace, rows, (*every, *gone)) as statements:
-        for name in changed if keep else names:
-            if name not in shown:
-                statements.change(
-                    _another_row(catalog, "NULL"),
-                    (name, namespace, unpublished(name)),
-                )
-            location = published_location(now[name]) if keep else now[name]
-            _point(statements, catalog, namespace, name, location)
-        for name in (*gone, *(() if keep else map(unpublished, names))):
-            statements.change(
-                f"DELETE FROM iceberg_tables WHERE {catalog.own}"
-                " AND table_namespace = ? AND table_name = ?",
-                (namespace, name),
-            )
+    wanted: dict[str, Row | None] = dict.fromkeys(gone)
+    if keep:
+        wanted |= {name: Row(published_location(now[name])) for name in changed}
+    else:
+        wanted |= {name: Row(now[name]) for name in names}
+        wanted |= dict.fromkeys(map(unpublished, names))
+    _change(catalog, namespace, rows, (*every, *gone), wanted)
     write_points.point("publish: after")
     read = {row.location.rpartition("/")[2] for row in catalog.rows(namespace).values()}
     for folder in sorted({now[name].rpartition("/")[0] for name in changed}):
@@ -146,43 +134,18 @@ def _refuse_other_commits(rows: Mapping[str, Row]) -> None:
             raise run_errors.published_elsewhere(table=name)
 
 
-def _another_row(catalog: SqlCatalog, previous: str) -> str:
-    """A row for a second name of a table; the values are that name, namespace and first name."""
-    return (
-        "INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location,"
-        " previous_metadata_location, iceberg_type) SELECT catalog_name, table_namespace, ?,"
-        f" metadata_location, {previous}, iceberg_type FROM iceberg_tables WHERE {catalog.own}"
-        " AND table_namespace = ? AND table_name = ?"
-    )
-
-
-def _point(
-    statements: Statements, catalog: SqlCatalog, namespace: str, name: str, location: str
+def _change(
+    catalog: SqlCatalog,
+    namespace: str,
+    rows: Mapping[str, Row],
+    tables: Collection[str],
+    wanted: Mapping[str, Row | None],
 ) -> None:
-    statements.change(
-        "UPDATE iceberg_tables SET metadata_location = ?, previous_metadata_location = NULL"
-        f" WHERE {catalog.own} AND table_namespace = ? AND table_name = ?",
-        (location, namespace, name),
-    )
-
-
-@contextmanager
-def _transaction(
-    catalog: SqlCatalog, namespace: str, expected: Mapping[str, Row], tables: Collection[str]
-) -> Iterator[Statements]:
     """
-    A transaction on the catalog, all or nothing.
-
-    Raises ``published_elsewhere`` where a row of one of these tables is not as ``expected`` any
-    more. Others in the namespace may be somebody else's.
+    Let names point elsewhere. Raises ``published_elsewhere`` where one of these tables is not as it
+    was when its ``rows`` were read. Others in the namespace may be somebody else's.
     """
-    with catalog.database.write(namespace) as statements:
-        now = {} if statements is None else catalog.rows_in(statements, namespace)
-        for name in sorted({*tables, *map(unpublished, tables)}):
-            if now.get(name) != expected.get(name):
-                raise run_errors.published_elsewhere(table=name)
-        assert statements is not None
-        try:
-            yield statements
-        except TakenError as error:  # another one has been made meanwhile
-            raise run_errors.published_elsewhere(table=str(error)) from error
+    both = {*tables, *map(unpublished, tables)}
+    expected = {name: rows[name].location if name in rows else None for name in both}
+    if moved := catalog.change(namespace, expected, wanted):
+        raise run_errors.published_elsewhere(table=moved)

@@ -13,12 +13,11 @@ from hashlib import sha256
 from infold.lake.iceberg import view_metadata
 from infold.lake.iceberg.commits import STEP
 from infold.lake.iceberg.metadata_file import current_fields, read_metadata
-from infold.lake.iceberg.sql_catalog import NAME, SqlCatalog, Statements, TakenError
-from infold.lake.iceberg.table_catalog import TableCatalog
+from infold.lake.iceberg.sql_catalog import SqlCatalog
+from infold.lake.iceberg.table_catalog import Row, TableCatalog
 from infold.lake.iceberg.view_metadata import CatalogViews, View, view_of
 from infold.lake.stores import places
-from infold.lake.views import SUFFIX, FoundViews, look, update
-from infold.messages import catalog_errors, run_errors
+from infold.lake.views import SUFFIX, FoundViews, refresh, refuse_shared
 from infold.messages.errors import InfoldError
 
 
@@ -59,19 +58,13 @@ class ReaderViews:
         """
         if self.namespace.lower().endswith(SUFFIX):
             own = sorted(views_in(self.catalog).found(self.namespace).own)
-            self._refuse_shared(self.namespace, own, "views")
+            refuse_shared(self.catalog.place, self.namespace, own, "views")
         if wanted:
             views, space = views_in(self.catalog), self.namespace + SUFFIX
             views.check()
             at = self.catalog.find([(space, name) for name in views.others(space)])
             own = sorted(name for (_, name), found in at.items() if _is_of_infold(found))
-            self._refuse_shared(space, own, "tables")
-
-    def _refuse_shared(self, namespace: str, names: Sequence[str], what: str) -> None:
-        if names:
-            raise catalog_errors.shared_namespace(
-                catalog=self.catalog.place, namespace=namespace, what=what, names=", ".join(names)
-            )
+            refuse_shared(self.catalog.place, space, own, "tables")
 
     def refresh(self, tables: Collection[str], *, only_new: bool) -> Sequence[str]:
         """
@@ -80,35 +73,28 @@ class ReaderViews:
         With ``only_new``, views that are there already are taken for right: no file is read for
         them.
         """
-        space, views = self.namespace + SUFFIX, views_in(self.catalog)
-        found = look(views, space, wanted=bool(tables))
-        if found is None:
-            return ()
+        views = views_in(self.catalog)
         asked = {views.name(table) for table in tables}
-        names = sorted(asked & {*self.catalog.names(self.namespace)}) if asked else []
-        taken, lost = update(views, space, found, names, self._views, only_new=only_new)
+        taken, lost = refresh(
+            views,
+            self.namespace + SUFFIX,
+            lambda: asked & {*self.catalog.names(self.namespace)} if asked else (),
+            self._locations,
+            self._view,
+            wanted=bool(tables),
+            only_new=only_new,
+        )
         for name in lost:
             self._delete_files(self._folder(name))
         return taken
 
-    def _views(self, names: Collection[str]) -> Mapping[str, View]:
-        """The views of some tables, as they are to be."""
-        at = self.catalog.find([(self.namespace, name) for name in names])
-        made = {name: self._view(name, location) for (_, name), location in at.items()}
-        return {name: view for name, view in made.items() if view is not None}
+    def _locations(self, names: Sequence[str]) -> Mapping[str, str]:
+        found = self.catalog.find([(self.namespace, name) for name in names])
+        return {name: location for (_, name), location in found.items()}
 
-    def _view(self, table: str, location: str) -> View | None:
-        """
-        The view of the table with its metadata at ``location``, as it is to be.
-
-        None for a table that nobody can read: who builds it says so, and its view stays as it was.
-        """
-        try:
-            fields = current_fields(read_metadata(location))
-        except InfoldError as error:
-            if error.slug != run_errors.METADATA_MISSING:
-                raise
-            return None
+    def _view(self, table: str, location: str) -> View:
+        """The view of the table with its metadata at ``location``, as it is to be."""
+        fields = current_fields(read_metadata(location))
         return view_of(self.namespace, table, self._folder(table), fields)
 
     def _delete_files(self, folder: str) -> None:
@@ -172,37 +158,11 @@ class SqlViews:
     ) -> Collection[str]:
         """See ``Views``."""
         places = {name: view_metadata.write_view_file(view) for name, view in wanted.items()}
-        before = {name: one.location for name, one in found.own.items()}
-        with self.catalog.database.write(namespace) as statements:
-            assert statements is not None  # there are tables, or views of them
-            try:
-                self._change(statements, namespace, gone, places, before)
-            except TakenError:
-                statements.undone = True
-                return {*wanted, *gone}
+        known = {name: one.location for name, one in found.own.items()}
+        rows = {name: Row(at, type="VIEW") for name, at in places.items()}
+        before = {name: known.get(name) for name in (*wanted, *gone)}
+        if self.catalog.change(namespace, before, dict.fromkeys(gone) | rows) is not None:
+            return {*wanted, *gone}
         for name, view in wanted.items():
-            view_metadata.delete_old_view_files(view, before.get(name))
+            view_metadata.delete_old_view_files(view, known.get(name))
         return ()
-
-    def _change(
-        self,
-        statements: Statements,
-        namespace: str,
-        gone: Collection[str],
-        wanted: Mapping[str, str],
-        before: Mapping[str, str],
-    ) -> None:
-        """Delete the rows of views that are gone or other ones now; write those of the wanted."""
-        for name in (*wanted, *gone):
-            statements.change(
-                f"DELETE FROM iceberg_tables WHERE {self.catalog.own}"
-                " AND table_namespace = ? AND table_name = ? AND metadata_location = ?",
-                (namespace, name, before.get(name, "")),
-            )
-        for name, location in wanted.items():
-            statements.change(
-                "INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name,"
-                " metadata_location, previous_metadata_location, iceberg_type)"
-                " VALUES (?, ?, ?, ?, NULL, 'VIEW')",
-                (NAME, namespace, name, location),
-            )

@@ -2,8 +2,8 @@
 An Iceberg catalog in a database (Iceberg's JDBC catalog), read and changed by its own statements.
 
 One look at its one table answers which tables there are and whether one has moved. The table is the
-engine's. infold reads it, drops tables as the engine does, and gives tables other names: of several
-all in one transaction.
+engine's. infold reads it, drops tables as the engine does, and lets names point to other tables:
+several in one transaction (:meth:`SqlCatalog.change`).
 """
 
 from __future__ import annotations
@@ -102,10 +102,6 @@ class SqlCatalog:
         """All tables of a namespace, by name."""
         return _named(self._read(*self._rows_query(namespace)))
 
-    def rows_in(self, statements: Statements, namespace: str) -> dict[str, Row]:
-        """The same inside of a transaction."""
-        return _named(statements.rows(*self._rows_query(namespace)))
-
     def drop(self, namespace: str, names: Sequence[str]) -> None:
         """
         See ``TableCatalog``: as the engine does, by deleting rows.
@@ -121,58 +117,85 @@ class SqlCatalog:
                     (namespace, name),
                 )
 
-    def rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
+    def change(
+        self,
+        namespace: str,
+        expected: Mapping[str, str | None],
+        wanted: Mapping[str, Row | None],
+    ) -> str | None:
         """
-        See ``TableCatalog``: one transaction.
+        Let names point elsewhere, or nowhere, all at one instant: so tables are renamed, published,
+        set back, and views are made.
 
-        In between all have names that nobody reads: two can change places.
+        ``expected`` is where the names point now, None for nowhere. If one does not, or is taken by
+        somebody else meanwhile, nothing is changed, and that name is returned.
         """
         with self.database.write(namespace) as statements:
-            if statements is None:
-                return not renamings
-            if not self._rename(statements, namespace, renamings):
-                statements.undone = True
-                return False
-            write_points.point("rename: before commit")
+            rows = () if statements is None else statements.rows(*self._rows_query(namespace))
+            found = _named(rows)
+            now = {name: row.location for name, row in found.items()}
+            moved = next(
+                (name for name in sorted(expected) if now.get(name) != expected[name]), None
+            )
+            if statements is not None:
+                moved = moved or self._replace(statements, namespace, found, wanted)
+                statements.undone = moved is not None
+        return moved
+
+    def _replace(
+        self,
+        statements: Statements,
+        namespace: str,
+        found: Mapping[str, Row],
+        wanted: Mapping[str, Row | None],
+    ) -> str | None:
+        """Change rows, unless one moved that no lock has kept: its name."""
+        # All leave their names before one takes another's: two can change places.
+        for name in [name for name in wanted if name in found]:
+            gone = statements.change(
+                f"DELETE FROM iceberg_tables WHERE {self.own}"
+                " AND table_namespace = ? AND table_name = ? AND metadata_location = ?",
+                (namespace, name, found[name].location),
+            )
+            if gone != 1:
+                return name
+        for name, row in wanted.items():
+            if row is None:
+                continue
+            try:
+                statements.change(
+                    "INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name,"
+                    " metadata_location, previous_metadata_location, iceberg_type)"
+                    " VALUES (?, ?, ?, ?, ?, ?)",
+                    (NAME, namespace, name, row.location, row.previous, row.type),
+                )
+            except TakenError:
+                return name
+        return None
+
+    def rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
+        """See ``TableCatalog``: one transaction."""
+        rows = self.rows(namespace)
+        if any(one.table not in rows for one in renamings):
+            return False
+        expected: dict[str, str | None] = dict.fromkeys(one.to for one in renamings)
+        expected |= {one.table: one.location for one in renamings}
+        wanted = dict.fromkeys(expected) | {one.to: rows[one.table] for one in renamings}
+        write_points.point("rename: before commit")
+        done = self.change(namespace, expected, wanted) is None
         write_points.point("rename: after commit")
-        return True
+        return done
 
     def set_back(self, table: Key, location: str, snapshot: int) -> bool:
         """See ``TableCatalog``: a new metadata file, and one row."""
-        new = metadata_file_of(location, snapshot)
-        with self.database.write(table[0]) as statements:
-            if statements is None:
-                return False
-            changed = statements.change(
-                "UPDATE iceberg_tables SET metadata_location = ?, previous_metadata_location = ?"
-                f" WHERE {self.own} AND table_namespace = ? AND table_name = ?"
-                " AND metadata_location = ?",
-                (new, location, *table, location),
-            )
-        return changed == 1
+        namespace, name = table
+        row = Row(metadata_file_of(location, snapshot), previous=location)
+        return self.change(namespace, {name: location}, {name: row}) is None
 
     def finish_rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
         """See ``TableCatalog``: all of them happened, or none."""
         found = self.locations(namespace)
         return any(found.get(one.to) == one.location for one in renamings)
-
-    def _rename(
-        self, statements: Statements, namespace: str, renamings: Sequence[Renaming]
-    ) -> bool:
-        change = (
-            f"UPDATE iceberg_tables SET table_name = ? WHERE {self.own}"
-            " AND table_namespace = ? AND table_name = ?"
-        )
-        for at, one in enumerate(renamings):
-            values = (_between(at), namespace, one.table, one.location)
-            if statements.change(f"{change} AND metadata_location = ?", values) != 1:
-                return False
-        try:
-            for at, one in enumerate(renamings):
-                statements.change(change, (one.to, namespace, _between(at)))
-        except TakenError:
-            return False
-        return True
 
     def _rows_query(self, namespace: str) -> tuple[str, tuple[str]]:
         text = (
@@ -207,10 +230,6 @@ def tables_named(database: CatalogDatabase, table: Key) -> Mapping[str, str]:
 
 def _named(rows: Sequence[tuple[Any, ...]]) -> dict[str, Row]:
     return {name: Row(location, previous) for name, location, previous in rows}
-
-
-def _between(at: int) -> str:
-    return f"infold is renaming {at}"
 
 
 # The file belongs to the engine. It is opened for each look and each change, and never made here.

@@ -65,13 +65,15 @@ class TableCatalog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a catalog in SQL; ``previous`` is the location before an engine's last commit."""
+    """A name in a catalog in SQL; ``previous`` is the location before an engine's last commit."""
 
     location: str
-    previous: str | None
+    previous: str | None = None
+    type: str = "TABLE"
+    """What it is to be, or ``VIEW``; that is not read."""
 
 
-# An exchange of several takes several requests: whoever reads in between finds some under their new
+# A swap of several takes several requests: whoever reads in between finds some under their new
 # names and some under their old ones. Intent and order are in the ledger, so one that died in the
 # middle is finished by the next command.
 

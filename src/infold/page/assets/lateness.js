@@ -18,7 +18,9 @@ infold.pages.lateness = async (main, chosen) => {
 infold.latenessParts = (late) => {
   const { el } = infold;
   const parts = [];
-  if (late.heat) {
+  if (late.picture) {
+    const { event_unit: unit, left_out, since, cells } = late.picture;
+    const heat = { unit, left_out, since: since.slice(0, 10), cells: cells.map((one) => [infold.seconds(one.event), infold.seconds(one.received), one.rows]) };
     const [day, , week, month] = late.lookbacks;
     parts.push(
       el("p", {}, infold.how(late)),
@@ -50,17 +52,17 @@ infold.latenessParts = (late) => {
         )
       ),
       infold.section(
-        `When rows happened, and when they were received, by ${late.heat.unit}`,
+        `When rows happened, and when they were received, by ${heat.unit}`,
         el("p", { class: "note" }, "On the diagonal: received when they happened. Below it: late."),
         infold.figure(
-          infold.heat(late.heat),
-          [["Happened", "when", ([event]) => infold.cell(event, late.heat.unit)], ["Received", "when", ([, received]) => infold.cell(received, late.heat.unit)], ["Rows", "number", ([, , rows]) => infold.number(rows)]],
-          late.heat.cells
+          infold.heat(heat),
+          [["Happened", "when", ([event]) => infold.cell(event, heat.unit)], ["Received", "when", ([, received]) => infold.cell(received, heat.unit)], ["Rows", "number", ([, , rows]) => infold.number(rows)]],
+          heat.cells
         ),
-        late.heat.left_out ? el("p", { class: "note" }, `${infold.count(late.heat.left_out, "row")} from before ${late.heat.since} are not drawn.`) : ""
+        heat.left_out ? el("p", { class: "note" }, `${infold.count(heat.left_out, "row")} from before ${heat.since} are not drawn.`) : ""
       ),
       late.worst.length
-        ? infold.section("Days with most late rows", el("p", { class: "note" }, "Rows that came more than a day later."), infold.table([["Day", "when", ([at]) => infold.cell(at, "day")], ["Late rows", "number", ([, rows]) => infold.number(rows)]], late.worst))
+        ? infold.section("Days with most late rows", el("p", { class: "note" }, "Rows that came more than a day later."), infold.table([["Day", "when", (one) => infold.cell(infold.seconds(one.day), "day")], ["Late rows", "number", (one) => infold.number(one.rows)]], late.worst))
         : ""
     );
   } else {
@@ -69,6 +71,9 @@ infold.latenessParts = (late) => {
   parts.push(infold.arrivalsPart(late));
   return parts;
 };
+
+/* The instant of a text, in seconds since 1970. */
+infold.seconds = (text) => Date.parse(text) / 1000;
 
 infold.how = (late) => {
   const since = late.since ? ` Rows from before ${infold.when(late.since)} are left out.` : "";

@@ -174,8 +174,8 @@ infold.auditsTable = (audits) =>
     [
       ["Audit", "", (one) => one.audit],
       ["Severity", "", (one) => one.severity],
-      ["Found", "long", (one) => (one.judged.length ? one.judged.map((found) => infold.el("div", {}, infold.pill(found.state, found.state === "failed" ? "bad" : found.state === "passed" ? "good" : ""), ` ${found.found}`, found.rows.length ? infold.el("pre", {}, found.rows.join("\n")) : "")) : "not judged yet")],
-      ["When", "when", (one) => one.judged.map((found) => infold.el("div", {}, infold.when(found.at)))],
+      ["Found", "long", (one) => (one.judged.length ? one.judged.map((found) => infold.el("div", {}, infold.pill(found.state, found.state === "failed" ? "bad" : found.state === "passed" ? "good" : ""), ` ${found.found}`, found.rows.length ? infold.el("pre", {}, found.rows.slice(0, 5).map((row) => (typeof row === "string" ? row : JSON.stringify(row))).join("\n")) : "")) : "not judged yet")],
+      ["When", "when", (one) => one.judged.map((found) => infold.el("div", {}, infold.when(found.judged_at)))],
     ],
     audits
   );

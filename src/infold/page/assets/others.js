@@ -57,7 +57,7 @@ infold.pages.changes = async (main) => {
       changes.environments.length
         ? infold.table([["Name", "", (one) => one.name], ["Owner", "", (one) => one.owner], ["Made", "when", (one) => infold.when(one.created_at)], ["Last run", "when", (one) => infold.when(one.last_run_at)], ["Complete", "", (one) => (one.built_at ? "yes" : "not yet")], ["Expires", "when", (one) => infold.when(one.expires_at)], ["Own tables", "long", (one) => one.tables.map((table) => `${table.model} (${infold.number(table.rows)} rows)`).join(", ") || "none"], ["MB", "number", (one) => (one.bytes / 1e6).toFixed(1)]], changes.environments)
         : el("p", {}, "None: all tables are production's."),
-      changes.swaps.length ? [el("h3", {}, "Tables that were exchanged"), infold.table([["When", "when", (one) => infold.when(one.made_at)], ["How", "", (one) => one.kind], ["Environment", "", (one) => one.environment], ["Models", "long", (one) => one.models.join(", ")]], changes.swaps)] : ""
+      changes.swaps.length ? [el("h3", {}, "Tables that were swapped"), infold.table([["When", "when", (one) => infold.when(one.made_at)], ["How", "", (one) => one.kind], ["Environment", "", (one) => one.environment], ["Models", "long", (one) => one.models.join(", ")]], changes.swaps)] : ""
     ),
     changes.waiting.length || changes.unapplied.length
       ? infold.section("Changed in the files, not applied yet", el("ul", { class: "list" }, changes.waiting.map(change)), changes.unapplied.length ? el("p", {}, `infold apply applies ${changes.unapplied.join(", ")}.`) : "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -13,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.files import FileCell, IngestedFile
-from infold.core.interval import Granularity, Interval, Ranges
+from infold.core.interval import Granularity, Interval, Ranges, now
 from infold.core.model import Source
 from infold.core.own_columns import FILE, VERSION
 from infold.core.plan import FileDiff, Step
@@ -345,7 +344,7 @@ class Ingest:
                 cells,
                 removed,
                 horizon=self.file_diff.as_of,
-                received_at=time.time_ns() // 1000,
+                received_at=now(),
             ),
             receipt=receipt,
         )

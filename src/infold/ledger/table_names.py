@@ -1,28 +1,120 @@
 """
-What a swap does to the rows of the ledger: the rows of tables get other keys, versions go on.
+Which table has which name, in the ledger: tables with keys of their own, and swaps of names.
 
-Functions over a :class:`Query` inside one writing transaction. A model's versions are numbered on,
-as traces of its readers name them: one version drops the table, the next has the rows of the other
-one. So readers see what differs in the end, and that no earlier snapshot is left.
+Functions over a :class:`Query` inside one transaction. With a swap the rows of tables get other
+keys, and a model's versions are numbered on, as traces of its readers name them: one version drops
+the table, the next has the rows of the other one. So readers see what differs in the end, and that
+no earlier snapshot is left.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from infold.core.environment import PRODUCTION
+from infold.core.environment import BUILT_APART, PRODUCTION, Environment, OwnTable
 from infold.core.interval import Interval
 from infold.core.model import table_name
 from infold.core.record import FILES, FULL_LISTING, LISTED
 from infold.core.swap import DoneSwap, Swap, SwapKind, SwappedTable
 from infold.core.trace import CellState, changes_of_rewrite
-from infold.ledger.apply_outcome import add_changes, add_unchanged
-from infold.ledger.environments import erase
+from infold.ledger.apply_outcome import add_changes, add_unchanged, drop_trace
 from infold.ledger.query import Query
 from infold.ledger.sql import SQL
 
 MOVED = tuple(name for name in SQL if name.startswith("move_") and name != "move_trace_input")
 """The statements that give another key to what describes one table as it is now."""
+
+
+def own_tables(query: Query) -> Mapping[str, tuple[OwnTable, ...]]:
+    """The tables with keys of their own, by environment, and those that are built apart."""
+    tables: dict[str, list[OwnTable]] = {}
+    for owner, key, model, identity, definition, base, current in query.all("environment_tables"):
+        one = OwnTable(model, key, identity, definition, base, bool(current))
+        tables.setdefault(owner, []).append(one)
+    return {owner: tuple(found) for owner, found in tables.items()}
+
+
+def put_own_tables(query: Query, owner: str, tables: Iterable[OwnTable]) -> None:
+    """Record which tables an owner has now. What is known of others that it had is erased."""
+    tables = tuple(tables)
+    kept = {one.key for one in tables}
+    for one in own_tables(query).get(owner, ()):
+        if one.key not in kept:
+            erase(query, one.key)
+    query.run("drop_environment_tables", environment=owner)
+    query.many(
+        "add_environment_table",
+        [
+            {
+                "environment": owner,
+                "table_key": one.key,
+                "model": one.model,
+                "identity": one.identity,
+                "definition": one.definition,
+                "base": one.base,
+                "current": one.current,
+            }
+            for one in tables
+        ],
+    )
+
+
+def environments(query: Query) -> Mapping[str, Environment]:
+    """All environments, by name."""
+    tables = own_tables(query)
+    return {
+        row[0]: replace(Environment(*row), tables=tables.get(row[0], ()))
+        for row in query.all("environments")
+        if row[0] != BUILT_APART  # ledgers had a row for it as long as it was an environment
+    }
+
+
+def put_environment(query: Query, environment: Environment) -> None:
+    """Record an environment as it is now, with its tables."""
+    query.run("drop_environment", name=environment.name)
+    query.run(
+        "add_environment",
+        name=environment.name,
+        owner=environment.owner,
+        created_at=environment.created_at,
+        expires_at=environment.expires_at,
+        last_run_at=environment.last_run_at,
+        built_at=environment.built_at,
+    )
+    put_own_tables(query, environment.name, environment.tables)
+
+
+def remove_environment(query: Query, name: str) -> None:
+    """Forget an environment, and everything that is known of its tables."""
+    put_own_tables(query, name, ())
+    query.run("drop_environment_applied", environment=name)
+    query.run("drop_environment", name=name)
+
+
+def erase(query: Query, key: str) -> None:
+    """Remove everything that is known of a table but the runs that built it."""
+    erase_rows(query, key)
+    query.run("erase_entries", model=key)
+
+
+def erase_rows(query: Query, key: str) -> None:
+    """The same, but for what people entered."""
+    drop_trace(query, key)
+    for name in ("drop_cells", "erase_versions", "erase_changes", "erase_unchanged"):
+        query.run(name, table_name=key)
+    for name in (
+        "drop_all_quarantined",
+        "drop_left_out",
+        "drop_ingests",
+        "drop_file_cells",
+        "erase_arrivals",
+        "erase_audits",
+    ):
+        query.run(name, model=key)
+    own = (LISTED.format(key), FULL_LISTING.format(key))
+    for name in (table_name(key), FILES.format(table_name(key)), *own):
+        query.run("drop_location", name=name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +128,7 @@ class _Head:
 
 
 def apply_swap(query: Query, swap: Swap, *, id_: str, run: str, now: int) -> None:
-    """Record that tables were exchanged, and which are kept."""
+    """Record that tables were swapped, and which are kept."""
     (last,) = query.one("last_swap_number")
     query.run(
         "add_swap",

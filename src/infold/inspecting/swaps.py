@@ -1,5 +1,5 @@
 """
-What promoting an environment would exchange, or why it cannot be promoted.
+Which tables take the names of others: by a promote, a rollback, and once they were built apart.
 
 An environment can be promoted if it is what production would be if it had the environment's
 definitions: each of its own tables is up to date with what production's tables are now, and nothing
@@ -10,6 +10,7 @@ run takes them into the new table, as it would into the old one.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
 
@@ -19,11 +20,11 @@ from infold.core.definition import Redefinition
 from infold.core.environment import Environment
 from infold.core.interval import Ranges
 from infold.core.model import Kind, table_name
-from infold.core.plan import Destroyed, PlanOptions
+from infold.core.plan import Destroyed, Observations, PlanOptions
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
 from infold.core.record import FILES
-from infold.core.report import Exchange, ExchangedTable
+from infold.core.report import SwapPreview, TablePreview
 from infold.core.swap import DoneSwap, Swap, SwapKind, SwappedTable
 from infold.core.target import Apply
 from infold.core.trace import (
@@ -37,21 +38,22 @@ from infold.core.trace import (
 )
 from infold.inspecting.audits import audits_found
 from infold.inspecting.changed_definitions import ChangedDefinitions
-from infold.inspecting.environments import Variant
-from infold.inspecting.own_models import changed_models, same_rows
+from infold.inspecting.environments import Production, Variant
+from infold.inspecting.own_models import OwnModels, changed_models, same_rows
+from infold.inspecting.tables_apart import TablesApart, complete
 from infold.messages import apply_errors, environment_errors, mismatches
 from infold.messages.errors import InfoldErrors
 from infold.planning.destructive import policy, refuse_destructive
 from infold.running.ledger_consistency import foreign_tables
 from infold.running.read_columns import ReadColumns
-from infold.running.table_locations import table_keys
+from infold.running.table_names import free_key
 
 
 def promotion(
     found: Variant, name: str, ledger: Ledger, lake: Lake, allowed: frozenset[str] = frozenset()
-) -> Exchange:
+) -> SwapPreview:
     """
-    What promoting an environment would exchange; ``found`` is what it was run by.
+    What promoting an environment would swap; ``found`` is what it was run by.
 
     Raises ``environment_unfinished``, ``production_moved``, ``promote_incomplete``,
     ``table_name_taken``, ``not_forward_only`` where all changes of a model are to be that, or
@@ -67,20 +69,20 @@ def promotion(
     changes = changed_models(found.declared, found.production.project, found.own)
     _refuse_forward_only(changes)
     refuse_destructive(found.declared, _destroyed(found, changes, allowed))
-    kept = UnchangedColumns(found, ledger)
-    tables = tuple(_swapped(model, key, ledger, lake, kept) for model, key in found.own.items())
+    unchanged = UnchangedColumns(found, ledger)
+    for model in found.own:
+        refuse_taken(ledger, lake, model)
+    tables = tuple(
+        _swapped(model, key, ledger, lake, unchanged) for model, key in found.own.items()
+    )
     before = {model: entry.digest for model, entry in ledger.applied().items()}
     after = {model: entry.digest for model, entry in ledger.applied(name).items()}
     applied = {model: digest for model, digest in after.items() if before.get(model) != digest}
     refuse_misfits(found.declared, ledger, {**before, **after})
-    return Exchange(
-        Swap(SwapKind.PROMOTE, name, tables, applied),
-        tuple(exchanged_table(ledger, one) for one in tables),
-        tuple(model for model in applied if model not in found.own),
-        tuple(model for model in before if model not in after),
-        tuple(readers_that_follow(found.production.project, ledger, tables, kept.reads)),
-        takes_files=found.declared.target.apply is Apply.AUTO,
-        at_once=found.declared.target.at_once,
+    swap = Swap(SwapKind.PROMOTE, name, tables, applied)
+    return replace(
+        _preview(swap, found.declared, found.production.project, ledger, unchanged.reads),
+        removed=tuple(model for model in before if model not in after),
         rewritten=tuple(
             (model, trace.earlier_ranges.parts[-1].end)
             for model, trace in found.production.stretched.items()
@@ -175,30 +177,14 @@ def _behind(trace: Trace, ledger: Ledger, among: Container[str]) -> Iterator[str
             yield name
 
 
-def _swapped(
-    model: str, key: str, ledger: Ledger, lake: Lake, kept: UnchangedColumns
-) -> SwappedTable:
-    refuse_taken(ledger, lake, model)
-    there = lake.location(table_name(model))
-    known = there is not None or model in ledger.traces()
-    return SwappedTable(
-        model,
-        key,
-        free_key(ledger, lake, model, there) if known else None,
-        lake.location(table_name(key)),
-        there,
-        kept.of(model) if known else (),
-    )
-
-
 # The tables that the promote replaced get their names back, and the definitions of then are
 # applied. What runs did since then went into the new tables; the old ones are behind, and the next
 # run brings them up to date.
 
 
-def rollback(project: Project, ledger: Ledger, lake: Lake) -> Exchange:
+def rollback(project: Project, ledger: Ledger, lake: Lake) -> SwapPreview:
     """
-    What going back would exchange, in a ``project`` as it is applied.
+    What going back would swap, in a ``project`` as it is applied.
 
     Raises ``nothing_to_roll_back``, ``rollback_outdated`` or ``promote_incomplete``.
     """
@@ -211,16 +197,9 @@ def rollback(project: Project, ledger: Ledger, lake: Lake) -> Exchange:
     applied = {name: old for name, (old, new) in last.definitions.items() if old != new}
     after = {name: digest for name, digest in {**now, **applied}.items() if digest}
     refuse_misfits(project, ledger, after)
-    tables = tuple(_swapped_back(model, key, ledger, lake) for model, key in last.kept.items())
-    return Exchange(
-        Swap(SwapKind.ROLLBACK, last.environment, tables, applied, undoes=last.id),
-        tuple(exchanged_table(ledger, one) for one in tables),
-        tuple(name for name in applied if name not in last.kept),
-        (),
-        tuple(readers_that_follow(project, ledger, tables, ColumnsRead(project))),
-        takes_files=project.target.apply is Apply.AUTO,
-        at_once=project.target.at_once,
-    )
+    tables = tuple(_swapped(model, key, ledger, lake) for model, key in last.kept.items())
+    swap = Swap(SwapKind.ROLLBACK, last.environment, tables, applied, undoes=last.id)
+    return _preview(swap, project, project, ledger, ColumnsRead(project))
 
 
 def _outdated(
@@ -239,26 +218,70 @@ def _outdated(
             yield model, f"its table, kept as {key}, has lost the file {missing}"
 
 
-def _swapped_back(model: str, key: str | None, ledger: Ledger, lake: Lake) -> SwappedTable:
+def swap_of_complete(
+    found: TablesApart,
+    observed: Observations,
+    ledger: Ledger,
+    lake: Lake,
+    selected: frozenset[str] | None = None,
+) -> Swap:
+    """The swap of all tables that are complete, of ``selected`` models; of none, perhaps."""
+    project = found.project
+    cells = {model: ledger.cells(model) for model in project.apart.values()}
+    keys = complete(project, observed, cells)
+    # Readers have the tables of this project, and by its definitions.
+    stretched = {name: trace for name, trace in ledger.traces().items() if trace.earlier}
+    readable = Production(project, {}, stretched)
+    as_variant = Variant(project, found.wanted, {}, readable, OwnModels({}), found.tables)
+    unchanged = UnchangedColumns(as_variant, ledger)
+    tables = tuple(
+        _swapped(project.apart[key], key, ledger, lake, unchanged)
+        for key in keys
+        if selected is None or project.apart[key] in selected
+    )
+    return Swap(SwapKind.BUILT_APART, ", ".join(sorted(one.model for one in tables)), tables)
+
+
+def _swapped(
+    model: str,
+    own: str | None,
+    ledger: Ledger,
+    lake: Lake,
+    unchanged: UnchangedColumns | None = None,
+) -> SwappedTable:
+    """A model's name goes to the table with the key ``own``; the table that has it is kept."""
     there = lake.location(table_name(model))
     known = there is not None or model in ledger.traces()
+    digits = sha256(f"{model} {there}".encode()).hexdigest()  # the same for the same state of it
     return SwappedTable(
         model,
-        key,
-        free_key(ledger, lake, model, there) if known else None,
-        None if key is None else lake.location(table_name(key)),
+        own,
+        free_key(model, digits, ledger, lake) if known else None,
+        None if own is None else lake.location(table_name(own)),
         there,
+        unchanged.of(model) if known and unchanged is not None else (),
     )
 
 
-_SHORTEST, _LONGEST = 8, 64
-"""Hex digits in the key of a table that is kept: more where a shorter one is taken."""
+def _preview(
+    swap: Swap, declared: Project, production: Project, ledger: Ledger, reads: ReadColumns
+) -> SwapPreview:
+    """What a swap means for the readers of ``production``."""
+    models = {one.model for one in swap.tables}
+    return SwapPreview(
+        swap,
+        tuple(table_preview(ledger, one) for one in swap.tables),
+        definitions=tuple(model for model in swap.applied if model not in models),
+        readers=tuple(readers_that_follow(production, ledger, swap.tables, reads)),
+        takes_files=declared.target.apply is Apply.AUTO,
+        at_once=declared.target.at_once,
+    )
 
 
-def exchanged_table(ledger: Ledger, one: SwappedTable) -> ExchangedTable:
+def table_preview(ledger: Ledger, one: SwappedTable) -> TablePreview:
     """How a model's table differs from the one that takes its place."""
     before, after = _cells(ledger, one.model), _cells(ledger, one.own)
-    return ExchangedTable(
+    return TablePreview(
         one.model,
         None if one.kept is None else sum(cell.rows for cell in before),
         None if one.own is None else sum(cell.rows for cell in after),
@@ -270,15 +293,15 @@ def exchanged_table(ledger: Ledger, one: SwappedTable) -> ExchangedTable:
 def readers_that_follow(
     project: Project, ledger: Ledger, tables: Sequence[SwappedTable], reads: ReadColumns
 ) -> Iterator[str]:
-    """The models that read something that differs, and are not exchanged themselves."""
-    exchanged = {one.model: one for one in tables}
-    differing = {name: _differences(ledger, one) for name, one in exchanged.items()}
+    """The models that read something that differs, and are not swapped themselves."""
+    swapped = {one.model: one for one in tables}
+    differing = {name: _differences(ledger, one) for name, one in swapped.items()}
     for node in project:
-        if node.name in exchanged or node.model.kind is Kind.VIEW:
+        if node.name in swapped or node.model.kind is Kind.VIEW:
             continue
-        for name in {entry.name for entry in node.stored_inputs} & exchanged.keys():
-            columns = reads(node.name, name) if exchanged[name].unchanged else None
-            unchanged = {0: exchanged[name].unchanged}
+        for name in {entry.name for entry in node.stored_inputs} & swapped.keys():
+            columns = reads(node.name, name) if swapped[name].unchanged else None
+            unchanged = {0: swapped[name].unchanged}
             if columns is None:
                 seen = bool(differing[name])
             else:
@@ -286,14 +309,6 @@ def readers_that_follow(
             if seen:
                 yield node.name
                 break
-
-
-def free_key(ledger: Ledger, lake: Lake, model: str, location: str | None) -> str:
-    """A key for the table of a model that is kept; the same one for the same state of it."""
-    taken = {*ledger.newest_versions(), *ledger.traces(), *table_keys(ledger)}
-    digits = sha256(f"{model} {location}".encode()).hexdigest()
-    keys = (f"{model}__{digits[:n]}" for n in range(_SHORTEST, _LONGEST + 1, 8))
-    return next(k for k in keys if k not in taken and lake.location(table_name(k)) is None)
 
 
 def lost_file(ledger: Ledger, lake: Lake, table: str) -> str:
