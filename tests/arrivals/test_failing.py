@@ -412,7 +412,7 @@ def test_a_signal_is_told_from_what_it_causes(tmp_path: Path, error: Exception) 
             play._run(None, ())
 
     [run] = play.ledger.runs(1)
-    assert (len(begun), run.state, run.error) == (1, "failed", "stopped by Stopped")
+    assert (len(begun), run.state, run.error) == (1, "failed", "stopped by SIGINT")
 
 
 def test_a_table_that_was_complete_waits_for_its_cron(tmp_path: Path) -> None:
