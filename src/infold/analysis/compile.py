@@ -213,7 +213,7 @@ class _Compiler:
         vouched_and_bounds = found.overrides_used, declared_bounds(model, found)
         of_query = [*words.words_of(draft.parsed.tree), *names]
         print_ = fingerprint(model, of_query, columns, read, *vouched_and_bounds)
-        if model.kind is Kind.VIEW:
+        if model.kind.is_view:
             exact = fingerprint(model, [*words.to_the_letter, *names], columns, None)
             self.views[model.name] = (print_, exact)
         self.nodes[model.name] = Node(
@@ -272,7 +272,7 @@ class _Compiler:
         if errors:
             self.errors.extend(errors)
             return
-        by_cells = model.kind is Kind.INCREMENTAL_TABLE
+        by_cells = model.kind.is_by_cell
         bounds = python_models.declared_input_bounds(subject) if by_cells else ()
         vouched = python_models.vouched(subject)
         self.kept_columns[model.name] = python_models.partition_grain(subject)
@@ -286,7 +286,7 @@ class _Compiler:
         declared = model.incremental.bounds if model.incremental and by_cells else ()
         read = source.without_columns(unread) if source else None
         print_ = fingerprint(model, of_query, columns, read, vouched, declared)
-        if model.kind is Kind.VIEW:
+        if model.kind.is_view:
             self.views[model.name] = (print_, print_)
             self.opaque[model.name] = model.name
         self.nodes[model.name] = Node(
@@ -308,7 +308,7 @@ class _Compiler:
         """A view in Python that a model reads where it may not; views that read one are noted."""
         found = [self.opaque[name] for name in subject.tables_read if name in self.opaque]
         kind = subject.model.kind
-        if found and kind is Kind.VIEW:
+        if found and kind.is_view:
             self.opaque[subject.model.name] = found[0]
         return found[0] if found and kind not in (Kind.VIEW, Kind.TABLE) else ""
 
@@ -339,7 +339,7 @@ class _Compiler:
         return taken.query and replace(taken.query, passed_columns=found.passed_columns), errors
 
     def _add_table(self, model: Model, columns: Columns, resolved: Resolved) -> None:
-        view = resolved.relation if model.kind is Kind.VIEW else None
+        view = resolved.relation if model.kind.is_view else None
         if model.name.lower() not in self.sources:
             self.tables[model.name.lower()] = Table(model.name, columns, view)
 
@@ -360,7 +360,7 @@ class _Compiler:
                 found.setdefault(taken.name, Input(taken.name, taken.event_time_column))
             if node is None or reference.name in found:
                 continue
-            if node.model.kind is Kind.VIEW:
+            if node.model.kind.is_view:
                 found.update((entry.name, entry) for entry in node.inputs)
             else:
                 found[node.name] = Input(node.name, time_column(node))
@@ -384,7 +384,7 @@ def _reads_opaque(subject: Subject, at: Spot, view: str) -> InfoldError:
 
 def _can_be_downgraded(model: Model, error: InfoldError) -> bool:
     """Whether a model with this finding can be built whole."""
-    return model.kind is Kind.INCREMENTAL_TABLE and (error.slug in REACH or error.slug in BY_SLUG)
+    return model.kind.is_by_cell and (error.slug in REACH or error.slug in BY_SLUG)
 
 
 _MISNAMED = ("session-column", "unnamed-column")

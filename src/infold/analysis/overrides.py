@@ -67,7 +67,7 @@ def apply_overrides(subject: Subject, errors: Sequence[InfoldError]) -> Remainin
     incremental = subject.model.incremental
     if subject.model.kind is Kind.TABLE:
         return _allowed_for_whole_table(subject, errors)
-    if incremental is None or subject.model.kind is not Kind.INCREMENTAL_TABLE:
+    if incremental is None or not subject.model.kind.is_by_cell:
         return RemainingFindings(tuple(errors))
     inputs = list(timed_inputs(subject))
     called = {name.lower(): name for name in inputs}
@@ -123,7 +123,7 @@ def offer_overrides(
     gaps, so that no length of time is sure to hold them.
     """
     whole = subject.model.kind is Kind.TABLE
-    if not whole and subject.model.kind is not Kind.INCREMENTAL_TABLE:
+    if not whole and not subject.model.kind.is_by_cell:
         return
     counted = any(error.at in windows_of_rows for error in errors)
     inputs = [] if whole or counted else list(timed_inputs(subject))
@@ -154,7 +154,7 @@ def timed_inputs(subject: Subject) -> Iterable[str]:
         node = subject.nodes.get(name)
         if node is None:
             continue
-        if node.model.kind is Kind.VIEW:
+        if node.model.kind.is_view:
             found.update((entry.name, None) for entry in node.inputs if entry.time_column)
         elif time_column(node) is not None:
             found[node.name] = None

@@ -98,7 +98,7 @@ def missing_columns(draft: Draft) -> Iterator[InfoldError]:
         (f"incremental.unique_key.{i}", name)
         for i, name in enumerate(incremental.unique_key if incremental is not None else ())
     ]
-    if model.timeseries is not None and model.kind is Kind.INCREMENTAL_TABLE:
+    if model.timeseries is not None and model.kind.is_by_cell:
         named.append(("timeseries.partition_column", model.timeseries.partition_column))
     for key, name in named:
         if name.lower() not in map(str.lower, columns):
@@ -133,7 +133,7 @@ def declared_input_bounds(subject: Subject) -> tuple[InputBound, ...]:
             continue
         bound = declared.get(name.lower(), Bound())
         stored = [node.name] if time_column(node) is not None else []
-        if node.model.kind is Kind.VIEW:
+        if node.model.kind.is_view:
             stored = [entry.name for entry in node.inputs if entry.time_column]
         for one in stored:
             found[one] = bound.widest(found.get(one, bound))
@@ -143,7 +143,7 @@ def declared_input_bounds(subject: Subject) -> tuple[InputBound, ...]:
 def wrong_bounds(subject: Subject) -> Iterator[InfoldError]:
     """What keeps a model from being built cell by cell."""
     incremental, draft = subject.model.incremental, subject.draft
-    if incremental is None or subject.model.kind is not Kind.INCREMENTAL_TABLE:
+    if incremental is None or not subject.model.kind.is_by_cell:
         return
     timed = frozenset(timed_inputs(subject))
     if not timed:
@@ -152,7 +152,7 @@ def wrong_bounds(subject: Subject) -> Iterator[InfoldError]:
     for bound in incremental.bounds:
         node = subject.nodes.get(bound.input)
         behind = {one.name for one in node.inputs} if node is not None else set[str]()
-        view = node is not None and node.model.kind is Kind.VIEW and behind & timed
+        view = node is not None and node.model.kind.is_view and behind & timed
         if (bound.before or bound.after) and bound.input not in timed and not view:
             at = draft.place(f"inputs.{bound.input}")
             yield findings.bound_of_no_input(at, bound.input, sorted(timed))

@@ -125,7 +125,7 @@ class NondeterministicViews:
     def put_off(self, subject: Subject, found: RemainingFindings) -> RemainingFindings:
         """The findings of a model, those of a view put off until something reads it."""
         views = [name for name in subject.tables_read if self.findings.get(name)]
-        if subject.model.kind is Kind.VIEW:
+        if subject.model.kind.is_view:
             own = tuple(error for error in found.errors if BY_SLUG.get(error.slug) is _ANY)
             read = tuple(error for name in views for error in self.findings[name])
             self.findings[subject.model.name] = (*own, *read)

@@ -69,7 +69,7 @@ def show(
         shown = published_lake(project)
         beside = evaluate, left, lambda: audit_failure_rows(project, ledger(project))
         stored = None
-        if order is None and table in project and project[table].model.kind is not Kind.VIEW:
+        if order is None and table in project and project[table].model.kind.is_stored:
             stored = StoredRows(project[table], ledger(project).cells(table), note)
         return shown_rows(
             project, shown, table, columns, where, limit, *beside, order=order, stored=stored

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from infold.core.audits import JudgedAudit
 from infold.core.interval import MAX, MIN, Ranges
-from infold.core.model import Kind
 from infold.core.plan import Action, ModelObservation, Observations, PlanOptions, Step
 from infold.core.ports import Ledger
 from infold.core.project import Node, Project
@@ -141,7 +140,7 @@ def _stale_cells(node: Node, model: ModelObservation, step: Step | None, stored:
     Of an endless range (all but what a window left out, say) those that have rows or will have
     some, unless that is all there are.
     """
-    if step is None or node.model.kind is not Kind.INCREMENTAL_TABLE or not stored:
+    if step is None or not node.model.kind.is_by_cell or not stored:
         return Ranges() if step is None else step.stale_cells
     there = Ranges.of((*cells_with_rows(node, model), *stored))
     endless = any(part.start <= MIN or part.end >= MAX for part in step.stale_cells)
@@ -155,7 +154,7 @@ def _is_partial(node: Node, step: Step) -> bool:
     """
     if step.action in (Action.FOLD, Action.REFOLD):
         return True
-    follows = step.expected and node.model.kind is Kind.INCREMENTAL_TABLE
+    follows = step.expected and node.model.kind.is_by_cell
     return follows and not any(reason.cause in _WHOLLY for reason in step.reasons)
 
 

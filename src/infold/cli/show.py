@@ -97,7 +97,6 @@ def command(
     """
     from infold import api
     from infold.core.arrow_values import rows_of
-    from infold.core.model import Kind
     from infold.inspecting.manifest import manifest_table_of
     from infold.render.table import table_screen
 
@@ -111,7 +110,7 @@ def command(
     if (plot or lines) and format_ is not None:
         option = "--lines" if lines else "--plot"
         raise click.UsageError(f"{option} draws, and an export is for programs: leave one out.")
-    if stored in project and project[stored].model.kind is Kind.VIEW and where is None:
+    if stored in project and project[stored].model.kind.is_view and where is None:
         click.echo(f"{table} is a view: starting Spark to evaluate it.", err=True)
     if plot or lines:
         from infold.cli.show_plot import draw

@@ -35,7 +35,6 @@ def draw(
     as_lines: bool,
 ) -> None:
     """Print pictures of a table, by its name for people and that of the project."""
-    from infold.core.model import Kind
     from infold.core.report import RowByRow
     from infold.inspecting.plot import picture_of
     from infold.messages import command_errors
@@ -45,7 +44,7 @@ def draw(
 
     table, stored = names
     model = project[stored].model if stored in project else None
-    is_view = model is not None and model.kind is Kind.VIEW
+    is_view = model is not None and model.kind.is_view
     most = limit or (MOST_OF_VIEW if is_view else MOST_ROWS)
     rows = _rows(project, stored, columns, where, select, most)
     drawn = picture_of(rows.slice(0, most), model)
@@ -77,7 +76,6 @@ def _rows(
 ) -> pa.Table:
     """The rows to draw, and one more; of a stored table only the columns that are drawn."""
     from infold import api
-    from infold.core.model import Kind
     from infold.inspecting.plot import drawn_columns
 
     def read(names: Sequence[str] | None, limit: int) -> pa.Table:
@@ -92,7 +90,7 @@ def _rows(
         )
 
     model = project[stored].model if stored in project else None
-    if model is None or model.kind is Kind.VIEW:
+    if model is None or model.kind.is_view:
         return read(columns, most + 1)
     head = read(columns, 1)
     wanted = drawn_columns(head.schema, model)

@@ -203,6 +203,31 @@ class Kind(StrEnum):
     """One cell, one row for each version of a key; changed rows are folded in key by key."""
 
     @property
+    def is_view(self) -> bool:
+        """Whether nothing of it is stored."""
+        return self is Kind.VIEW
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it has a table."""
+        return self is not Kind.VIEW
+
+    @property
+    def is_by_cell(self) -> bool:
+        """Whether cells are recomputed one by one, each from a bounded part of its inputs."""
+        return self is Kind.INCREMENTAL_TABLE
+
+    @property
+    def is_by_key(self) -> bool:
+        """Whether it is one cell, into which changed rows are folded key by key."""
+        return self in (Kind.CUMULATIVE_AGGREGATE, Kind.SCD_TYPE_2)
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether changed rows of its input are folded into the rows that are stored."""
+        return self is Kind.EVENTS or self is Kind.SESSIONS or self.is_by_key
+
+    @property
     def materialization(self) -> Materialization:
         """What a model of this kind declares."""
         if self is Kind.INCREMENTAL_TABLE:

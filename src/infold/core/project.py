@@ -197,7 +197,7 @@ class Node:
     def batches(self) -> Batches:
         """How cells may be built together."""
         by_cell = self.bounds_declared or set(self.overrides_used) - {Override.HAVING}
-        if by_cell and self.model.kind is Kind.INCREMENTAL_TABLE:
+        if by_cell and self.model.kind.is_by_cell:
             return Batches.PER_PARTITION_ONLY
         if any(bound != Bound() for e in self.inputs for bound in e.bounds):
             return Batches.BOUNDED_SAFE
@@ -223,7 +223,7 @@ class Node:
             return name != self.source
         if self.model.kind in (Kind.TABLE, Kind.VIEW):
             return False
-        one = self.model.kind is not Kind.INCREMENTAL_TABLE and len(self.inputs) == 1
+        one = not self.model.kind.is_by_cell and len(self.inputs) == 1
         return not one and self.input(name).time_column is None
 
     @property

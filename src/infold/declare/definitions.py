@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from infold.core.definition import Definition
 from infold.core.definition_text import digest_of
-from infold.core.model import Kind, Model, Place, Source
+from infold.core.model import Model, Place, Source
 from infold.core.project import Node, Project
 from infold.core.session_rules import STATE_VERSION
 
@@ -31,7 +31,7 @@ def definitions_of(project: Project) -> Mapping[str, Definition]:
         for name in node.reads:
             read |= views.get(name, {})
         found[node.name] = definition = _definition(project, node, read)
-        if node.model.kind is Kind.VIEW:
+        if node.model.kind.is_view:
             views[node.name] = {**read, node.name: digest_of(definition)}
     return found
 

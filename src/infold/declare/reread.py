@@ -79,7 +79,7 @@ def _has_optional_columns(project: Project) -> bool:
 def _stands_alone(project: Project, models: set[str], needed: set[str]) -> bool:
     """Whether models mean the same without the others."""
     events = any(project[name].model.kind is Kind.EVENTS for name in models)
-    return not events and all(project[name].model.kind is not Kind.VIEW for name in needed)
+    return not events and all(project[name].model.kind.is_stored for name in needed)
 
 
 def _read(folder: Folder) -> Project | None:

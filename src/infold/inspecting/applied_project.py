@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from infold.core.definition import Definition
 from infold.core.definition_text import digest_of
-from infold.core.model import Kind
 from infold.core.ports import Ledger
 from infold.core.project import AppliedDefinitions, Node, Project
 from infold.core.target import Apply
@@ -135,7 +134,7 @@ def _adopted(
 
     def is_built(node: Node) -> bool:
         trace = traces.get(node.name)
-        view = node.model.kind is Kind.VIEW
+        view = node.model.kind.is_view
         return view or (trace is not None and trace.fingerprint == node.fingerprint)
 
     for node in declared:

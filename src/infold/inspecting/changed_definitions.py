@@ -164,7 +164,7 @@ class ChangedDefinitions:
         from infold.declare.from_definitions import is_landed
 
         kept = self._kept.definition(digest)
-        lost = kept is None or not (kept.model.kind is Kind.VIEW or is_landed(kept))
+        lost = kept is None or not (kept.model.kind.is_view or is_landed(kept))
         return Redefinition(
             name,
             Category.REMOVED,
@@ -194,4 +194,4 @@ def _unknown(node: Node) -> Redefinition:
 
 
 def _build(node: Node) -> How:
-    return How.NOTHING if node.model.kind is Kind.VIEW else How.REBUILD
+    return How.NOTHING if node.model.kind.is_view else How.REBUILD

@@ -15,7 +15,7 @@ from infold.analysis.renamed_tables import renamed
 from infold.core.definition import Definition
 from infold.core.definition_text import digest_of
 from infold.core.environment import Environment, OwnTable, set_aside_of, tables_from_now_on
-from infold.core.model import Kind, table_name
+from infold.core.model import table_name
 from infold.core.plan import Observations, Plan
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project
@@ -109,7 +109,7 @@ def _with_tables(project: Project, traces: Mapping[str, Trace]) -> Project:
     names: set[str] = set()
     for node in project:
         reads = {name for name in node.reads if name not in project.sources}
-        if node.model.kind is not Kind.VIEW:
+        if node.model.kind.is_stored:
             trace = traces.get(node.name)
             if trace is None or trace.fingerprint != node.fingerprint:
                 continue
@@ -304,7 +304,7 @@ def view_names(declared: Project, production: Project, own: Mapping[str, str]) -
     """New names for the views that are not production's, or that read own tables."""
     found: dict[str, str] = {}
     for node in declared:
-        if node.model.kind is not Kind.VIEW:
+        if node.model.kind.is_stored:
             continue
         same = node.name in production and production[node.name] == node
         if not same or any(name in own or name in found for name in node.reads):
@@ -336,7 +336,7 @@ def _views_of_source(node: Node, declared: Project) -> list[Node]:
         one
         for one in declared
         if one.name in upstream
-        and one.model.kind is Kind.VIEW
+        and one.model.kind.is_view
         and any(entry.name == node.source for entry in one.inputs)
     ]
 
@@ -347,6 +347,6 @@ def _shared(production: Project, nodes: Iterable[Node]) -> Iterator[Node]:
     needed |= {entry.name for node in nodes for entry in node.stored_inputs}
     needed |= {name for node in nodes for one in node.model.audits for name in one.reads(node.name)}
     for node in reversed(production.nodes):  # readers before what they read
-        if node.name in needed and node.model.kind is Kind.VIEW:
+        if node.name in needed and node.model.kind.is_view:
             needed |= {*node.reads, *(entry.name for entry in node.stored_inputs)}
     return (node for node in production if node.name in needed)

@@ -50,7 +50,7 @@ def explain(
     model = observed.models.get(name)
     trace = model.trace if model else None
     head = ledger.newest_versions().get(name)
-    cells = [] if node.model.kind is Kind.VIEW else list(ledger.cells(name))
+    cells = [] if node.model.kind.is_view else list(ledger.cells(name))
     state = next((entry for entry in cells if entry.cell == cell), None)
     granularity = node.model.granularity
     return Explanation(
@@ -106,7 +106,7 @@ def _explained_inputs(observer: Observer, node: Node) -> tuple[ExplainedInput, .
     def explained(entry: Input) -> ExplainedInput:
         known: tuple[str, ...] = ()
         some: frozenset[str] | None = None
-        if entry in node.stored_inputs and node.model.kind is not Kind.VIEW:
+        if entry in node.stored_inputs and node.model.kind.is_stored:
             known = observer.project[entry.name].columns
             some = read(node.name, entry.name)
         return ExplainedInput(
@@ -124,7 +124,7 @@ def _explained_inputs(observer: Observer, node: Node) -> tuple[ExplainedInput, .
 
 
 def _by_time(node: Node, entry: Input) -> bool:
-    return node.model.kind is Kind.INCREMENTAL_TABLE and entry.time_column is not None
+    return node.model.kind.is_by_cell and entry.time_column is not None
 
 
 def _function_notes(node: Node) -> tuple[tuple[str, str], ...]:
@@ -166,7 +166,7 @@ def _fold_notes(node: Node, *, has_states: bool) -> tuple[tuple[str, str], ...]:
 def _incremental_notes(node: Node, as_of: int) -> tuple[tuple[str, str], ...]:
     """How a model is built cell by cell."""
     incremental = node.model.incremental
-    if incremental is None or node.model.kind is not Kind.INCREMENTAL_TABLE:
+    if incremental is None or not node.model.kind.is_by_cell:
         return ()
     python = node.model.python is not None and node.batches is Batches.PER_PARTITION_ONLY
     notes = [("batches", _CALLS if python else _BATCHES[node.batches])]
@@ -237,7 +237,7 @@ def _mapping_text(node: Node, entry: Input) -> str:
     if node.grouped is not None:
         keys = ", ".join(key.name for key in node.grouped.keys)
         return f"the rows of the same {keys}"
-    if node.model.kind is Kind.INCREMENTAL_TABLE and entry.time_column is not None:
+    if node.model.kind.is_by_cell and entry.time_column is not None:
         if entry.bounds == (Bound(),):
             return f"the same cell of {entry.time_column}"
         ranges = " and ".join(_bound_text(bound) for bound in entry.bounds)
@@ -281,7 +281,7 @@ def _bound_text(bound: Bound) -> str:
 
 
 def _layout_text(observer: Observer, node: Node) -> str:
-    if node.model.kind is Kind.VIEW:
+    if node.model.kind.is_view:
         return "nothing stored"
     layout = observer.lake.layout(table_name(node.name))
     if layout is None:

@@ -18,7 +18,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from infold.core.definition import Category, How, Redefinition
-from infold.core.model import Kind
 from infold.core.project import Node, Project
 from infold.core.trace import Trace
 from infold.planning.forward_only import without_earlier_cells
@@ -99,7 +98,7 @@ class _Comparison:
         if not known or self.production[name] != self.declared[name]:
             return False
         reads = (self.declared[one] for one in self.declared[name].reads if one in self.declared)
-        return all(self._is_same(one.name) for one in reads if one.model.kind is Kind.VIEW)
+        return all(self._is_same(one.name) for one in reads if one.model.kind.is_view)
 
     def columns_read(self, reader: str, name: str) -> frozenset[str] | None:
         """The columns that production's model reads of an input; None: all."""
@@ -145,7 +144,7 @@ class _Decision:
         change = self._change(node)
         if change is not None and not same_rows(change):
             self.changes[node.name] = change
-        if node.model.kind is Kind.VIEW:
+        if node.model.kind.is_view:
             return
         there = node.name in self.production
         other = not there or (change is not None and not same_rows(change))
@@ -168,7 +167,7 @@ class _Decision:
 
     def _change(self, node: Node) -> Redefinition | None:
         if node.name not in self.production:
-            how = How.NOTHING if node.model.kind is Kind.VIEW else How.REBUILD
+            how = How.NOTHING if node.model.kind.is_view else How.REBUILD
             return Redefinition(node.name, Category.NEW, (), how, None, node)
         change, trace = self._comparison.change(node), self.stretched.get(node.name)
         if change is None or trace is None:

@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import TokenType
 from infold.analysis.names.query_pieces import first_outside
 from infold.analysis.sql.parse import parse
 from infold.core.interval import instants_of
-from infold.core.model import Kind, table_name
+from infold.core.model import table_name
 from infold.core.own_columns import FILE, VERSION
 from infold.core.ports import Ledger, SnapshotReader, TimeSpan
 from infold.core.project import Node, Project
@@ -267,7 +267,7 @@ def shown_tables(project: Project, name: str) -> tuple[ShownTable, ...]:
 
 def _tables_behind(project: Project, name: str) -> Iterator[ShownTable]:
     node = project[name]
-    if node.model.kind is not Kind.VIEW:
+    if node.model.kind.is_stored:
         own = {column.lower(): column for column in node.columns}
         yield ShownTable(name, own or None)
         return

@@ -62,7 +62,7 @@ def shown_rows(
     if table not in project:
         known = [*(node.name for node in project), "set_aside", AUDIT_FAILURES, *TABLES]
         raise with_unapplied(command_errors.unknown_table(table, known), project, table)
-    if project[table].model.kind is Kind.VIEW:
+    if project[table].model.kind.is_view:
         if where is not None:
             raise command_errors.bad_filter(
                 where=where, why=f"{table} is a view, and of views all rows are shown"

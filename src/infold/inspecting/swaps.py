@@ -19,7 +19,7 @@ from infold.analysis.names.subject import time_column
 from infold.core.definition import Redefinition
 from infold.core.environment import Environment
 from infold.core.interval import Ranges
-from infold.core.model import Kind, table_name
+from infold.core.model import table_name
 from infold.core.plan import Destroyed, Observations, PlanOptions
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
@@ -297,7 +297,7 @@ def readers_that_follow(
     swapped = {one.model: one for one in tables}
     differing = {name: _differences(ledger, one) for name, one in swapped.items()}
     for node in project:
-        if node.name in swapped or node.model.kind is Kind.VIEW:
+        if node.name in swapped or node.model.kind.is_view:
             continue
         for name in {entry.name for entry in node.stored_inputs} & swapped.keys():
             columns = reads(node.name, name) if swapped[name].unchanged else None
@@ -376,7 +376,7 @@ class UnchangedColumns:
         sets = {
             self.reads(node.name, model)
             for node in self._found.production.project
-            if node.model.kind is not Kind.VIEW
+            if node.model.kind.is_stored
             and node.name not in self._found.own
             and any(entry.name == model for entry in node.stored_inputs)
         }

@@ -25,7 +25,7 @@ from infold.core.definition import Definition, How, Redefinition
 from infold.core.definition_text import digest_of
 from infold.core.environment import BUILT_APART, OwnTable, tables_from_now_on
 from infold.core.interval import Interval, Ranges
-from infold.core.model import DefinitionChange, Kind, table_name
+from infold.core.model import DefinitionChange, table_name
 from infold.core.plan import ModelObservation, Observations, PlanOptions, Reason
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project
@@ -196,7 +196,7 @@ class _Combined:
             trace = self.traces.get(node.name)
             if node.downgraded:
                 return None
-            if node.model.kind is Kind.VIEW:
+            if node.model.kind.is_view:
                 continue
             if node.name not in below and node.name not in self.own:
                 found[node.name] = definitions[node.name]
@@ -235,7 +235,7 @@ class _Combined:
         found |= {name: by_digest[digest] for name, digest in digests.items()}
         below = self.wanted.downstream(self.own)
         for node in self.wanted:
-            alone = node.model.kind is Kind.VIEW and node.name not in found
+            alone = node.model.kind.is_view and node.name not in found
             if alone and node.name not in below and found.keys() >= self._models(node):
                 found[node.name] = definitions[node.name]
         return True
@@ -252,7 +252,7 @@ class _Combined:
         above = self.wanted.upstream(self.own)
         views: dict[str, str] = {}
         for node in self.wanted:
-            if node.name not in above or node.model.kind is not Kind.VIEW:
+            if node.name not in above or node.model.kind.is_stored:
                 continue
             other = found.get(node.name) != definitions[node.name]
             if other or any(name in views for name in node.reads):
@@ -276,7 +276,7 @@ def may_be_apart(node: Node, trace: Trace | None) -> bool:
     incremental = node.model.incremental
     return (
         trace is not None
-        and node.model.kind is Kind.INCREMENTAL_TABLE
+        and node.model.kind.is_by_cell
         and incremental is not None
         and incremental.on_definition_change is DefinitionChange.COMPLETE
         and trace.fingerprint not in (node.fingerprint, UNKNOWN)

@@ -306,7 +306,7 @@ NAMED = 8
 def model_document(project: Project, ledger: SqlLedger, name: str) -> JsonObject:
     """Everything that the page of a model shows."""
     node = project[name]
-    stored = node.model.kind is not Kind.VIEW
+    stored = node.model.kind.is_stored
     return {
         "model": name,
         **_definition(node),
@@ -338,7 +338,7 @@ def _input_shape(project: Project, node: Node, name: str) -> JsonObject:
     """One input, with how far around a cell it is read, in seconds."""
     entry = node.input(name)
     timed = entry.time_column is not None and not node.is_lookup(name)
-    by_cell = timed and node.model.kind is Kind.INCREMENTAL_TABLE
+    by_cell = timed and node.model.kind.is_by_cell
     other = project[name].model.granularity if name in project else None
     return {
         "name": name,

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from infold.core.interval import MAX, MIN, Interval, Ranges
-from infold.core.model import DefinitionChange, Kind
+from infold.core.model import DefinitionChange
 from infold.core.plan import ModelObservation, PlanOptions, Reason
 from infold.core.project import CELLS_TOGETHER, Node
 from infold.core.trace import Cause, Pending
@@ -27,7 +27,7 @@ BACKLOG = (Cause.MISSING, Cause.REDEFINED)
 
 def retained_range(node: Node) -> Ranges:
     """The cells that a model may have: from its start on where cells are recomputed."""
-    if node.start is None or node.model.kind is not Kind.INCREMENTAL_TABLE:
+    if node.start is None or not node.model.kind.is_by_cell:
         return Ranges.ever()
     return Ranges((Interval(node.start, MAX),))
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from infold.core.definition import Category, Loss, Lost, Redefinition
 from infold.core.interval import Ranges
-from infold.core.model import Kind, OnLoss, table_name
+from infold.core.model import OnLoss, table_name
 from infold.core.plan import Action, Destroyed, Plan, PlanOptions, Step
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project
@@ -104,7 +104,7 @@ def lost_types(
 
     Columns that are not there any more are left out: their names say that. So are views.
     """
-    if node.model.kind is Kind.VIEW:
+    if node.model.kind.is_view:
         return ()
     new = {name.lower(): type_ for name, type_ in defined.items()}
     at = Spot(node.model.place.file, node.model.sql_line)

@@ -30,7 +30,7 @@ def model_states(project: Project, observed: Observations, plan: Plan) -> tuple[
     return tuple(
         _state_of(project, node, observed, steps.get(node.name), some_are_built=built)
         for node in project
-        if node.model.kind is not Kind.VIEW
+        if node.model.kind.is_stored
     )
 
 
@@ -185,7 +185,7 @@ def state_after_run(
     entry = replace(entry, work=True, empty=empty)
     if node.model.granularity is None:
         return entry
-    known = node.model.kind is Kind.INCREMENTAL_TABLE
+    known = node.model.kind.is_by_cell
     cells = Ranges.of(part for step, _ in done if known for part in processed_cells(step))
     lower, upper = _bounds_of(cells)
     first, last = _bounds_of(touched)

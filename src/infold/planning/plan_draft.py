@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from infold.core.interval import Ranges
-from infold.core.model import Kind
 from infold.core.plan import (
     Action,
     ModelObservation,
@@ -55,7 +54,7 @@ class PlanDraft:
         granularity = node.model.granularity
         if ranges is None:
             return []
-        if granularity is None or node.model.kind is not Kind.INCREMENTAL_TABLE:
+        if granularity is None or not node.model.kind.is_by_cell:
             return [Reason(Cause.RESTATED, "asked for", Ranges.ever())]
         return [Reason(Cause.RESTATED, "asked for", granularity.cover(ranges))]
 
@@ -192,7 +191,7 @@ def without_refused(
     left = {entry.model: entry for entry in plan.skipped if entry.model not in own}
     for name in {**own, **withheld}:
         step = steps.get(name)
-        by_cell = step is not None and project[name].model.kind is Kind.INCREMENTAL_TABLE
+        by_cell = step is not None and project[name].model.kind.is_by_cell
         why = f"refused: {own[name].what}" if name in own else _waits_text(withheld[name])
         left[name] = Skipped(
             name, why, step.stale_cells if step is not None and by_cell else Ranges()

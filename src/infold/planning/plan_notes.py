@@ -154,7 +154,7 @@ def _after_derivation(
 def tables_of_audits(project: Project, node: Node) -> frozenset[str]:
     """The other tables that audits of a model read, views expanded."""
     named = {name for audit in node.model.audits for name in audit.reads(node.name)}
-    views = {n for n in named if n in project and project[n].model.kind is Kind.VIEW}
+    views = {n for n in named if n in project and project[n].model.kind.is_view}
     below = (entry.name for name in views for entry in project[name].stored_inputs)
     return frozenset({*(named - views), *below})
 
@@ -166,7 +166,7 @@ def audit_notes(project: Project, plan: Plan, changes: Sequence[Redefinition]) -
     """
     built = {step.model for step in plan.steps}
     for one in changes:
-        if one.before is None or one.after is None or one.after.model.kind is Kind.VIEW:
+        if one.before is None or one.after is None or one.after.model.kind.is_view:
             continue
         if any(difference.part == "audits" for difference in one.differences):
             yield (
@@ -175,7 +175,7 @@ def audit_notes(project: Project, plan: Plan, changes: Sequence[Redefinition]) -
             )
     for node in project:
         read = tables_of_audits(project, node) & built
-        if read and node.model.kind is not Kind.VIEW:
+        if read and node.model.kind.is_stored:
             yield (
                 f"{node.name}: its audits read {', '.join(sorted(read))}, which changes; a run "
                 f"judges what it writes, and `infold audit {node.name}` all that is stored"
@@ -313,7 +313,7 @@ def _rows_before_start(node: Node) -> Iterator[str]:
 def _start_inside_cell(node: Node, start: int | None) -> Iterator[str]:
     """Which beginning is taken where a start, its own or the project's, is inside a cell."""
     granularity, series, own = node.model.granularity, node.model.timeseries, node.model.incremental
-    if node.model.kind is not Kind.INCREMENTAL_TABLE or own is None or series is None:
+    if not node.model.kind.is_by_cell or own is None or series is None:
         return
     start = start if own.start is None else own.start
     if start is None or granularity is None or granularity.aligned(start):

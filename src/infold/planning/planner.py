@@ -247,7 +247,7 @@ def plan(project: Project, observed: Observations, asked: PlanOptions = _EVERYTH
     draft = _Planner(observed, asked)
     notes = list(observed.notes)
     for node in project:
-        if node.model.kind is Kind.VIEW:
+        if node.model.kind.is_view:
             continue
         if asked.selected is not None and node.name not in asked.selected:
             draft.skipped.append(Skipped(node.name, "not selected"))

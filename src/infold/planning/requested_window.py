@@ -20,7 +20,6 @@ from infold.core.interval import (
     parse_instant_text,
     show_instant,
 )
-from infold.core.model import Kind
 from infold.core.plan import PlanOptions
 from infold.core.project import Project
 from infold.messages import command_errors
@@ -41,7 +40,7 @@ def parse_window(
     cells = {
         node.name: node.model.granularity
         for node in project
-        if node.name in chosen and node.model.kind is Kind.INCREMENTAL_TABLE
+        if node.name in chosen and node.model.kind.is_by_cell
     }
     if start is not None:
         _refuse_inside("--start", first, cells)
@@ -152,8 +151,8 @@ def backbuild(project: Project, terms: Sequence[str], window: Interval) -> Resta
 
 def _with_table(project: Project, names: Iterable[str]) -> frozenset[str]:
     """Those that have a table; a view has nothing to build."""
-    return frozenset(name for name in names if project[name].model.kind is not Kind.VIEW)
+    return frozenset(name for name in names if project[name].model.kind.is_stored)
 
 
 def _by_cell(project: Project, name: str) -> bool:
-    return project[name].model.kind is Kind.INCREMENTAL_TABLE
+    return project[name].model.kind.is_by_cell

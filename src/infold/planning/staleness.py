@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from infold.core.files import IngestedFile
 from infold.core.interval import Ranges
-from infold.core.model import Kind
 from infold.core.plan import (
     FileDiff,
     InputDiff,
@@ -32,7 +31,7 @@ def affected_cells(node: Node, name: str, touched: Ranges, reach: int = 0) -> Ra
     granularity = node.model.granularity
     if granularity is None or node.is_lookup(name):
         return Ranges.ever()
-    if node.model.kind is Kind.INCREMENTAL_TABLE:
+    if node.model.kind.is_by_cell:
         return granularity.cover(node.input(name).times_affected(touched))
     return granularity.cover(touched.widen(reach, reach))
 

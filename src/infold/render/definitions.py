@@ -7,7 +7,7 @@ from typing import Any
 
 from infold.core.definition import Category, Derivation, Difference, How, Redefinition
 from infold.core.interval import show_instant
-from infold.core.model import Kind, OnLoss
+from infold.core.model import OnLoss
 from infold.core.plan import UP_TO_DATE, Action, Plan, Step
 from infold.core.project import Project
 from infold.core.report import BuiltApart
@@ -95,7 +95,7 @@ def _cost(plan: Plan, change: Redefinition, step: Step | None) -> str:
     """What carrying out a change costs, in a line."""
     if change.category is Category.REMOVED:
         return "its table stays as it is"
-    if change.after is not None and change.after.model.kind is Kind.VIEW:
+    if change.after is not None and change.after.model.kind.is_view:
         return "a view: no rows of its own"
     if change.refused is not None:
         return f"refused: {dict(change.refused.facts).get('why', change.refused.what)}"

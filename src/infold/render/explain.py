@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from infold.core.interval import Granularity
-from infold.core.model import Kind
 from infold.core.plan import Action
 from infold.core.report import Explanation
 from infold.render import formatting
@@ -28,7 +27,7 @@ def explain_screen(value: Explanation) -> str:
 
 def _fact_rows(value: Explanation, cells: Granularity | None) -> list[tuple[str, str]]:
     kept = value.kind.materialization.value
-    if value.kind is Kind.INCREMENTAL_TABLE:
+    if value.kind.is_by_cell:
         kept += ", incremental"
     if cells is not None:
         kept += f", one {cells.value} a cell"
@@ -40,7 +39,7 @@ def _fact_rows(value: Explanation, cells: Granularity | None) -> list[tuple[str,
     if value.applied is not None:
         differs = "" if value.applied.same else ", differs from the files"
         facts.append(("applied", formatting.clock(value.applied.at) + differs))
-    if value.kind is Kind.VIEW:
+    if value.kind.is_view:
         return [*facts, ("stored", "nothing: its readers evaluate it")]
     if not value.version:
         return [*facts, ("stored", "nothing yet"), *value.notes]
@@ -85,7 +84,7 @@ def _definition_block(value: Explanation) -> str:
 
 def _staleness(value: Explanation, cells: Granularity | None) -> str:
     """Why it is stale, or why not."""
-    if value.kind is Kind.VIEW:
+    if value.kind.is_view:
         return ""
     lines = []
     if value.step is None:

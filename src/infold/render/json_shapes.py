@@ -365,7 +365,7 @@ def materialization(kind: Kind) -> JsonObject:
     """What kind of model it is, by the keys that its front matter has."""
     return {
         "materialization": kind.materialization.value,
-        "incremental": kind is Kind.INCREMENTAL_TABLE,
+        "incremental": kind.is_by_cell,
     }
 
 

@@ -142,7 +142,7 @@ def models_to_draw(project: Project, plan: Plan) -> frozenset[str]:
 
     The others are named as up to date below it.
     """
-    every = frozenset(node.name for node in project if node.model.kind is not Kind.VIEW)
+    every = frozenset(node.name for node in project if node.model.kind.is_stored)
     if len(every) <= _MOST_LINES:
         return every
     stale = (left.model for left in plan.skipped if left.stale)
@@ -325,7 +325,7 @@ def _cells_text(node: Node, observed: Observations, step: Step) -> str:
     stale = step.stale_cells
     if not formatting.has_ends(stale):  # all but what a window left out, say: those that hold rows
         stale &= Ranges.of(cells_with_rows(node, seen) if seen is not None else ())
-        if not stale or node.model.kind is not Kind.INCREMENTAL_TABLE:
+        if not stale or not node.model.kind.is_by_cell:
             return "the whole table"
     number = formatting.cells_in(stale, granularity)
     if not number:

@@ -22,7 +22,7 @@ from functools import cached_property
 from infold.core.audits import audits_of
 from infold.core.definition import Definition, Redefinition
 from infold.core.environment import PRODUCTION
-from infold.core.model import Kind, table_name
+from infold.core.model import table_name
 from infold.core.plan import (
     Action,
     ChangedKeyRows,
@@ -530,7 +530,7 @@ class DefinitionsToAnalyse:
     def analyse(self, engine: Engine, models: Collection[str]) -> Mapping[str, InfoldError]:
         """The errors in the definitions of some models, or of views that they read."""
         above = self.project.upstream(models)
-        views = {name for name in above if self.project[name].model.kind is Kind.VIEW}
+        views = {name for name in above if self.project[name].model.kind.is_view}
         new = (views | set(models)) - self.analysed
         self.analysed.update(new)
         return engine.analyse(sorted(new))

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from infold.core.environment import BUILT_APART, Environment
-from infold.core.model import SET_ASIDE, Kind, table_name
+from infold.core.model import SET_ASIDE, table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
 from infold.core.record import Receipt
@@ -53,7 +53,7 @@ class Dropper:
     def models_with_data(self) -> tuple[str, ...]:
         """All models with data: an entry in the ledger, or a table of the project."""
         traces = self.ledger.traces()
-        stored = [node.name for node in self.project if node.model.kind is not Kind.VIEW]
+        stored = [node.name for node in self.project if node.model.kind.is_stored]
         own = table_keys(self.ledger)
         known = (name for name in (*traces, *self.ledger.newest_versions()) if name not in own)
         names = dict.fromkeys((*stored, *known))

@@ -14,7 +14,6 @@ from types import MappingProxyType
 
 from infold.core.definition import Definition, How, Redefinition
 from infold.core.definition_text import digest_of
-from infold.core.model import Kind
 from infold.core.plan import Plan, PlanOptions
 from infold.core.ports import Ledger
 from infold.core.project import Project
@@ -121,7 +120,7 @@ def _changed(project: Project, ledger: Ledger, restamped: Container[str]) -> fro
         and traces[node.name].fingerprint != node.fingerprint
         and node.name not in restamped
     ]
-    views = {name for name in project.upstream(tables) if project[name].model.kind is Kind.VIEW}
+    views = {name for name in project.upstream(tables) if project[name].model.kind.is_view}
     return frozenset(tables) | views
 
 

@@ -15,7 +15,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from infold.core.catalogs import CatalogType
-from infold.core.model import Kind, table_name
+from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger, TableMetadata
 from infold.core.project import Project
 from infold.core.swap import models_of_swaps
@@ -144,9 +144,7 @@ def _tables_to_check(
     # Names may have changed already where the ledger does not know of it yet: that is recovered.
     swapped = models_of_swaps(ledger.unfinished())
     stored = [
-        node.name
-        for node in project
-        if node.model.kind is not Kind.VIEW and node.name not in swapped
+        node.name for node in project if node.model.kind.is_stored and node.name not in swapped
     ]
     there = lake.moved_tables({table_name(name): "" for name in stored if name not in heads})
     found, refused = {}, {}

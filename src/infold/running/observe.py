@@ -151,7 +151,7 @@ class Observer:
                 ),
             )
             for node in self.project
-            if node.model.kind is not Kind.VIEW
+            if node.model.kind.is_stored
         }
         notes = (*lost.values(), *self.empty.values())
         return Observations(self.as_of, models, notes, dict(self._refused))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from infold.core.environment import PRODUCTION
-from infold.core.model import Kind, table_name
+from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
 from infold.core.target import Publish
@@ -97,7 +97,7 @@ def check_readers(project: Project, lake: Lake) -> Collection[str]:
 
 def check_names(project: Project, lake: Lake) -> Collection[str]:
     """Raise where somebody else has names of tables; the tables that have theirs already."""
-    stored = [table_name(node.name) for node in project if node.model.kind is not Kind.VIEW]
+    stored = [table_name(node.name) for node in project if node.model.kind.is_stored]
     return lake.check_names([*stored, project.set_aside])
 
 
@@ -140,7 +140,5 @@ def refresh_views(project: Project, lake: Lake, *, only_new: bool = False) -> Se
 def _shown(project: Project) -> Sequence[str]:
     """The tables that have views, where a target has any."""
     return [
-        table_name(node.name)
-        for node in project.wanted or project
-        if node.model.kind is not Kind.VIEW
+        table_name(node.name) for node in project.wanted or project if node.model.kind.is_stored
     ]

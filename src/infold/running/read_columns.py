@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 from infold.core.definition import Redefinition
-from infold.core.model import Kind
 from infold.core.ports import Ledger
 from infold.core.project import Node, Project, Stretch
 from infold.core.trace import CellChange, changes_of_columns, net_changes
@@ -20,8 +19,6 @@ from infold.planning.stretches import input_of
 
 ReadColumns = Callable[[str, str], frozenset[str] | None]
 """The columns that a model reads of an input, in lower case; None for all."""
-
-_FOLDS = (Kind.SESSIONS, Kind.CUMULATIVE_AGGREGATE, Kind.SCD_TYPE_2, Kind.EVENTS)
 
 
 class InputChanges:
@@ -78,7 +75,7 @@ class InputChanges:
         if not left:
             return newest, ()
         read = min(left) - 1
-        if node.model.kind in _FOLDS:
+        if node.model.kind.is_folded:
             left = {number: some for number, some in changes.items() if number > read}
         return read, _net(left)
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from infold.core.environment import set_aside_of
 from infold.core.interval import show_instant
-from infold.core.model import Kind, table_name
+from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger, TableMetadata
 from infold.core.project import Project
 from infold.core.record import Receipt
@@ -187,7 +187,7 @@ class Repairer:
 
     def _names(self, known: Iterable[str]) -> Collection[str]:
         """Models of the project, then what else the ledger knows, tables of environments too."""
-        stored = [node.name for node in self.project if node.model.kind is not Kind.VIEW]
+        stored = [node.name for node in self.project if node.model.kind.is_stored]
         return dict.fromkeys((*stored, *sorted(known)))
 
     def _check(

@@ -15,7 +15,6 @@ from queue import Empty, Queue
 from sqlglot import exp
 
 from infold.analysis.sql.parse import Parsed, parse
-from infold.core.model import Kind
 from infold.core.project import Node, Project
 from infold.core.type_changes import Type
 from infold.core.typed_text import Unusable
@@ -69,7 +68,7 @@ def _not_as_tables(project: Project, test: UnitTest, tables: Tables) -> Iterator
     """Why rows of views cannot be given: readers that read no table, rows without a time."""
     given = [each for arrival in test.arrivals for each in arrival.deliveries]
     of_views = [each for each in given if each.of not in project.sources]
-    of_views = [each for each in of_views if project[each.of].model.kind is Kind.VIEW]
+    of_views = [each for each in of_views if project[each.of].model.kind.is_view]
     if not of_views:
         return
     first = of_views[0]

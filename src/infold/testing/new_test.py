@@ -64,7 +64,7 @@ def write_test(
     if node.model.kind is Kind.EVENTS:
         readers = [one.name for one in project if model in one.reads] or ["none does"]
         raise unit_test_errors.from_files(model=model, readers=readers)
-    if node.model.kind is Kind.VIEW:
+    if node.model.kind.is_view:
         raise unit_test_errors.view_from_rows(model=model)
     masks = _Masks(frozenset(name.lower() for name in mask))
     sessions = node.model.kind is Kind.SESSIONS

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from infold import api
 from infold.analysis.names.subject import time_column
 from infold.core.interval import parse_instant_text, show_instant
-from infold.core.model import Kind
 from infold.core.project import Node, Project
 from infold.core.typed_text import Unusable, instant_of, stored_value
 from infold.core.unit_tests import (
@@ -176,7 +175,7 @@ class Player:
         import pyarrow as pa
 
         try:
-            if project[model].model.kind is Kind.VIEW:
+            if project[model].model.kind.is_view:
                 from infold.spark.verify.verify import view_rows
 
                 with self.scratch.engine(project).work("") as work:

@@ -15,7 +15,7 @@ from itertools import product
 from infold.analysis.compile import landed_node
 from infold.analysis.names.subject import time_column
 from infold.core.formats import Format
-from infold.core.model import Column, Kind, Source, any_result_will_do
+from infold.core.model import Column, Source, any_result_will_do
 from infold.core.project import Node, Project
 from infold.core.type_changes import Type, shown
 from infold.declare.definitions import definitions_of
@@ -67,7 +67,7 @@ def project_under_test(
         for name in needed
         if name in given and name not in base.sources
     }
-    views = sorted(name for name in stand_ins if base[name].model.kind is Kind.VIEW)
+    views = sorted(name for name in stand_ins if base[name].model.kind.is_view)
     found = over_tables(base, views, needed, stand_ins) if views else base
     stand_ins |= {name: found.sources[name] for name in views}
     nodes = tuple(
@@ -133,7 +133,7 @@ def stored_models(project: Project) -> Iterator[Node]:
     for node in project:
         if any_result_will_do(node.model) or drawn & set(node.reads):
             drawn.add(node.name)
-        elif node.model.kind is not Kind.VIEW and not node.landed:
+        elif node.model.kind.is_stored and not node.landed:
             yield node
 
 
@@ -232,5 +232,5 @@ def _as_in(base: Project, node: Node) -> Node:
 def view_times(project: Project, base: Project) -> Iterator[tuple[str, str]]:
     """The views of ``base`` that are tables in ``project``, with their event times."""
     for name, source in project.sources.items():
-        if name in base and base[name].model.kind is Kind.VIEW and source.event_time_column:
+        if name in base and base[name].model.kind.is_view and source.event_time_column:
             yield name, source.event_time_column

@@ -132,7 +132,7 @@ class Values:
     def _time_columns(self, name: str) -> Sequence[str]:
         """What may be the event time: of a view any time."""
         source = self.project.sources.get(name)
-        if source is None and self.project[name].model.kind is Kind.VIEW:
+        if source is None and self.project[name].model.kind.is_view:
             types = self.tables.models[name]
             return [column for column, of in types.items() if of.startswith(("timestamp", "date"))]
         column = source.event_time_column if source else time_column(self.project[name])
@@ -148,7 +148,7 @@ def impossible_rows(project: Project, test: UnitTest) -> Iterator[InfoldError]:
     files: dict[tuple[str, str], Delivery] = {}
     for arrival in test.arrivals:
         for each in arrival.deliveries:
-            if each.of in project.sources or project[each.of].model.kind is Kind.VIEW:
+            if each.of in project.sources or project[each.of].model.kind.is_view:
                 continue
             files[each.of, each.file] = each
             if each.change is Change.DELETE:

@@ -52,7 +52,7 @@ from infold.analysis.times.distances import Link, asked_for_truth, links_of, val
 from infold.analysis.times.shape import Shape
 from infold.analysis.times.window_frames import counts_rows
 from infold.core.interval import Granularity
-from infold.core.model import Kind, Override
+from infold.core.model import Override
 from infold.core.project import Bound
 from infold.messages.errors import InfoldError, Spot
 from infold.messages.refusals import Cell
@@ -384,11 +384,7 @@ def cells_of(subject: Subject) -> Cells | None:
     None too when something that it reads is wrong: findings would be about the wrong thing.
     """
     granularity = subject.model.granularity
-    if (
-        subject.model.kind is not Kind.INCREMENTAL_TABLE
-        or granularity is None
-        or not subject.inputs_are_right
-    ):
+    if not subject.model.kind.is_by_cell or granularity is None or not subject.inputs_are_right:
         return None
     found = subject.shared.get("cells")
     if not isinstance(found, Cells):

@@ -20,7 +20,7 @@ from infold.analysis.names.relation import Block, OtherRows, Relation, Table, bl
 from infold.analysis.names.resolve import resolve
 from infold.analysis.sql.parse import parse
 from infold.analysis.sql.text import Text
-from infold.core.model import Kind, Model, Source
+from infold.core.model import Model, Source
 from infold.core.project import Node
 from infold.messages.errors import InfoldError, Spot
 
@@ -114,7 +114,7 @@ class Meanings:
     def of(nodes: Iterable[Node], sources: Mapping[str, Source]) -> Meanings:
         """Those of compiled models, which are in the order of their dependencies."""
         named = {node.name: node for node in nodes}
-        views = (node for node in named.values() if node.model.kind is Kind.VIEW)
+        views = (node for node in named.values() if node.model.kind.is_view)
         found = Meanings(named, sources, {node.name: node.fingerprint for node in views})
         for source in sources.values():
             columns = tuple(column.name for column in source.columns) or None
@@ -155,7 +155,7 @@ class Meanings:
         if key not in self._tables:
             node = self.nodes[name]
             view = None
-            if node.model.kind is Kind.VIEW:
+            if node.model.kind.is_view:
                 view = self[name].relation or OtherRows(None)
             self._tables[key] = Table(name, node.columns or None, view)
         return self._tables[key]

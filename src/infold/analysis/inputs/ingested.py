@@ -140,7 +140,7 @@ def tables_beside_source(draft: Draft, passing: frozenset[str]) -> list[str]:
 
 def _views_of_events(drafts: Sequence[Draft]) -> frozenset[str]:
     """Views that nothing reads but events models and such views, and these in the first place."""
-    found = {d.model.name.lower() for d in drafts if d.model.kind is Kind.VIEW}
+    found = {d.model.name.lower() for d in drafts if d.model.kind.is_view}
     read = {name for draft in drafts for name in _names_in(draft)} & found
     found &= read
     while True:

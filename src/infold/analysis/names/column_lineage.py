@@ -25,7 +25,6 @@ from infold.analysis.names.relation import (
 from infold.analysis.names.select_parts import calls_over_rows, clauses_beyond_row_wise
 from infold.analysis.names.subject import time_column
 from infold.analysis.times.distances import conjuncts
-from infold.core.model import Kind
 from infold.core.project import Node
 
 _STRICT = (
@@ -106,7 +105,7 @@ class Tracer:
     def is_lookup(self, table: Table) -> bool:
         """Whether a table is stored and has no times."""
         node = self.nodes.get(table.name)
-        return node is not None and node.model.kind is not Kind.VIEW and time_column(node) is None
+        return node is not None and node.model.kind.is_stored and time_column(node) is None
 
     def lookup_of(self, relation: Relation) -> str | None:
         """The lookup that a relation is, maybe through projections and WHERE."""

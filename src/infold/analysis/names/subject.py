@@ -83,6 +83,6 @@ def time_column(node: Node) -> str | None:
         return None
     if node.model.kind is Kind.EVENTS:
         return node.model.timeseries.event_time_column
-    if node.model.kind is Kind.INCREMENTAL_TABLE:
+    if node.model.kind.is_by_cell:
         return node.model.timeseries.partition_column
     return None

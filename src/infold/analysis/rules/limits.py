@@ -11,7 +11,6 @@ from infold.analysis.bounds.cells import cells_of
 from infold.analysis.names.relation import Block, SetOperation, blocks_of
 from infold.analysis.names.subject import Subject
 from infold.analysis.sql.text import span_of
-from infold.core.model import Kind
 from infold.messages import refusals
 from infold.messages.errors import InfoldError, Spot
 
@@ -21,7 +20,7 @@ _KINDS = {"limit": TokenType.LIMIT, "offset": TokenType.OFFSET}
 def check(subject: Subject) -> Iterator[InfoldError]:
     """Every LIMIT and OFFSET where none is allowed."""
     cells = cells_of(subject)
-    if subject.model.kind in (Kind.CUMULATIVE_AGGREGATE, Kind.SCD_TYPE_2):
+    if subject.model.kind.is_by_key:
         return  # refused there in any form
     for block in blocks_of(subject.relation, views=cells is not None):
         for key in _KINDS:

@@ -37,7 +37,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         elif out.name.startswith("_"):
             yield findings.reserved_column(at, column=out.name)
         taken[out.name.lower()] = out
-    if subject.model.kind is not Kind.VIEW and block is not None:
+    if subject.model.kind.is_stored and block is not None:
         yield from _not_stored(subject, block)
 
 

@@ -14,7 +14,6 @@ from functools import cached_property
 from html import escape
 from typing import Any
 
-from infold.core.model import Kind
 from infold.core.project import Project
 from infold.render import formatting
 from infold.render.formatting import iso
@@ -258,7 +257,7 @@ def _declared(project: Project, node: GraphNode) -> dict[str, Any]:
         "tags": list(model.tags),
         "file": str(model.place),
         "columns": list(found.columns),
-        "incremental": model.kind is Kind.INCREMENTAL_TABLE,
+        "incremental": model.kind.is_by_cell,
         "granularity": model.granularity.value if model.granularity else None,
         "start": None if found.start is None else iso(found.start),
         "audits": [
