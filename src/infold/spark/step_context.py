@@ -13,9 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from infold.analysis.sql.token_calls import has_alias
 from infold.core.interval import Ranges
 from infold.core.plan import Step
-from infold.core.ports import Ledger
+from infold.core.ports import Announce, Ledger
 from infold.core.project import Bound, Input, Node, Project, Stretch
 from infold.core.quoting import quoted
+from infold.core.record import Outcome
 from infold.core.trace import CellState
 from infold.spark.content import (
     time_predicate,
@@ -29,6 +30,11 @@ from infold.spark.remote import make_active
 from infold.spark.tables.port import Stamp, Tables
 
 _view_numbers = itertools.count()
+
+
+def _nobody_waits(outcome: Outcome) -> Outcome:
+    """The outcome of a step that is alone, and that no ledger has to know of."""
+    return outcome
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,8 @@ class Work:
     step_id: str
     earlier: tuple[Stretch, ...] = ()
     """The cells of the step's table that keep rows of earlier definitions, with these."""
+    announce: Announce = _nobody_waits
+    """Has the ledger know what a commit will do; ``step_commit`` alone calls it."""
     views: dict[str, str] = field(default_factory=dict)
     """
     Temporary views, and the table, source or view whose rows each has.

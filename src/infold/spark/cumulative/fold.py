@@ -17,7 +17,6 @@ from pyspark.sql import functions as F
 
 from infold.core.own_columns import KEY, VERSION
 from infold.core.plan import Action, Step
-from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.queries import GroupedQuery
 from infold.core.record import Outcome
@@ -52,7 +51,7 @@ COMPARED_ROWS = FrameSchema(
 )
 
 
-def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
+def carry_out(work: Work, step: Step) -> Outcome:
     """Build the table, or fold in what changed in its input since the step's trace."""
     node = work.project[step.model]
     query = _query(node)
@@ -60,9 +59,9 @@ def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
     stated = fold_states.with_states(work, node, step)
     if step.action is Action.FOLD and foldable_by_key(work, node, step, names):
         if stated is None and not fold_states.has_states(work, step):
-            return _fold(work, node, step, announce)
+            return _fold(work, node, step)
         if stated is not None and stated.are_stored(work, step):
-            return fold_states.fold(work, stated, step, announce)
+            return fold_states.fold(work, stated, step)
     if stated is not None:
         rows = stated.table_rows(recompute.definition(work, stated.node, step), step.version)
     else:
@@ -83,8 +82,8 @@ def _table_rows(rows: DataFrame, query: GroupedQuery, version: int) -> DataFrame
     return rows.withColumns({KEY: key_hash(rows, keys), VERSION: F.lit(version).cast("bigint")})
 
 
-def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
-    """Evaluate the keys of changed rows, announce the outcome, commit what differs."""
+def _fold(work: Work, node: Node, step: Step) -> Outcome:
+    """Evaluate the keys of changed rows, commit what differs."""
     fold = KeyedFold(work, node, step, _query(node))
     touched, counts = fold.touched_keys()
     totals, different = None, None
@@ -100,7 +99,7 @@ def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
         if seen is not None:
             found, looked_at = fold.scanned_for(seen)
             read, scanned = read + found, scanned + looked_at
-    return commit(work, step, totals, different, (read, scanned), announce)
+    return commit(work, step, totals, different, (read, scanned))
 
 
 @returns(COMPARED_ROWS)

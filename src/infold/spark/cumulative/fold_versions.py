@@ -17,7 +17,6 @@ from pyspark.sql import functions as F
 
 from infold.core.own_columns import KEY, VERSION
 from infold.core.plan import Action, Step
-from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.queries import VALID_FROM, VersionedQuery
 from infold.core.record import Outcome
@@ -61,13 +60,13 @@ COMPARED_ROWS = FrameSchema(
 )
 
 
-def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
+def carry_out(work: Work, step: Step) -> Outcome:
     """Build the table, or fold in what changed in its input since the step's trace."""
     node = work.project[step.model]
     query = _query(node)
     folds = step.action is Action.FOLD and not query.snapshots  # then others decide about a key
     if folds and foldable_by_key(work, node, step, query.keys):
-        return _fold(work, node, step, announce)
+        return _fold(work, node, step)
     rows = versions_of(recompute.definition(work, node, step), query)
     return recompute.build(work, node, step, _table_rows(rows, query, step.version))
 
@@ -101,8 +100,8 @@ class _VersionFold(KeyedFold):
         return self.of_keys(table.withColumn(OLD_KEY, key_hash(table, names)), keys)
 
 
-def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
-    """Make the versions of the keys of changed rows, announce the outcome, commit what differs."""
+def _fold(work: Work, node: Node, step: Step) -> Outcome:
+    """Make the versions of the keys of changed rows, commit what differs."""
     query = _query(node)
     fold = _VersionFold(work, node, step, query.grouped)
     touched, counts = fold.touched_keys()
@@ -120,7 +119,7 @@ def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
         if seen is not None:
             found, looked_at = fold.scanned_for(seen)
             read, scanned = read + found, scanned + looked_at
-    return commit(work, step, totals, different, (read, scanned), announce)
+    return commit(work, step, totals, different, (read, scanned))
 
 
 @returns(COMPARED_ROWS)

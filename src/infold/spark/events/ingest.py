@@ -47,6 +47,7 @@ from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.observed import Found, Seen, observed
 from infold.spark.reading import source_rows
+from infold.spark.step_commit import Computed
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout
 
@@ -291,7 +292,7 @@ class Ingest:
         """Raise ``errors.source_changed`` unless the files are still what was listed."""
         source_rows.refuse_changed(self.work.project, self.source, files)
 
-    def outcome(
+    def computed(
         self,
         tally: IngestCounts,
         removed: Collection[int],
@@ -300,22 +301,22 @@ class Ingest:
         commits: int,
         read: int,
         scanned: int,
-    ) -> Outcome:
-        """What the ledger is to record."""
+    ) -> Computed:
+        """What it computed; ``commits`` is how many have stored rows that are set aside."""
         work, step = self.work, self.step
         known = {} if whole else {**self.due, **self.again}
         cells: Sequence[FileCell] = ()
         if self.due and not whole:
             cells = work.ledger.file_cells(step.model, list(self.due))
-        before = work.cells(step.model, Ranges.of(tally.touched))
-        changes = tally.changes(before)
-        real = tuple(change for change in changes if change.changes_rows)
+        touched = tally.changes(work.cells(step.model, Ranges.of(tally.touched)))
+        changes = tuple(change for change in touched if whole or change.changes_rows)
         receipt = Receipt(
             arrived=tally.arrived,
             read=read,
             scanned=scanned,
-            written=tally.written,
-            removed=tally.removed,
+            # Rows that get another file, or that come and go in a cell that stays as it is.
+            written=tally.written - sum(change.added for change in changes),
+            removed=tally.removed - sum(change.removed for change in changes),
             set_aside=sum(tally.aside.values()),
             before_start=tally.before,
             waiting=sum(tally.waiting.values()),
@@ -323,8 +324,6 @@ class Ingest:
             conflicting=tally.conflicting,
             elsewhere=tally.elsewhere,
             keys_scanned=tally.keys_scanned,
-            cells_built=len(changes),
-            cells_cut_off=len(changes) - len(real),
             files_new=len(self.new),
             files_removed=len(removed),
             folders_listed=self.file_diff.folders,
@@ -332,23 +331,15 @@ class Ingest:
             commits=commits,
             set_aside_by=tuple(sorted(tally.reasons.items())),
         )
-        assert step.trace is not None, "a planned step has a trace"
-        return Outcome(
-            model=step.model,
-            version=step.version,
-            trace=step.trace,
-            changes=changes if whole else real,
-            whole=whole,
-            files=tally.files(
-                self.source.name,
-                {**self.new, **known},
-                cells,
-                removed,
-                horizon=self.file_diff.as_of,
-                received_at=time.time_ns() // 1000,
-            ),
-            receipt=receipt,
+        files = tally.files(
+            self.source.name,
+            {**self.new, **known},
+            cells,
+            removed,
+            horizon=self.file_diff.as_of,
+            received_at=time.time_ns() // 1000,
         )
+        return Computed(changes, receipt, len(touched) - len(changes), files)
 
     def cell(self, start: int) -> Interval:
         """The cell that starts at an instant."""

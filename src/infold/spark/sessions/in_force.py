@@ -24,12 +24,10 @@ from pyspark.sql import types as T
 from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.own_columns import FIRST, ID, LAST, VERSION
 from infold.core.plan import Action, Step
-from infold.core.ports import Prepared
 from infold.core.project import Project
 from infold.core.record import Outcome, QuarantinedSession
 from infold.core.trace import CellState, changes_of_rewrite
 from infold.spark.content import cell_of, cell_stats, column, content, micros
-from infold.spark.fold_commit import announce_and_commit
 from infold.spark.inputs.feed import foldable
 from infold.spark.sessions import build, quarantine, unassigned
 from infold.spark.sessions.build import with_session_counts
@@ -51,20 +49,20 @@ from infold.spark.sessions.stored import (
     sessions_that_differ,
     with_session_numbers,
 )
+from infold.spark.step_commit import Computed, WholeTable, commit_step
 from infold.spark.step_context import Work
-from infold.spark.tables.port import Layout
 
 
-def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
+def carry_out(work: Work, step: Step) -> Outcome:
     """Build the table or fold into it, by the definitions in force."""
     if step.trace is None or not step.trace.earlier:
-        return build.carry_out(work, step, announce)
+        return build.carry_out(work, step)
     parts = parts_in_force(work, step)
     done = [_done(part) for part in parts]
     kept = any(part.kept for part in parts)
     if kept and same_columns(work.tables.read(step.model).schema, parts[-1].schema):
-        return _merge(work, step, [_as_changes(work, one) for one in done], announce)
-    return _replace(work, step, done, announce)
+        return _merge(work, step, [_as_changes(work, one) for one in done])
+    return _replace(work, step, done)
 
 
 def parts_in_force(work: Work, step: Step) -> list[Part]:
@@ -205,9 +203,8 @@ def _as_changes(work: Work, one: _Done) -> _Done:
     )
 
 
-def _merge(work: Work, step: Step, done: Sequence[_Done], announce: Prepared) -> Outcome:
+def _merge(work: Work, step: Step, done: Sequence[_Done]) -> Outcome:
     """Change rows of the table, which keeps its columns."""
-    assert step.trace is not None, "a planned step has its trace"
     newest = done[-1].part
     query, granularity = newest.query, newest.node.model.granularity
     found, scanned = _totals(done), sum(one.scanned for one in done)
@@ -221,31 +218,24 @@ def _merge(work: Work, step: Step, done: Sequence[_Done], announce: Prepared) ->
         )
         changed = changed.localCheckpoint()
         found = replace(collect_totals(changed, ids=True), counts=found.counts)
-    changes = found.cell_changes(work.cells(step.model), granularity)
     before = work.ledger.left_out().get(step.model)
     if any(not one.part.kept for one in done):
         before = None
-    entered = _newly_entered(work, step, done)
-    outcome = Outcome(
-        model=step.model,
-        version=step.version,
-        trace=step.trace,
-        changes=changes,
-        committed=bool(changes),
-        receipt=fold_receipt(query, found, changes, entered, scanned),
+    computed = Computed(
+        found.cell_changes(work.cells(step.model), granularity),
+        fold_receipt(query, found, _newly_entered(work, step, done), scanned),
         left_out=_left_out(done) if before is None else before + _more_left_out(done),
         quarantined=tuple(entry for one in done for entry in one.entered),
         released=tuple(key for one in done for key in one.released),
     )
     rows = None
-    if changed is not None and changes:
+    if changed is not None and computed.changes:
         rows = row_changes(work, step, changed, found, granularity)
-    return announce_and_commit(work, step, outcome, rows, announce)
+    return commit_step(work, step, rows, computed)
 
 
-def _replace(work: Work, step: Step, done: Sequence[_Done], announce: Prepared) -> Outcome:
+def _replace(work: Work, step: Step, done: Sequence[_Done]) -> Outcome:
     """Put the rows of all parts in the place of the table, in one commit."""
-    assert step.trace is not None, "a planned step has its trace"
     newest = done[-1].part
     query, granularity = newest.query, newest.node.model.granularity
     rows = reduce(DataFrame.unionByName, map(_rows_after, done))
@@ -256,23 +246,20 @@ def _replace(work: Work, step: Step, done: Sequence[_Done], announce: Prepared) 
     rows = rows.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)  # looked at twice
     changes = changes_of_rewrite(work.cells(step.model), _states(rows, granularity))
     found, scanned = _totals(done), sum(one.scanned for one in done)
-    outcome = Outcome(
-        model=step.model,
-        version=step.version,
-        trace=step.trace,
-        changes=changes,
-        whole=True,
-        receipt=fold_receipt(query, found, changes, _newly_entered(work, step, done), scanned),
+    receipt = fold_receipt(query, found, _newly_entered(work, step, done), scanned)
+    computed = Computed(
+        changes,
+        receipt,
         left_out=_left_out(done),
         quarantined=tuple(entry for one in done for entry in _entries_after(work, one)),
     )
-    outcome = announce(outcome)
-    layout = Layout(FIRST, Granularity.MONTH)
-    snapshot = work.tables.create(step.model, rows, layout, work.stamp(step))
-    table = work.tables.read(step.model, snapshot)
-    assert outcome.receipt is not None, "its receipt is made above"
-    receipt = with_session_counts(work, step, table, replace(outcome.receipt, commits=1))
-    return replace(outcome, snapshot=snapshot, receipt=receipt)
+
+    def count(snapshot: int) -> Computed:
+        table = work.tables.read(step.model, snapshot)
+        counted = with_session_counts(work, step, table, changes, receipt)
+        return replace(computed, receipt=counted)
+
+    return commit_step(work, step, WholeTable(rows, build.BY_MONTH), computed, count)
 
 
 def _rows_after(one: _Done) -> DataFrame:
