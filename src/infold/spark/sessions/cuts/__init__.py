@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from infold.core.queries import SessionsQuery
 from infold.core.session_cuts import Campaign, DeclaredCut, MaxLength, Midnight, Rule, StartEvents
@@ -18,6 +19,8 @@ from infold.spark.sessions.cuts.midnight import MidnightCut
 from infold.spark.sessions.cuts.rule import RuleCut
 from infold.spark.sessions.cuts.silence import silence_of
 from infold.spark.sessions.cuts.start_events import StartEventsCut
+
+AnyCut = TypeVar("AnyCut", PairwiseCut, InnerCut)
 
 CUTS: Mapping[type[DeclaredCut], Callable[..., PairwiseCut | InnerCut]] = {
     Midnight: MidnightCut,
@@ -35,6 +38,11 @@ class Cuts:
 
     pairwise: tuple[PairwiseCut, ...]
     inner: tuple[InnerCut, ...]
+
+    def like(self, cut: AnyCut) -> AnyCut | None:
+        """The cut of the same sort, if there is one."""
+        every = (*self.pairwise, *self.inner)
+        return next((one for one in every if isinstance(one, type(cut))), None)
 
     @property
     def merge(self) -> bool:

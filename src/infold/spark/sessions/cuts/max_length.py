@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -55,6 +56,18 @@ class MaxLengthCut(InnerCut):
     def may_divide(self) -> Column | None:
         """What is longer is more than one session."""
         return F.col(END) - F.col(START) > self.declared.length
+
+    def may_divide_stored(self, earlier: Self | None) -> Column | None:
+        """What is longer, where less is allowed now."""
+        less = earlier is None or self.declared.length < earlier.declared.length
+        return self.may_divide() if less else None
+
+    def may_have_parted(self, later: Self | None, distance: Column) -> Column | None:
+        """Neighbours that may be one session, as it may be longer now."""
+        if later is None:
+            return F.lit(True)
+        more = later.declared.length > self.declared.length
+        return distance <= later.declared.length if more else None
 
     def leaves_whole(self) -> Column | None:
         """It is not too long."""

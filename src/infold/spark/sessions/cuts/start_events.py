@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -36,6 +37,14 @@ class StartEventsCut(InnerCut):
     ) -> tuple[DataFrame, Column | None]:
         """Whether the event is a start event."""
         return rows, F.col(BEGINS_SESSION)
+
+    def may_have_parted(
+        self,
+        later: Self | None,
+        distance: Column,  # noqa: ARG002
+    ) -> Column | None:
+        """Any neighbours: which events were start events is not stored."""
+        return None if self == later else F.lit(True)
 
     def new_event_state(self) -> Sequence[StateColumn]:
         """Whether any of them begins a session."""
