@@ -12,19 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.analysis.names.subject import time_column
 from infold.core.files import FileCell, FilesOutcome
 from infold.core.interval import Granularity, Interval
 from infold.core.model import Kind
-from infold.core.own_columns import FIRST, LAST
 from infold.core.plan import Step
 from infold.core.project import Node
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, CellState, added_up, changes_of_rewrite
-from infold.spark.content import cell_of, cell_states, cell_stats, content, micros, user_columns
+from infold.spark.content import cell_states, user_columns
+from infold.spark.sessions.stored import states_of_sessions
 from infold.spark.step_commit import Computed, NewColumns, commit_step
 from infold.spark.step_context import Work
 from infold.spark.tables.commit import retyped
@@ -76,19 +75,11 @@ def carry_out_rebucketed(work: Work, step: Step) -> Outcome:
 def _counted(work: Work, node: Node, step: Step, granularity: Granularity) -> tuple[CellState, ...]:
     """The states of all cells, by the rows of the table."""
     rows = user_columns(work.frame(step.model, step.version - 1))
-    if node.model.kind is not Kind.SESSIONS:
-        return tuple(state for _, state in sorted(states_of_cells(rows, node).cells.items()))
-    stats = cell_stats(rows, F.col(FIRST), granularity, last=micros(F.col(LAST)))
-    return tuple(
-        CellState(
-            cell_of(row["cell"], granularity),
-            row["rows"],
-            content(row["hi"], row["lo"]),
-            row["last"],
-        )
-        # At most a row for each cell.
-        for row in stats.orderBy("cell").collect()
-    )
+    if node.model.kind is Kind.SESSIONS:
+        cells: Iterable[CellState] = states_of_sessions(rows, granularity)
+    else:
+        cells = states_of_cells(rows, node).cells.values()
+    return tuple(sorted(cells, key=lambda state: state.cell))
 
 
 def _files(work: Work, node: Node, granularity: Granularity) -> FilesOutcome:

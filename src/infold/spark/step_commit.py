@@ -205,10 +205,10 @@ def commit_step(
     with write.settings(work), _judged(work, step, write) as (rows, audits):
         snapshot = made = write.commit(work, step, rows)
     if count is not None:
-        found = count(made)
-        if not found.changes and not write.is_whole:
+        computed = count(made)
+        if not computed.changes and not write.is_whole:
             write, snapshot = None, None  # a commit of nothing is no version
-        outcome = _outcome(step, write, found)
+        outcome = _outcome(step, write, computed)
     if audits is not None:
         outcome = audits.recorded(outcome)
     return replace(outcome, snapshot=snapshot)
@@ -238,14 +238,14 @@ def without_trace(work: Work, step: Step) -> Outcome:
     return replace(outcome, trace=replace(step.previous_trace, fingerprint=UNKNOWN, definition=""))
 
 
-def _outcome(step: Step, write: Write | NewColumns | None, found: Computed) -> Outcome:
+def _outcome(step: Step, write: Write | NewColumns | None, computed: Computed) -> Outcome:
     """What the ledger records of a step, but the snapshot."""
     assert step.trace is not None, "a planned step has its trace"
-    written, removed, built, cut_off = 0, 0, found.cut_off, found.cut_off
+    written, removed, built, cut_off = 0, 0, computed.cut_off, computed.cut_off
     if isinstance(write, Write):
-        written, removed = write.counted(found.changes)
-        built += len(found.changes)
-        cut_off += sum(not change.changes_rows for change in found.changes)
+        written, removed = write.counted(computed.changes)
+        built += len(computed.changes)
+        cut_off += sum(not change.changes_rows for change in computed.changes)
     made = Receipt(
         written=written,
         removed=removed,
@@ -257,14 +257,14 @@ def _outcome(step: Step, write: Write | NewColumns | None, found: Computed) -> O
         step.model,
         step.version,
         step.trace,
-        found.changes,
+        computed.changes,
         whole=write is not None and write.is_whole,
         committed=write is not None,
-        files=found.files,
-        receipt=made + found.receipt,
-        quarantined=found.quarantined,
-        released=found.released,
-        cell_column=found.cell_column,
-        left_out=found.left_out,
-        cells=found.cells,
+        files=computed.files,
+        receipt=made + computed.receipt,
+        quarantined=computed.quarantined,
+        released=computed.released,
+        cell_column=computed.cell_column,
+        left_out=computed.left_out,
+        cells=computed.cells,
     )

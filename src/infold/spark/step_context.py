@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
@@ -61,6 +61,18 @@ class Work:
 
     Spark keeps what they are made from until they are dropped.
     """
+
+    def definitions_of(self, model: str) -> tuple[DefinitionInForce, ...]:
+        """The definitions in force of the step's table, the newest first: mostly that alone."""
+        held = Ranges.of(part for one in self.earlier for part in one.cells)
+        newest = DefinitionInForce(Ranges.ever() - held, self.project[model], self, is_newest=True)
+        return newest, *(
+            DefinitionInForce(
+                *(one.cells, one.node, replace(self, project=one.project, earlier=())),
+                is_newest=False,
+            )
+            for one in self.earlier
+        )
 
     def __post_init__(self) -> None:
         make_active(self.spark)
@@ -162,6 +174,21 @@ class Work:
         self.views[view] = name
         frame.createOrReplaceTempView(view)
         return view
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionInForce:
+    """
+    One definition of a step's table, with the cells that it holds for, and what evaluates it.
+
+    After a forward-only change the cells before it keep the rows of the definition that built them,
+    and are built by that one again. ``work`` has a project with the model by this definition.
+    """
+
+    cells: Ranges
+    node: Node
+    work: Work
+    is_newest: bool
 
 
 def _during(frame: DataFrame, entry: Input, times: Ranges) -> DataFrame:

@@ -144,9 +144,33 @@ class KeyCounts:
 class KeyedFold:
     """What a fold reads: the changed rows, their keys, and the rows of these keys."""
 
+    scans_of_table = 1
+    """How often the table's rows are scanned."""
+
     def __init__(self, work: Work, node: Node, step: Step, query: GroupedQuery) -> None:
-        self.work, self.step, self.query = work, step, query
+        self.work, self.node, self.step, self.query = work, node, step, query
         self.feed = Feed(work, node, step, self.query.input)
+
+    def compared(self, rows: DataFrame, touched: DataFrame) -> DataFrame:
+        """What the table has of touched keys, and what it is to have by all ``rows`` of these."""
+        raise NotImplementedError
+
+    def carry_out(self) -> Outcome:
+        """Evaluate the keys of changed rows, and commit what differs."""
+        touched, counts = self.touched_keys()
+        totals, different = None, None
+        read, scanned = counts.rows, self.feed.rows_to_scan
+        if counts.keys:
+            rows, seen = self.rows_of_keys(touched, counts)
+            compared = self.compared(rows, touched).localCheckpoint()
+            totals, _ = totals_of(compared, keys=self.few)
+            different = compared.where(~F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH)))
+            stored = sum(state.rows for state in self.work.cells(self.step.model))
+            read, scanned = read + totals.stored, scanned + self.scans_of_table * stored
+            if seen is not None:
+                rows_of_keys, rows_of_input = self.scanned_for(seen)
+                read, scanned = read + rows_of_keys, scanned + rows_of_input
+        return commit(self.work, self.step, totals, different, (read, scanned))
 
     def touched_keys(self) -> tuple[DataFrame, KeyCounts]:
         """The keys of changed rows, each beside the hash of its stored row, and their counts."""

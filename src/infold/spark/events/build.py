@@ -54,7 +54,7 @@ from infold.spark.events.ingest import (
     Ingest,
     lookups,
     model_columns,
-    source_of_stretch,
+    source_in_force,
 )
 from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.events.table_change import TableChange, apply_without_key, deduplicate
@@ -99,13 +99,9 @@ def definition(work: Work, node: Node, step: Step, ingested: Sequence[IngestedFi
         return _defined_rows(work, node, step, source, files)
     stored = user_columns(work.tables.read(step.model)).schema
     parts = []
-    for own, part in steps_in_force(work, step):
-        by = own.project[step.model]
-        [read] = [
-            *(source_of_stretch(source, one) for one in work.earlier if one.project is own.project)
-        ] or [source]
-        rows = clamped(by, part.cells, _defined_rows(own, by, part, read, files))
-        parts.append(as_stored(stored, step.model, rows))
+    for one, part in steps_in_force(work, step):
+        rows = _defined_rows(one.work, one.node, part, source_in_force(source, one), files)
+        parts.append(as_stored(stored, step.model, clamped(one.node, part.cells, rows)))
     return reduce(DataFrame.unionByName, parts)
 
 

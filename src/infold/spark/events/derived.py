@@ -48,7 +48,7 @@ from infold.spark.events.build import DICTIONARY
 from infold.spark.events.copies import PLACE, Identity, rank_copies, row_order
 from infold.spark.events.ingest import ROWS, Ingest, content_of, lookups, model_columns
 from infold.spark.events.ingest_counts import FileAndCell
-from infold.spark.inputs.difference import count_row_changes, is_folded
+from infold.spark.inputs.difference import count_row_changes
 from infold.spark.jvm.session_settings import settings_for_few_rows
 from infold.spark.reading import failures, source_rows
 from infold.spark.step_commit import Computed, WholeTable, commit_step, without_trace
@@ -131,8 +131,7 @@ def _replace_table(ingest: Ingest, found: Derivation, new: _NewRows) -> Outcome:
     before = work.cells(step.model)
     after, kept = _counted(ingest, new.rows)
     changes = changes_of_rewrite(before, after)
-    if is_folded(work.project, step.model):
-        changes = count_row_changes(node, changes, _stored(ingest), new.rows)
+    changes = count_row_changes(work.project, node, changes, lambda: (_stored(ingest), new.rows))
     read = sum(file.rows for file in (*ingest.file_diff.new_columns_of, *ingest.file_diff.reingest))
     receipt = Receipt(
         read=read,

@@ -17,7 +17,7 @@ from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.model import Source
 from infold.core.own_columns import FILE, VERSION
 from infold.core.plan import FileDiff, Step
-from infold.core.project import Node, Stretch
+from infold.core.project import Node
 from infold.core.record import Outcome, Receipt
 from infold.planning.removals import refuse_lost_rows
 from infold.spark.content import (
@@ -48,7 +48,7 @@ from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.observed import Found, Seen, observed
 from infold.spark.reading import source_rows
 from infold.spark.step_commit import Computed
-from infold.spark.step_context import Work
+from infold.spark.step_context import DefinitionInForce, Work
 from infold.spark.tables.port import Layout
 
 ROWS = "rows"
@@ -90,23 +90,18 @@ class Ingest:
 
     def parts(self) -> tuple[Ingest, ...]:
         """The ingest by each definition in force, for the cells of each; by the newest first."""
-        earlier = self.work.earlier
-        if not earlier:
+        if not self.work.earlier:
             return (self,)
-        held = Ranges.of(part for one in earlier for part in one.cells)
-        return (
-            replace(self, held=Ranges.ever() - held),
-            *(
-                replace(
-                    self,
-                    work=replace(self.work, project=one.project, earlier=()),
-                    node=one.node,
-                    source=source_of_stretch(self.source, one),
-                    held=one.cells,
-                    newest=False,
-                )
-                for one in earlier
-            ),
+        return tuple(
+            replace(
+                self,
+                work=one.work,
+                node=one.node,
+                source=source_in_force(self.source, one),
+                held=one.cells,
+                newest=one.is_newest,
+            )
+            for one in self.work.definitions_of(self.step.model)
         )
 
     @cached_property
@@ -346,9 +341,11 @@ class Ingest:
         return cell_of(start, self.granularity)
 
 
-def source_of_stretch(newest: Source, one: Stretch) -> Source:
-    """The source as an earlier definition reads it: with its columns, and else as it is now."""
-    read = one.project.sources[one.node.source or one.node.name]
+def source_in_force(newest: Source, one: DefinitionInForce) -> Source:
+    """The source as a definition reads it: with its columns, and else as it is now."""
+    if one.is_newest:
+        return newest
+    read = one.work.project.sources[one.node.source or one.node.name]
     read = read.without_columns(one.node.unread_columns)
     names = {entry.name for entry in read.columns}
     declared = (*(entry.name for entry in newest.columns), *newest.unread_columns)

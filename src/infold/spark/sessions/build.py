@@ -28,7 +28,7 @@ from infold.core.queries import SessionsQuery
 from infold.core.record import Outcome, QuarantinedSession, Receipt
 from infold.core.session_rules import Keep
 from infold.core.trace import CellChange, CellState, changes_of_rewrite
-from infold.spark.content import cell_of, cell_stats, content, micros, type_of
+from infold.spark.content import micros, type_of
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.inputs.feed import Feed, foldable
 from infold.spark.parallelism import parallelism
@@ -55,7 +55,13 @@ from infold.spark.sessions.micro_islands import (
     slice_borders,
     sliced_events,
 )
-from infold.spark.sessions.stored import TABLE_ROWS, stored_part, table_rows, with_session_numbers
+from infold.spark.sessions.stored import (
+    TABLE_ROWS,
+    states_of_sessions,
+    stored_part,
+    table_rows,
+    with_session_numbers,
+)
 from infold.spark.step_commit import Computed, WholeTable, commit_step
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout
@@ -193,9 +199,10 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
 
     def count(snapshot: int) -> Computed:
         table = work.tables.read(step.model, snapshot)
-        states, counted = _cell_states(table, node, compiled)
-        changes = changes_of_rewrite(work.cells(step.model), states.values())
-        left_out = _left_out(work, node, step, events, query, read - counted)
+        [events_of] = (stored_part(one) for one in compiled.parts if one.name == EVENT_COUNT)
+        states = states_of_sessions(table, node.model.granularity, events_of)
+        changes = changes_of_rewrite(work.cells(step.model), states)
+        left_out = _left_out(work, node, step, events, query, read - sum(states.values()))
         receipt = Receipt(
             read=read,
             scanned=read,
@@ -258,24 +265,6 @@ def _column_values(work: Work, node: Node, step: Step, size: int) -> ColumnValue
         return column and work.tables.values(name, column[1], snapshot, VALUES)
 
     return values
-
-
-def _cell_states(
-    table: DataFrame, node: Node, compiled: CompiledAggregates
-) -> tuple[dict[int, CellState], int]:
-    """The states of a table's cells, and how many events its sessions have."""
-    granularity = node.model.granularity
-    [events] = [part for part in compiled.parts if part.name == EVENT_COUNT]
-    stats = cell_stats(
-        table, F.col(FIRST), granularity, last=micros(F.col(LAST)), total=stored_part(events)
-    )
-    found, counted = {}, 0
-    # At most a row for each cell.
-    for row in stats.collect():
-        cell = cell_of(row["cell"], granularity)
-        found[cell.start] = CellState(cell, row["rows"], content(row["hi"], row["lo"]), row["last"])
-        counted += row["total"]
-    return found, counted
 
 
 # A rebuild writes every row and removes every old one, and still most sessions are those that were

@@ -102,21 +102,16 @@ class SessionsFold:
     def carry_out(self) -> Outcome:
         """Carry the input's changes since the step's trace into the table."""
         changed, found, (new_entries, old_entries) = self.changes()
-        if self.query.numbered and changed is not None:
-            changed, found = self._renumbered(changed, found)
-        work, step, granularity = self.work, self.step, self.node.model.granularity
         entered = {one.key for one in new_entries} - {*old_entries}
+        work, step, query, counts = self.work, self.step, self.query, found.counts
         computed = Computed(
-            found.cell_changes(work.cells(step.model), granularity),
-            fold_receipt(self.query, found, len(entered), self.scanned),
-            left_out=unassigned.count_after_fold(work, step, self.feed, self.query, found.counts),
+            receipt=fold_receipt(query, found, len(entered), self.scanned),
+            left_out=unassigned.count_after_fold(work, step, self.feed, query, counts),
             quarantined=new_entries,
             released=old_entries,
         )
-        rows = None
-        if changed is not None and computed.changes:
-            rows = row_changes(work, step, changed, found, granularity)
-        return commit_step(work, step, rows, computed)
+        granularity = self.node.model.granularity
+        return commit_changes(work, step, query, granularity, changed, found, computed)
 
     def changes(self) -> tuple[DataFrame | None, Totals, quarantine.MovedEntries]:
         """The changed components, what they add up to, and entries; without numbers."""
@@ -247,15 +242,29 @@ class SessionsFold:
         key = key_of(own, self.node.model.granularity)
         return made.select(key.alias(KEY), F.struct(*map(column, own.columns)).alias(ROW), *keep)
 
-    def _renumbered(self, changed: DataFrame, found: Totals) -> tuple[DataFrame, Totals]:
-        """The same changes with those of the sessions that get another number."""
-        table = self.work.tables.read(self.step.model)
-        granularity = self.node.model.granularity
-        self.scanned += sum(state.rows for state in self.work.cells(self.step.model))
-        moved = renumbered_sessions(
-            *(changed, table, self.query, granularity, self.step.version), rows=found.rows_changed
+
+def commit_changes(
+    work: Work,
+    step: Step,
+    query: SessionsQuery,
+    granularity: Granularity | None,
+    changed: DataFrame | None,
+    found: Totals,
+    computed: Computed,
+) -> Outcome:
+    """Commit changed components, and the sessions that get another number by their changes."""
+    if query.numbered and changed is not None:
+        table = work.tables.read(step.model)
+        changed = renumbered_sessions(
+            *(changed, table, query, granularity, step.version), rows=found.rows_changed
         ).localCheckpoint()
-        return moved, replace(collect_totals(moved, ids=True), counts=found.counts)
+        found = replace(collect_totals(changed, ids=True), counts=found.counts)
+        looked_at = Receipt(scanned=sum(state.rows for state in work.cells(step.model)))
+        computed = replace(computed, receipt=computed.receipt + looked_at)
+    changes, rows = found.cell_changes(work.cells(step.model), granularity), None
+    if changed is not None and changes:
+        rows = row_changes(work, step, changed, found, granularity)
+    return commit_step(work, step, rows, replace(computed, changes=changes))
 
 
 def _rows_looked_at() -> Column:

@@ -32,7 +32,7 @@ from infold.core.record import Outcome, Receipt
 from infold.core.trace import changes_of_rewrite
 from infold.spark.analyser import empty_frame, with_columns_to_be
 from infold.spark.content import column, user_columns
-from infold.spark.inputs.difference import count_row_changes, is_folded
+from infold.spark.inputs.difference import count_row_changes
 from infold.spark.jvm.session_settings import settings_for_few_rows
 from infold.spark.reading import source_rows
 from infold.spark.step_commit import Computed, WholeTable, commit_step
@@ -72,18 +72,14 @@ def carry_out(work: Work, step: Step) -> Outcome:
         return commit_step(work, step, None, Computed())
     with settings_for_few_rows(work.spark) if stored <= FEW_ROWS else nullcontext():
         changes = changes_of_rewrite(before, states_of_cells(rows, node).cells.values())
-        if is_folded(work.project, step.model):
-            changes = count_row_changes(node, changes, _stored_rows(work, step), rows)
+        changes = count_row_changes(
+            work.project, node, changes, lambda: (work.frame(step.model, step.version - 1), rows)
+        )
         layout = work.tables.layout(step.model)
         if layout.column is not None:
             layout = replace(layout, column=partition_column(node))
         table = WholeTable(rows, layout)
         return commit_step(work, step, table, Computed(changes, Receipt(scanned=stored)))
-
-
-def _stored_rows(work: Work, step: Step) -> DataFrame:
-    """The table as it is before the step."""
-    return user_columns(work.frame(step.model, step.version - 1))
 
 
 def _schema_of_query(work: Work, node: Node) -> T.StructType:

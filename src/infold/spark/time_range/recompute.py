@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -28,14 +28,14 @@ from infold.core.project import CELLS_TOGETHER, Batches, Node
 from infold.core.quoting import quoted
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, CellState, changes_of_rewrite
-from infold.messages import apply_errors, run_errors
+from infold.messages import run_errors
 from infold.spark.content import column, range_predicate, time_predicate, time_type, user_columns
-from infold.spark.inputs.difference import count_row_changes, is_folded
+from infold.spark.inputs.difference import count_row_changes
 from infold.spark.jvm.session_settings import settings_for_few_rows
 from infold.spark.observed import Seen, observed
 from infold.spark.step_commit import Computed, WholeTable, Write, commit_step
-from infold.spark.step_context import Work
-from infold.spark.stored_types import stored_type
+from infold.spark.step_context import DefinitionInForce, Work
+from infold.spark.stored_types import refuse_other_type
 from infold.spark.tables.port import Layout
 from infold.spark.time_range.cell_states import (
     ObservedRows,
@@ -151,28 +151,21 @@ def build(
     work: Work, node: Node, step: Step, rows: DataFrame, seen: Sequence[Seen] = ()
 ) -> Outcome:
     """Replace the whole table by its rows, in one commit."""
-    before = work.cells(step.model)
+    before, old = work.cells(step.model), work.snapshot(step.model, step.version - 1)
 
     def count(snapshot: int) -> Computed:
         after = states_of_cells(work.tables.read(step.model, snapshot), node)
         changes = changes_of_rewrite(before, after.cells.values())
-        changes = _row_changes(work, node, step, changes, snapshot)
+        if old is not None:
+            read = partial(work.tables.read, step.model)
+            changes = count_row_changes(
+                work.project, node, changes, lambda: (read(old), read(snapshot))
+            )
         yielded, kept = sum(map(_rows_yielded, seen)), sum(one.rows_after for one in changes)
         return _computed(work, step, changes, clamped=max(0, yielded - kept))
 
     table = WholeTable(rows, _layout(work, node, _partition_type(rows, node)))
     return commit_step(work, step, table, count=count)
-
-
-def _row_changes(
-    work: Work, node: Node, step: Step, changes: tuple[CellChange, ...], snapshot: int
-) -> tuple[CellChange, ...]:
-    """The changes of a replaced table; counted row by row if a model folds them."""
-    old = work.snapshot(step.model, step.version - 1)
-    if old is None or not is_folded(work.project, step.model):
-        return changes
-    frames = (work.tables.read(step.model, at) for at in (old, snapshot))
-    return count_row_changes(node, changes, *frames)
 
 
 def _recompute(work: Work, node: Node, step: Step, rows: DataFrame) -> Outcome:
@@ -190,9 +183,10 @@ def _recompute(work: Work, node: Node, step: Step, rows: DataFrame) -> Outcome:
     # rows of other cells are few, as inputs are read no further than the query needs.
     rows, after = compute_once(rows, node, step.cells, type_)
     changes = changes_of_rewrite(before, after.cells.values())
-    if is_folded(work.project, step.model) and any(change.changes_rows for change in changes):
-        inside = rows.where(range_predicate(name, type_, step.cells, exact=True))
-        changes = count_row_changes(node, changes, work.tables.read(step.model), inside)
+    inside = range_predicate(name, type_, step.cells, exact=True)
+    changes = count_row_changes(
+        work.project, node, changes, lambda: (work.tables.read(step.model), rows.where(inside))
+    )
     real = tuple(change for change in changes if change.changes_rows)
     cut_off = len(changes) - len(real)
     found = replace(_computed(work, step, real, clamped=after.beyond), cut_off=cut_off)
@@ -295,8 +289,8 @@ def _rows_yielded(seen: Seen) -> int:
 def _rows_read(work: Work, step: Step) -> int:
     """Rows of the inputs in the cells that the step reads."""
     total = 0
-    for own, part in steps_in_force(work, step):
-        for entry in own.project[step.model].inputs:
+    for one, part in steps_in_force(work, step):
+        for entry in one.node.inputs:
             cells = None if entry.time_column is None else entry.times_read(part.cells)
             total += sum(state.rows for state in work.cells(entry.name, cells))
     return total
@@ -444,23 +438,17 @@ def rows_in_force(work: Work, step: Step, compute: Compute) -> DataFrame:
     """The rows of the step's cells, each by the definition in force; rows without a cell stay."""
     stored = user_columns(work.tables.read(step.model)).schema
     parts = [
-        as_stored(stored, step.model, _rows_of(own, own.project[step.model], some, compute))
-        for own, some in steps_in_force(work, step)
+        as_stored(stored, step.model, _rows_of(one.work, one.node, part, compute))
+        for one, part in steps_in_force(work, step)
     ]
     return reduce(DataFrame.unionByName, parts)
 
 
-def steps_in_force(work: Work, step: Step) -> Iterator[tuple[Work, Step]]:
-    """The step for the cells of each definition, with what that one is evaluated with."""
-    held = Ranges.of(part for one in work.earlier for part in one.cells)
-    parts = [(work, step.cells - held)]
-    parts += [
-        (replace(work, project=one.project, earlier=()), step.cells & one.cells)
-        for one in work.earlier
-    ]
-    for own, cells in parts:
-        if cells:
-            yield own, replace(step, cells=cells)
+def steps_in_force(work: Work, step: Step) -> Iterator[tuple[DefinitionInForce, Step]]:
+    """The definitions in force in a step's cells, each with the step for its own cells."""
+    for one in work.definitions_of(step.model):
+        if cells := step.cells & one.cells:
+            yield one, replace(step, cells=cells)
 
 
 def _rows_of(work: Work, node: Node, step: Step, compute: Compute) -> DataFrame:
@@ -485,12 +473,6 @@ def as_stored(
         if own is None:
             found.append(F.lit(None).cast(field.dataType).alias(field.name))
             continue
-        if stored_type(own.dataType) != stored_type(field.dataType):
-            raise apply_errors.other_type_forward_only(
-                column=field.name,
-                model=model,
-                stored=field.dataType.simpleString(),
-                given=own.dataType.simpleString(),
-            )
+        refuse_other_type(model, field, own.dataType)
         found.append(column(own.name).alias(field.name))
     return rows.select(*found, *map(column, beside))
