@@ -7,7 +7,7 @@ it. Any other cut (campaign, start events, rule, greatest length) depends on the
 divides an island from its first event on. Events of one instant are never parted.
 
 A class here answers what the parts of the program without Spark ask of its cut. What Spark does for
-it is in a module of ``spark/sessions/cuts``, which ``CUTS`` there lists.
+it is a class of ``spark/sessions/cuts``, which ``CUTS`` there lists.
 """
 
 from __future__ import annotations
