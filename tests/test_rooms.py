@@ -48,6 +48,18 @@ def test_a_file_is_a_subject() -> None:
     assert {path.name: count for path, count in lines.items() if count > 800} == {}
 
 
+def test_steps_end_in_one_place() -> None:
+    """One module tells the ledger of a step before its commit; no kind of table does so."""
+    ends = re.compile(r"\b(?:Outcome|\.announce)\(")
+    found = {
+        path.name
+        for path in (PACKAGE / "spark").rglob("*.py")
+        if ends.search(path.read_text(encoding="utf-8"))
+    }
+
+    assert found == {"step_commit.py"}
+
+
 @cache
 def there(module: str, name: str) -> bool:
     """Whether a module of the package has a name, as far as its text says so."""

@@ -42,7 +42,7 @@ from infold.core.files import FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import EVER, Interval, Ranges
 from infold.core.model import Kind, Source, table_name
 from infold.core.plan import Action, ChangedKeyRows, FileDiff, PlanOptions, Step
-from infold.core.ports import Lake, Prepared, Progress, TableMetadata
+from infold.core.ports import Announce, Lake, Progress, TableMetadata
 from infold.core.project import Node, Project, Validity
 from infold.core.record import Outcome, Receipt
 from infold.core.report import RunResult
@@ -309,17 +309,17 @@ class DryEngine:
         del models
         return ()
 
-    def carry_out(self, step: Step, step_id: str, prepared: Prepared) -> Outcome:
+    def carry_out(self, step: Step, step_id: str, announce: Announce) -> Outcome:
         """The step's rows, compared cell by cell with those before, and one commit."""
         node = self.project[step.model]
         if step.action is Action.REBUCKET:
-            return prepared(self._rebucketed(node, step))
+            return announce(self._rebucketed(node, step))
         table = table_name(step.model)
         memory = self.play.memory
         if step.action.of_own_rows and table in memory.unreadable:
             raise mismatches.damaged_table(step.model, "rows.parquet")
         if step.action is Action.EVOLVE:
-            return self._evolved(node, step, step_id, prepared)
+            return self._evolved(node, step, step_id, announce)
         stored = memory.tables.get(table)
         before = self._known(step.model)
         files, column = None, _time_column(node)
@@ -352,7 +352,7 @@ class DryEngine:
             receipt=Receipt(read=len(after)),
         )
         if not build or step.action is Action.DERIVE:
-            outcome = prepared(outcome)
+            outcome = announce(outcome)
         # What other batches committed meanwhile is carried along; the ledger knows of all of it.
         now = self._known(step.model)
         counted = sum(cell.rows for cell in self.ledger.cells(step.model))
@@ -373,7 +373,7 @@ class DryEngine:
         )
         return Outcome(step.model, step.version, step.trace, committed=False, cells=states)
 
-    def _evolved(self, node: Node, step: Step, step_id: str, prepared: Prepared) -> Outcome:
+    def _evolved(self, node: Node, step: Step, step_id: str, announce: Announce) -> Outcome:
         """The same rows under other names; their hashes here have the names in them."""
         assert step.trace is not None
         names = dict(step.renamed)
@@ -385,7 +385,7 @@ class DryEngine:
             CellState(cell, len(some), signed(sum(map(_hash, some))))
             for cell, some in sorted(_cells(node, rows).items())
         )
-        outcome = prepared(Outcome(step.model, step.version, step.trace, cells=states))
+        outcome = announce(Outcome(step.model, step.version, step.trace, cells=states))
         memory = self.play.memory
         snapshot = memory.commit(table_name(step.model), step_id, rows, node.columns, whole=True)
         return replace(outcome, snapshot=snapshot)

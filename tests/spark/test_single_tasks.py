@@ -28,7 +28,7 @@ LIMITS = {
         "_ROWS_OF_A_MONTH",
     ),
     "infold.spark.events.table_change": ("TWO_PHASES", "BROADCAST", "MOST_TIMES"),
-    "infold.spark.fold_commit": ("ROWS_PER_TASK", "SMALL"),
+    "infold.spark.step_commit": ("ROWS_PER_TASK", "SMALL"),
     "infold.spark.inputs.changed_keys": ("SMALL",),
     "infold.spark.key_filter": ("PAYS_FROM",),
     "infold.spark.sessions.build": ("LARGE", "READ_BY_ONE", "MOST_TO_DIVIDE"),

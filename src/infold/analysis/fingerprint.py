@@ -22,7 +22,7 @@ from sqlglot.tokenizer_core import TokenType
 from infold.analysis.sql.text import Text
 from infold.core.model import DeclaredBound, Deduplicate, Drift, Kind, Model, Override, Source
 from infold.core.project import Reference
-from infold.core.session_cuts import Campaign, DeclaredCut, Midnight, StartEvents
+from infold.core.session_cuts import DeclaredCut
 from infold.core.session_rules import STATE_VERSION, Sessions
 
 _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
@@ -213,14 +213,15 @@ def _session_parts(sessions: Sessions) -> list[object]:
     return [*plain, others] if others else plain
 
 
-_LISTED_CUTS = (Midnight.key, Campaign.key, StartEvents.key)
-"""Cuts with a fixed place in a list, as in fingerprints that ledgers already have."""
-
-
 def _cuts(cuts: Iterable[DeclaredCut]) -> dict[str, object]:
-    """The cuts that are declared, each by its key but for the listed ones."""
-    by_key = {cut.key: cut.definition for cut in cuts}
-    listed = [by_key.pop(key, None) for key in _LISTED_CUTS]
+    """The cuts that are declared: by their keys, or in a list as ledgers already have it."""
+    listed: list[object] = [None] * 3
+    by_key: dict[str, object] = {}
+    for cut in cuts:
+        if cut.place_in_list is None:
+            by_key[cut.key] = cut.definition
+        else:
+            listed[cut.place_in_list] = cut.definition
     return by_key | ({"cuts": listed} if any(listed) else {})
 
 

@@ -48,7 +48,7 @@ def audit_models(
 
     No row of a table is written. Raises InfoldError where an audit cannot be judged.
     """
-    from infold.spark.audits.tables import audit_stored
+    from infold.spark.audits.step_audits import audit_stored
 
     started = time.monotonic()
     clock = now() if as_of is None else as_of

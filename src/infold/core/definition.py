@@ -8,13 +8,14 @@ declaration, and whether another value of it may change rows.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 
 from infold.core.model import Kind, Model, OnLoss, Source
 from infold.core.project import Node
 from infold.core.queries import SessionsQuery
 from infold.core.quoting import quoted
+from infold.core.session_cuts import DECLARED_CUTS
 from infold.core.type_changes import Retyping
 from infold.messages.errors import InfoldError, Spot
 
@@ -309,14 +310,11 @@ KEYS: Mapping[str, Decides] = {
     "Sessions.quarantine_after": Decides.CONTENT,
     "Sessions.keep": Decides.CONTENT,
     "Sessions.numbered": Decides.CONTENT,
-    "Midnight.zone": Decides.CONTENT,
-    "StartEvents.sql": Decides.CONTENT,
-    "Rule.sql": Decides.CONTENT,
-    "Rule.code": Decides.CONTENT,
-    "MaxLength.length": Decides.CONTENT,
-    "Campaign.columns": Decides.CONTENT,
-    "Campaign.nulls": Decides.CONTENT,
-    "Campaign.direct": Decides.CONTENT,
+    **{
+        f"{cut.__name__}.{value.name}": Decides.CONTENT
+        for cut in DECLARED_CUTS
+        for value in fields(cut)
+    },
     "VersionRules.updated_at": Decides.CONTENT,
     "VersionRules.columns": Decides.CONTENT,
     "VersionRules.invalidate_hard_deletes": Decides.CONTENT,

@@ -358,7 +358,7 @@ class Lake(RenamedTables, SetBackTables, Protocol):
 # -- the engine ----------------------------------------------------------------------------------
 
 
-Prepared = Callable[[Outcome], Outcome]
+Announce = Callable[[Outcome], Outcome]
 """
 Called with the expected outcome just before the commit; returns it as it will be after all others.
 """
@@ -371,17 +371,17 @@ class Engine(Protocol):
     def models_at_once(self) -> int:
         """How many models are built side by side, if nobody says how many steps are."""
 
-    def carry_out(self, step: Step, step_id: str, prepared: Prepared) -> Outcome:
+    def carry_out(self, step: Step, step_id: str, announce: Announce) -> Outcome:
         """
-        Compute the step, call ``prepared`` with the expected outcome, commit once, return the
+        Compute the step, call ``announce`` with the expected outcome, commit once, return the
         outcome.
 
-        ``prepared`` waits until other batches of the model that were computed at the same time are
+        ``announce`` waits until other batches of the model that were computed at the same time are
         committed, and returns the outcome as it is after them. Only then may the table's present
         rows be read, or the table be written.
 
         A step that replaces a whole table may commit before it knows its outcome. It does not call
-        ``prepared`` then, and after a crash it is simply done again.
+        ``announce`` then, and after a crash it is simply done again.
         """
 
     def find_changed_keys(self, model: str, lookup: str, since: int, upto: int) -> ChangedKeyRows:

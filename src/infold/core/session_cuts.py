@@ -7,16 +7,16 @@ it. Any other cut (campaign, start events, rule, greatest length) depends on the
 divides an island from its first event on. Events of one instant are never parted.
 
 A class here answers what the parts of the program without Spark ask of its cut. What Spark does for
-it is in a module of ``spark/sessions/cuts``, which ``CUTS`` there lists.
+it is a class of ``spark/sessions/cuts``, which ``CUTS`` there lists.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Protocol, Self
 
 from infold.core.functions import FunctionCode
 from infold.core.interval import show_duration
@@ -44,6 +44,16 @@ class EventSql:
     type: SqlType = SqlType.STRING
 
 
+class CutFunctions(Protocol):
+    """What SQL over an event may call of a project."""
+
+    def written_out(self, sql: EventSql) -> str:
+        """The SQL with the functions that it calls written out."""
+
+    def rule_called(self, call: EventSql) -> tuple[str, FunctionCode] | None:
+        """What a rule is given, and its function; None where there is none."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeclaredCut(ABC):
     """One cut of a sessions model, with the values that its author gave it."""
@@ -52,6 +62,23 @@ class DeclaredCut(ABC):
     """Its key below ``sessions``."""
     pairwise: ClassVar[bool] = False
     """Whether the times of two neighbouring events are enough to say if it parts them."""
+    sees_length: ClassVar[bool] = False
+    """Whether it may end a session for its length, so that another limit would say it twice."""
+    told_when_new: ClassVar[bool] = False
+    """Whether stored sessions, which it has not ended, tell which of them it would end."""
+    told_when_gone: ClassVar[bool] = False
+    """Whether stored sessions tell which of them it may have ended."""
+    sql_fields: ClassVar[frozenset[str]] = frozenset()
+    """Its values that are SQL: spaces and comments do not count."""
+    duration_fields: ClassVar[frozenset[str]] = frozenset()
+    """Its values that are microseconds."""
+    place_in_list: ClassVar[int | None] = None
+    """Its place in a list of three, as fingerprints that ledgers already have list it."""
+
+    def expanded(self, functions: CutFunctions) -> Self:
+        """The same, with what its SQL calls of the project's functions written out."""
+        del functions
+        return self
 
     @property
     def event_sql(self) -> Sequence[EventSql]:
@@ -80,6 +107,8 @@ class Midnight(DeclaredCut):
 
     key = "cuts.midnight"
     pairwise = True
+    told_when_new = told_when_gone = True
+    place_in_list = 0
 
     zone: str
 
@@ -112,10 +141,16 @@ class Campaign(DeclaredCut):
     """
 
     key = "cuts.campaign"
+    sql_fields = frozenset({"columns"})
+    place_in_list = 1
 
     columns: tuple[str, ...]
     nulls: Nulls = Nulls.IGNORE
     direct: tuple[str, ...] = ()
+
+    def expanded(self, functions: CutFunctions) -> Self:
+        """Its columns written out."""
+        return replace(self, columns=tuple(map(functions.written_out, self.event_sql)))
 
     @property
     def event_sql(self) -> Sequence[EventSql]:
@@ -141,8 +176,15 @@ class StartEvents(DeclaredCut):
     """An event for which ``sql`` is true begins a session."""
 
     key = "cuts.start_events"
+    told_when_gone = True  # a new one can be any event
+    sql_fields = frozenset({"sql"})
+    place_in_list = 2
 
     sql: str
+
+    def expanded(self, functions: CutFunctions) -> Self:
+        """Its condition written out."""
+        return replace(self, sql=functions.written_out(*self.event_sql))
 
     @property
     def event_sql(self) -> Sequence[EventSql]:
@@ -170,9 +212,16 @@ class Rule(DeclaredCut):
     """
 
     key = "cuts.rule"
+    sees_length = True
+    sql_fields = frozenset({"sql"})
 
     sql: str
     code: FunctionCode | None = None
+
+    def expanded(self, functions: CutFunctions) -> Self:
+        """With its function, where that is found."""
+        found = functions.rule_called(*self.event_sql)
+        return self if found is None else replace(self, sql=found[0], code=found[1])
 
     @property
     def event_sql(self) -> Sequence[EventSql]:
@@ -195,6 +244,8 @@ class MaxLength(DeclaredCut):
     """A session is at most ``length`` microseconds long; the next event begins another one."""
 
     key = "max_length"
+    told_when_new = told_when_gone = True
+    duration_fields = frozenset({"length"})
 
     length: int
 
@@ -212,3 +263,7 @@ class MaxLength(DeclaredCut):
     def in_words(self) -> str:
         """Where it ends a session."""
         return f"a length of {show_duration(self.length)}"
+
+
+DECLARED_CUTS: tuple[type[DeclaredCut], ...] = (Midnight, Campaign, StartEvents, Rule, MaxLength)
+"""Every sort of cut."""

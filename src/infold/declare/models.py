@@ -569,10 +569,11 @@ def _check_companions(section: Keys, found: Sessions) -> None:
             section.missing("user", "the user of events without identifier")
         if found.numbered:
             section.missing("user", "the user that sessions are numbered for")
-    if any(isinstance(cut, Rule) for cut in found.cuts):
-        section.needless(
-            ("max_length",), "sessions with cuts.rule, which sees how long one is", full=True
-        )
+    for cut in found.cuts:
+        if cut.sees_length:
+            section.needless(
+                ("max_length",), f"sessions with {cut.key}, which sees how long one is", full=True
+            )
     _check_quarantine(section, found)
 
 

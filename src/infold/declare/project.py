@@ -7,6 +7,7 @@ It does the work behind ``load``, which calls it only when no project of these f
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -19,12 +20,12 @@ from infold.analysis.sql.run_interval import replace_run_interval
 from infold.analysis.sql.text import spot_in
 from infold.core.audits import Audit, AuditKind
 from infold.core.catalogs import SQLITE_FILE, CatalogType
-from infold.core.functions import CalledFunction
+from infold.core.functions import CalledFunction, FunctionCode
 from infold.core.interval import Granularity
 from infold.core.model import SET_ASIDE, UNPUBLISHED, Incremental, Kind, Model, Source, table_name
 from infold.core.object_store import SCHEMES, scheme_of, split
 from infold.core.project import Node, Project
-from infold.core.session_cuts import Campaign, DeclaredCut, Rule, StartEvents
+from infold.core.session_cuts import EventSql
 from infold.core.session_rules import Sessions
 from infold.core.storages import Storage
 from infold.core.target import Apply, Target
@@ -464,29 +465,23 @@ class _Expansion:
             self._of_key(f"sessions.identifier.{at}", sql, "sessions.identifier")
             for at, sql in enumerate(sessions.identifier)
         )
-        cuts = tuple(map(self._cut, sessions.cuts))
+        cuts = tuple(cut.expanded(self) for cut in sessions.cuts)
         return replace(sessions, user=user, identifier=identifier, cuts=cuts)
 
-    def _cut(self, cut: DeclaredCut) -> DeclaredCut:
-        if isinstance(cut, StartEvents):
-            return replace(cut, sql=self._of_key(f"sessions.{cut.key}", cut.sql))
-        if isinstance(cut, Campaign):
-            key = f"sessions.{cut.key}"
-            columns = (
-                self._of_key(f"{key}.columns.{at}", sql, f"{key}.{at}", key)
-                for at, sql in enumerate(cut.columns)
-            )
-            return replace(cut, columns=tuple(columns))
-        return self._rule(cut) if isinstance(cut, Rule) else cut
+    def written_out(self, sql: EventSql) -> str:
+        """As ``CutFunctions``; an item of a list may be known by the list's place alone."""
+        keys = [f"sessions.{key}" for key in sql.keys]
+        return self._expanded(self._place(*keys, re.sub(r"\.\d+\Z", "", keys[-1])), sql.sql)
 
-    def _rule(self, cut: Rule) -> Rule:
+    def rule_called(self, call: EventSql) -> tuple[str, FunctionCode] | None:
+        """As ``CutFunctions``."""
         try:
-            found = self.functions.rule(self._place(f"sessions.{cut.key}"), cut.sql)
+            found = self.functions.rule(self._place(f"sessions.{call.keys[0]}"), call.sql)
         except InfoldError as error:
             self.errors.append(error)
-            return cut
+            return None
         self.called.extend(found.called)
-        return Rule(found.sql, found.code)
+        return found.sql, found.code
 
     def _of_key(self, key: str, sql: str, *others: str) -> str:
         return self._expanded(self._place(key, *others), sql)

@@ -364,14 +364,14 @@ class Runner:
         self.ledger.begin_step(run, step_id, seq, step.model, step.action.value, step_detail(step))
         started = time.monotonic()
 
-        def prepared(early: Outcome) -> Outcome:
+        def announce(early: Outcome) -> Outcome:
             expected = turn.take(early)
             self.ledger.prepare_step(step_id, expected)
             return expected
 
         with turn.released_after_error():
             try:
-                outcome = engine.carry_out(step, step_id, prepared)
+                outcome = engine.carry_out(step, step_id, announce)
             except Exception as error:
                 # A commit without an answer may come yet: the next run finds the step open.
                 if not (

@@ -18,17 +18,16 @@ from infold.analysis.names.subject import time_column
 from infold.core.interval import Interval, Ranges
 from infold.core.model import Kind, table_name
 from infold.core.plan import Action, ChangedKeyRows, Step
-from infold.core.ports import History, Lake, Ledger, Prepared
+from infold.core.ports import Announce, History, Lake, Ledger
 from infold.core.project import Node, Project, Stretch
 from infold.core.record import Outcome
-from infold.core.trace import CellState, Unchanged, net_changes
+from infold.core.trace import CellState, Unchanged, net_changes, was_dropped
 from infold.core.type_changes import Type
 from infold.inspecting.as_built import Stretches
 from infold.messages import errors, run_errors
 from infold.running.run_progress import ends_run
 from infold.spark import evolved_columns
 from infold.spark.analyser import DefinitionAnalyser
-from infold.spark.audits.tables import with_audits
 from infold.spark.content import cell_states, column, rows_in_cells
 from infold.spark.cumulative import fold, fold_versions
 from infold.spark.damaged_tables import damaged_table
@@ -36,10 +35,10 @@ from infold.spark.events import build as events_build
 from infold.spark.events import derived as events_derived
 from infold.spark.inputs import changed_keys
 from infold.spark.python_models import as_python_failure
-from infold.spark.retyped_inputs import has_retyped_inputs, without_trace
 from infold.spark.sessions import build as sessions_build
 from infold.spark.sessions import derived as derived_sessions
 from infold.spark.sessions import in_force as sessions_in_force
+from infold.spark.step_commit import without_trace
 from infold.spark.step_context import Work
 from infold.spark.storages import storage_of
 from infold.spark.stored_types import as_stored
@@ -47,7 +46,9 @@ from infold.spark.tables.port import MaintainedTables
 from infold.spark.time_range import derived, recompute
 from infold.system import failures
 
-_KINDS: dict[Kind, Callable[[Work, Step, Prepared], Outcome]] = {
+CarryOut = Callable[[Work, Step], Outcome]
+
+_KINDS: dict[Kind, CarryOut] = {
     Kind.EVENTS: events_build.carry_out,
     Kind.SESSIONS: sessions_in_force.carry_out,
     Kind.CUMULATIVE_AGGREGATE: fold.carry_out,
@@ -57,9 +58,9 @@ _KINDS: dict[Kind, Callable[[Work, Step, Prepared], Outcome]] = {
 }
 
 
-def _derive(work: Work, step: Step, prepared: Prepared) -> Outcome:
+def _derive(work: Work, step: Step) -> Outcome:
     """The rows of a table follow from its stored rows."""
-    return _derived(work.project, step).carry_out(work, step, prepared)
+    return _derived(work.project, step).carry_out(work, step)
 
 
 class _Derived(Protocol):
@@ -68,7 +69,7 @@ class _Derived(Protocol):
     def derives_exactly(self, work: Work, step: Step) -> bool:
         """As ``ports.Engine.derives_exactly``."""
 
-    def carry_out(self, work: Work, step: Step, prepared: Prepared) -> Outcome:
+    def carry_out(self, work: Work, step: Step) -> Outcome:
         """Replace the table by these rows, in one commit."""
 
 
@@ -82,7 +83,7 @@ def _derived(project: Project, step: Step) -> _Derived:
     return events_derived if kind is Kind.EVENTS and not forward else derived
 
 
-_ACTIONS: dict[Action, Callable[[Work, Step, Prepared], Outcome]] = {
+_ACTIONS: dict[Action, CarryOut] = {
     Action.DERIVE: _derive,
     Action.REBUCKET: evolved_columns.carry_out_rebucketed,
     Action.EVOLVE: evolved_columns.carry_out_evolved,
@@ -117,18 +118,16 @@ class SparkEngine:
         of = self.spark, self.tables, self.ledger, self.project, self.run, step_id
         return Work(*of, earlier=earlier)
 
-    def carry_out(self, step: Step, step_id: str, prepared: Prepared) -> Outcome:
+    def carry_out(self, step: Step, step_id: str, announce: Announce) -> Outcome:
         """One step, by its model's kind; what Spark refuses becomes ``run_errors.step_failed``."""
         node = self.project[step.model]
         earlier = self._earlier(step)
         try:
-            with self.work(step_id, earlier) as work:
-                if not earlier and has_retyped_inputs(work, step):
-                    return without_trace(step, prepared)
+            with replace(self.work(step_id, earlier), announce=announce) as work:
+                if not earlier and _has_retyped_inputs(work, step):
+                    return without_trace(work, step)
                 carry_out = _ACTIONS.get(step.action) or _KINDS[node.model.kind]
-                if node.model.audits:
-                    carry_out = with_audits(carry_out)
-                return self._compared(work, step, carry_out(work, step, prepared))
+                return self._compared(work, step, carry_out(work, step))
         except (PySparkException, Py4JError) as error:
             if known := failures.known_failure(error):
                 raise known from error
@@ -215,6 +214,36 @@ class SparkEngine:
         """As ``ports.Engine.maintain``; the table of rows that are set aside as well."""
         care = Maintenance(self.tables, self.ledger, self.lake)
         return care.maintain([*models, *(self.project.set_aside for _ in models)])
+
+
+# A table that is built cell by cell keeps the types of its columns. If an input was replaced by one
+# with other types, a rebuild would give the model's table other types too, so all of it is built.
+
+_BY_PARTS = (Kind.INCREMENTAL_TABLE, Kind.EVENTS)
+"""The kinds that add rows to a table without looking at the types of their inputs."""
+
+
+def _has_retyped_inputs(work: Work, step: Step) -> bool:
+    """Whether a column that a step reads has another type than when its table was last built."""
+    node = work.project[step.model]
+    if step.action is Action.BUILD or step.action.of_own_rows or node.model.kind not in _BY_PARTS:
+        return False
+    for name, (since, upto) in step.inputs.items():
+        versions = [v for v in work.ledger.versions(name, since) if v.number <= upto]
+        if not since or not any(version.whole for version in versions):
+            continue
+        if was_dropped(versions) or work.snapshot(name, since) is None:
+            return True  # what it was can no longer be seen
+        before, now = (_types(work, name, version) for version in (since, upto))
+        other = {column for column in before.keys() & now.keys() if before[column] != now[column]}
+        read = ColumnsRead(work.project)(node.name, name) if other else frozenset()
+        if other if read is None else other & read:
+            return True
+    return False
+
+
+def _types(work: Work, name: str, version: int) -> Mapping[str, str]:
+    return {column.lower(): type_ for column, type_ in work.frame(name, version).dtypes}
 
 
 _MOST = 500

@@ -11,56 +11,35 @@ readers see that a column is of another type.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.analysis.names.subject import time_column
 from infold.core.files import FileCell, FilesOutcome
 from infold.core.interval import Granularity, Interval
 from infold.core.model import Kind
-from infold.core.own_columns import FIRST, LAST
 from infold.core.plan import Step
-from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, CellState, added_up, changes_of_rewrite
-from infold.spark.content import cell_of, cell_states, cell_stats, content, micros, user_columns
+from infold.spark.content import cell_states, user_columns
+from infold.spark.sessions.stored import states_of_sessions
+from infold.spark.step_commit import Computed, NewColumns, commit_step
 from infold.spark.step_context import Work
 from infold.spark.tables.commit import retyped
 from infold.spark.time_range.cell_states import states_of_cells
 
 
-def carry_out_evolved(work: Work, step: Step, prepared: Prepared) -> Outcome:
+def carry_out_evolved(work: Work, step: Step) -> Outcome:
     """Give the columns of a table their new names and types; no row is written."""
-    assert step.trace is not None, "a planned step has a trace"
     changes, scanned = _changes(work, step) if step.retyped else ((), 0)
-    receipt = Receipt(commits=1, scanned=scanned)
-    outcome = Outcome(
-        step.model,
-        step.version,
-        step.trace,
-        changes=changes,
-        whole=bool(step.retyped),
-        receipt=receipt,
-    )
-    outcome = prepared(outcome)
     types = [
         (part.path, T.DataType.fromDDL(part.after))
         for part in step.retyped
         if not part.is_stored_alike
     ]
-    snapshot = work.tables.evolve(step.model, step.renamed, types, work.stamp(step))
-    return Outcome(
-        outcome.model,
-        outcome.version,
-        outcome.trace,
-        changes=outcome.changes,
-        whole=outcome.whole,
-        snapshot=snapshot,
-        receipt=outcome.receipt,
-    )
+    columns = NewColumns(step.renamed, types, is_whole=bool(step.retyped))
+    return commit_step(work, step, columns, Computed(changes, Receipt(scanned=scanned)))
 
 
 def _changes(work: Work, step: Step) -> tuple[tuple[CellChange, ...], int]:
@@ -79,45 +58,28 @@ def _changes(work: Work, step: Step) -> tuple[tuple[CellChange, ...], int]:
 # rows are read once. The ledger keeps the rows of each file by cell too, for events.
 
 
-def carry_out_rebucketed(work: Work, step: Step, prepared: Prepared) -> Outcome:
+def carry_out_rebucketed(work: Work, step: Step) -> Outcome:
     """Record the states of the new cells; no row is written, and no version is made."""
     node, before = work.project[step.model], work.cells(step.model)
     granularity = node.model.granularity
     assert granularity is not None, "only a table with cells is divided into others"
-    assert step.trace is not None, "a planned step has a trace"
     cells = added_up(before, granularity)
     scanned = 0 if cells is not None else sum(state.rows for state in before)
     if cells is None:
         cells = _counted(work, node, step, granularity)
-    outcome = Outcome(
-        step.model,
-        step.version,
-        step.trace,
-        committed=False,
-        receipt=Receipt(scanned=scanned),
-        cells=cells,
-    )
-    if node.model.kind is Kind.EVENTS:
-        outcome = replace(outcome, files=_files(work, node, granularity))
-    return prepared(outcome)
+    files = _files(work, node, granularity) if node.model.kind is Kind.EVENTS else None
+    found = Computed(receipt=Receipt(scanned=scanned), cells=cells, files=files)
+    return commit_step(work, step, None, found)
 
 
 def _counted(work: Work, node: Node, step: Step, granularity: Granularity) -> tuple[CellState, ...]:
     """The states of all cells, by the rows of the table."""
     rows = user_columns(work.frame(step.model, step.version - 1))
-    if node.model.kind is not Kind.SESSIONS:
-        return tuple(state for _, state in sorted(states_of_cells(rows, node).cells.items()))
-    stats = cell_stats(rows, F.col(FIRST), granularity, last=micros(F.col(LAST)))
-    return tuple(
-        CellState(
-            cell_of(row["cell"], granularity),
-            row["rows"],
-            content(row["hi"], row["lo"]),
-            row["last"],
-        )
-        # At most a row for each cell.
-        for row in stats.orderBy("cell").collect()
-    )
+    if node.model.kind is Kind.SESSIONS:
+        cells: Iterable[CellState] = states_of_sessions(rows, granularity)
+    else:
+        cells = states_of_cells(rows, node).cells.values()
+    return tuple(sorted(cells, key=lambda state: state.cell))
 
 
 def _files(work: Work, node: Node, granularity: Granularity) -> FilesOutcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,9 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from infold.analysis.sql.token_calls import has_alias
 from infold.core.interval import Ranges
 from infold.core.plan import Step
-from infold.core.ports import Ledger
+from infold.core.ports import Announce, Ledger
 from infold.core.project import Bound, Input, Node, Project, Stretch
 from infold.core.quoting import quoted
+from infold.core.record import Outcome
 from infold.core.trace import CellState
 from infold.spark.content import (
     time_predicate,
@@ -29,6 +30,11 @@ from infold.spark.remote import make_active
 from infold.spark.tables.port import Stamp, Tables
 
 _view_numbers = itertools.count()
+
+
+def _nobody_waits(outcome: Outcome) -> Outcome:
+    """The outcome of a step that is alone, and that no ledger has to know of."""
+    return outcome
 
 
 @dataclass(frozen=True)
@@ -47,12 +53,26 @@ class Work:
     step_id: str
     earlier: tuple[Stretch, ...] = ()
     """The cells of the step's table that keep rows of earlier definitions, with these."""
+    announce: Announce = _nobody_waits
+    """Has the ledger know what a commit will do; ``step_commit`` alone calls it."""
     views: dict[str, str] = field(default_factory=dict)
     """
     Temporary views, and the table, source or view whose rows each has.
 
     Spark keeps what they are made from until they are dropped.
     """
+
+    def definitions_of(self, model: str) -> tuple[DefinitionInForce, ...]:
+        """The definitions in force of the step's table, the newest first: mostly that alone."""
+        held = Ranges.of(part for one in self.earlier for part in one.cells)
+        newest = DefinitionInForce(Ranges.ever() - held, self.project[model], self, is_newest=True)
+        return newest, *(
+            DefinitionInForce(
+                *(one.cells, one.node, replace(self, project=one.project, earlier=())),
+                is_newest=False,
+            )
+            for one in self.earlier
+        )
 
     def __post_init__(self) -> None:
         make_active(self.spark)
@@ -154,6 +174,21 @@ class Work:
         self.views[view] = name
         frame.createOrReplaceTempView(view)
         return view
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionInForce:
+    """
+    One definition of a step's table, with the cells that it holds for, and what evaluates it.
+
+    After a forward-only change the cells before it keep the rows of the definition that built them,
+    and are built by that one again. ``work`` has a project with the model by this definition.
+    """
+
+    cells: Ranges
+    node: Node
+    work: Work
+    is_newest: bool
 
 
 def _during(frame: DataFrame, entry: Input, times: Ranges) -> DataFrame:

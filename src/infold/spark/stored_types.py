@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pyspark.sql import types as T
 
 from infold.core.quoting import quoted
+from infold.messages import apply_errors
 
 
 def as_stored(type_: T.DataType) -> T.DataType:
@@ -71,3 +72,18 @@ def stored_type(type_: T.DataType, of: Callable[[T.DataType], T.DataType] = _wid
             [T.StructField(field.name, stored_type(field.dataType, of)) for field in type_]
         )
     return of(type_)
+
+
+def refuse_other_type(model: str, stored: T.StructField, given: T.DataType) -> None:
+    """
+    Raise ``other_type_forward_only`` where a column that stays is given another type.
+
+    The table keeps cells that nobody computes again.
+    """
+    if stored_type(given) != stored_type(stored.dataType):
+        raise apply_errors.other_type_forward_only(
+            column=stored.name,
+            model=model,
+            stored=stored.dataType.simpleString(),
+            given=given.simpleString(),
+        )

@@ -11,7 +11,7 @@ from tests.spark.audits.audited_project import MODELS, AuditedProject
 from infold import api
 from infold.core.audits import AuditResult, AuditState
 from infold.core.interval import parse_instant_text
-from infold.spark.audits import tables
+from infold.spark.audits import step_audits
 from infold.spark.audits.table_pass import judge
 
 pytestmark = pytest.mark.spark
@@ -231,7 +231,7 @@ def test_rows_are_judged_with_those_that_stay(
         return judge(*judged)
 
     with monkeypatch.context() as patch:
-        patch.setattr(tables, "judge", judge_beside_a_run)
+        patch.setattr(step_audits, "judge", judge_beside_a_run)
         report = api.audit(shop.project(), select=["people"])
     assert {one.state for one in report.results} == {AuditState.PASSED}
     assert len(report.results) == 2

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.spark
 
 
 GOOD, BAD = "2,2024-03-01,7", "3,never,7"
-COMMIT = "infold.spark.events.build._commit"
+COMMIT = "infold.spark.step_commit.RowChanges.commit"
 TIDY = "infold.spark.events.ingest.Ingest.tidy_set_aside"
 """Just before the commit of a step, and just after it."""
 

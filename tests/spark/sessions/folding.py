@@ -26,7 +26,7 @@ from tests.reference.world import Row
 from infold.core.interval import MIN, MINUTE, Granularity, Interval, Ranges, datetime_of
 from infold.core.model import Materialization, Model, Timeseries
 from infold.core.plan import Action, Step
-from infold.core.ports import Prepared
+from infold.core.ports import Announce
 from infold.core.project import Input, Node, Project
 from infold.core.queries import Aggregate, Output, SessionsQuery
 from infold.core.record import Outcome, QuarantinedSession, Receipt
@@ -406,10 +406,10 @@ class FoldedSessions:
             Trace("sessions", "f", {"clicks": self.built}, applied_entry=self.applied),
         )
 
-    def _outcome(self, step: Step, announce: Prepared) -> Outcome:
+    def _outcome(self, step: Step, announce: Announce) -> Outcome:
         if step.stored_by is not None:
             assert kind.refolds_exactly(self._work(), step)
-        return kind.carry_out(self._work(), step, announce)
+        return kind.carry_out(replace(self._work(), announce=announce), step)
 
     def _compare(self, step: Step, outcome: Outcome, announced: Sequence[Outcome]) -> None:
         """A build counts the events of nobody; a fold announces what it does, and does no more."""

@@ -32,7 +32,7 @@ from tests.spark.sessions.random_folds import (
 from infold.core.functions import FunctionCode
 from infold.core.interval import HOUR, MAX, MIN, MINUTE, Granularity, Interval, Ranges
 from infold.core.plan import Action, Step
-from infold.core.ports import Prepared
+from infold.core.ports import Announce
 from infold.core.project import Project, Stretch
 from infold.core.queries import Fallback, SessionsQuery
 from infold.core.record import Outcome, Receipt
@@ -484,14 +484,16 @@ class SessionsInForce(FoldedSessions):
             self._trace(self.built, self.before or self.held, self.applied),
         )
 
-    def _outcome(self, step: Step, announce: Prepared) -> Outcome:
+    def _outcome(self, step: Step, announce: Announce) -> Outcome:
         assert step.trace is not None
         by_digest = {str(number): one for number, one in enumerate(self._queries)}
         earlier = tuple(
             Stretch(one.cells, "sessions", self._project(by_digest[one.definition]))
             for one in step.trace.earlier
         )
-        outcome = in_force.carry_out(replace(self._work(), earlier=earlier), step, announce)
+        outcome = in_force.carry_out(
+            replace(self._work(), earlier=earlier, announce=announce), step
+        )
         if outcome.whole:
             self.ledger.held = {}
         return outcome

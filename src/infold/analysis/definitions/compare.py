@@ -8,6 +8,7 @@ the old columns are equal. Every change without a proof is breaking.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 
 from sqlglot import exp
 
@@ -22,7 +23,7 @@ from infold.core.definition import Category, Derivation, Difference, How, Loss, 
 from infold.core.formats import FORMATS
 from infold.core.model import Kind, Source
 from infold.core.project import Node
-from infold.core.session_cuts import Campaign, StartEvents
+from infold.core.session_cuts import DECLARED_CUTS
 from infold.core.type_changes import (
     Retyping,
     holds_all_values,
@@ -329,15 +330,14 @@ def _rewritten(before: Meaning, after: Meaning) -> tuple[Difference, ...]:
 
 ENDS = frozenset(
     {
-        "gap",
-        "fallback_gap",
-        "zone",
-        "length",
-        "quarantine_after",
-        "keep",
-        "cuts.midnight",
-        "cuts.start_events",
-        "max_length",
+        *("gap", "fallback_gap", "quarantine_after", "keep"),
+        *(cut.key for cut in DECLARED_CUTS if cut.told_when_gone),
+        *(
+            value.name
+            for cut in DECLARED_CUTS
+            if cut.told_when_new and cut.told_when_gone
+            for value in fields(cut)
+        ),
     }
 )
 """The keys of sessions, as differences name them, that say only where one ends and if it counts."""
@@ -357,10 +357,11 @@ def stored_sessions_tell(before: Node, after: Node) -> bool:
         return False  # without a gap no silence is kept
     if old.quarantine_after is not None and new.quarantine_after is None:
         return False  # nothing is said of entries any more, and there may be some
-    if not {cut for cut in new.cuts if isinstance(cut, StartEvents)} <= {*old.cuts}:
-        return False
-    campaigns = [[cut for cut in query.cuts if isinstance(cut, Campaign)] for query in (old, new)]
-    return campaigns[0] == campaigns[1]
+    was, is_now = ({(cut.key, cut.definition): cut for cut in one.cuts} for one in (old, new))
+    gone, fresh = was.keys() - is_now.keys(), is_now.keys() - was.keys()
+    return all(was[one].told_when_gone for one in gone) and all(
+        is_now[one].told_when_new for one in fresh
+    )
 
 
 # A model says which: `renamed_from`. It is proven as everything else is: both queries have equal

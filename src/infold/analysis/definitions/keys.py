@@ -24,7 +24,7 @@ from infold.core.interval import Granularity, show_duration, show_instant
 from infold.core.model import Column, Drift, Incremental, Kind, Place, Timeseries
 from infold.core.project import Node
 from infold.core.queries import VersionRules
-from infold.core.session_cuts import DeclaredCut
+from infold.core.session_cuts import DECLARED_CUTS, DeclaredCut
 from infold.core.session_rules import Sessions
 from infold.messages.errors import Spot
 
@@ -171,14 +171,17 @@ _NAMES = frozenset(
     }
 )
 _SQL = frozenset(
-    {"Sessions.user", "Sessions.identifier", "StartEvents.sql", "Campaign.columns", "Rule.sql"}
+    {
+        *("Sessions.user", "Sessions.identifier"),
+        *(f"{cut.__name__}.{name}" for cut in DECLARED_CUTS for name in cut.sql_fields),
+    }
 )
 _DURATIONS = frozenset(
     {
         "Incremental.backfill_limit",
         "Sessions.gap",
         "Sessions.fallback_gap",
-        "MaxLength.length",
+        *(f"{cut.__name__}.{name}" for cut in DECLARED_CUTS for name in cut.duration_fields),
         "Sessions.quarantine_after",
         "Source.future_tolerance",
         "Source.settle",

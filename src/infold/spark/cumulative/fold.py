@@ -17,7 +17,6 @@ from pyspark.sql import functions as F
 
 from infold.core.own_columns import KEY, VERSION
 from infold.core.plan import Action, Step
-from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.queries import GroupedQuery
 from infold.core.record import Outcome
@@ -30,10 +29,8 @@ from infold.spark.cumulative.keyed import (
     TABLE_ROWS,
     TOUCHED_KEY,
     KeyedFold,
-    commit,
     foldable_by_key,
     key_hash,
-    totals_of,
 )
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.step_context import Work
@@ -52,7 +49,7 @@ COMPARED_ROWS = FrameSchema(
 )
 
 
-def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
+def carry_out(work: Work, step: Step) -> Outcome:
     """Build the table, or fold in what changed in its input since the step's trace."""
     node = work.project[step.model]
     query = _query(node)
@@ -60,9 +57,9 @@ def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
     stated = fold_states.with_states(work, node, step)
     if step.action is Action.FOLD and foldable_by_key(work, node, step, names):
         if stated is None and not fold_states.has_states(work, step):
-            return _fold(work, node, step, announce)
+            return _RowFold(work, node, step, query).carry_out()
         if stated is not None and stated.are_stored(work, step):
-            return fold_states.fold(work, stated, step, announce)
+            return fold_states.fold(work, stated, step)
     if stated is not None:
         rows = stated.table_rows(recompute.definition(work, stated.node, step), step.version)
     else:
@@ -83,29 +80,14 @@ def _table_rows(rows: DataFrame, query: GroupedQuery, version: int) -> DataFrame
     return rows.withColumns({KEY: key_hash(rows, keys), VERSION: F.lit(version).cast("bigint")})
 
 
-def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
-    """Evaluate the keys of changed rows, announce the outcome, commit what differs."""
-    fold = KeyedFold(work, node, step, _query(node))
-    touched, counts = fold.touched_keys()
-    totals, different = None, None
-    read, scanned = counts.rows, fold.feed.rows_to_scan
-    if counts.keys:
-        rows, seen = fold.rows_of_keys(touched, counts)
-        new = _table_rows(work.sql(node, {fold.query.input: rows}), fold.query, step.version)
-        compared = _compared(new, touched).localCheckpoint()
-        totals, _ = totals_of(compared, keys=fold.few)
-        different = compared.where(~F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH)))
-        read += totals.stored
-        scanned += sum(state.rows for state in work.cells(step.model))
-        if seen is not None:
-            found, looked_at = fold.scanned_for(seen)
-            read, scanned = read + found, scanned + looked_at
-    return commit(work, step, totals, different, (read, scanned), announce)
+class _RowFold(KeyedFold):
+    """A fold that evaluates the query over all rows of the keys of changed rows."""
 
-
-@returns(COMPARED_ROWS)
-def _compared(new: DataFrame, touched: DataFrame) -> DataFrame:
-    """The rows of the keys as they are now, beside the hashes of those that are stored."""
-    hashed = new.withColumn(NEW_HASH, row_hash(new.schema))
-    stored = touched.select(TOUCHED_KEY, OLD_KEY, OLD_HASH)
-    return stored.join(hashed, F.col(TOUCHED_KEY) == F.col(KEY), "left").drop(TOUCHED_KEY)
+    @returns(COMPARED_ROWS)
+    def compared(self, rows: DataFrame, touched: DataFrame) -> DataFrame:
+        """The rows of the keys as they are now, beside the hashes of those that are stored."""
+        rows = self.work.sql(self.node, {self.query.input: rows})
+        new = _table_rows(rows, self.query, self.step.version)
+        hashed = new.withColumn(NEW_HASH, row_hash(new.schema))
+        stored = touched.select(TOUCHED_KEY, OLD_KEY, OLD_HASH)
+        return stored.join(hashed, F.col(TOUCHED_KEY) == F.col(KEY), "left").drop(TOUCHED_KEY)

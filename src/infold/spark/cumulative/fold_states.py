@@ -24,7 +24,6 @@ from pyspark.sql import types as T
 
 from infold.core.own_columns import KEY, STATE, VERSION, state_mark
 from infold.core.plan import Step
-from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.queries import Aggregate, GroupedQuery, Output
 from infold.core.quoting import quoted
@@ -349,8 +348,8 @@ def _outputs(parts: DataFrame, query: GroupedQuery, states: States, *keep: str) 
     return valued.select(*keep, *named, *(name for name, _ in states.values))
 
 
-def fold(work: Work, model: StatedModel, step: Step, announce: Prepared) -> Outcome:
-    """Let the rows of changed keys follow, announce the outcome, commit what differs."""
+def fold(work: Work, model: StatedModel, step: Step) -> Outcome:
+    """Let the rows of changed keys follow, commit what differs."""
     folding = StateFold(work, model, step)
     few, counts = folding.few, (F.count_if(DOUBT).alias("doubts"), F.sum(ROWS_OF_KEY).alias("rows"))
     # Few of them are computed where they are first read, not by a job of their own.
@@ -367,7 +366,7 @@ def fold(work: Work, model: StatedModel, step: Step, announce: Prepared) -> Outc
         more, looked_at_again = folding.scanned_for(seen)
         read, scanned = read + more + again.stored, scanned + looked_at_again
     differs = ~F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH)) | F.coalesce(is_restated(), F.lit(False))
-    return commit(work, step, totals, known.where(differs), (read, scanned), announce)
+    return commit(work, step, totals, known.where(differs), (read, scanned))
 
 
 class StateFold(KeyedFold):

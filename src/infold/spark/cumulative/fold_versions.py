@@ -19,7 +19,6 @@ from pyspark.sql import functions as F
 
 from infold.core.own_columns import KEY, VERSION
 from infold.core.plan import Action, Step
-from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.queries import VALID_FROM, VersionedQuery
 from infold.core.record import Outcome
@@ -31,10 +30,8 @@ from infold.spark.cumulative.keyed import (
     TABLE_ROWS,
     TOUCHED_KEY,
     KeyedFold,
-    commit,
     foldable_by_key,
     key_hash,
-    totals_of,
 )
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.step_context import Work
@@ -63,13 +60,13 @@ COMPARED_ROWS = FrameSchema(
 )
 
 
-def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
+def carry_out(work: Work, step: Step) -> Outcome:
     """Build the table, or fold in what changed in its input since the step's trace."""
     node = work.project[step.model]
     query = _query(node)
     folds = step.action is Action.FOLD and not query.snapshots  # then others decide about a key
     if folds and foldable_by_key(work, node, step, query.keys):
-        return _fold(work, node, step, announce)
+        return _VersionFold(work, node, step, query.grouped).carry_out()
     without_rows = instants_without_rows(work.spark, query, step.snapshots)
     rows = versions_of(recompute.definition(work, node, step), query, without_rows)
     outcome = recompute.build(work, node, step, _table_rows(rows, query, step.version))
@@ -92,6 +89,8 @@ def _table_rows(rows: DataFrame, query: VersionedQuery, version: int) -> DataFra
 class _VersionFold(KeyedFold):
     """What a fold reads: the changed rows, their keys, and the rows of these keys."""
 
+    scans_of_table = 2  # for the keys that it has, and for their versions
+
     @returns(TOUCHED_KEYS)
     def beside_stored(self, keys: DataFrame) -> DataFrame:
         """Keys, each with whether the table has a row of it."""
@@ -104,33 +103,12 @@ class _VersionFold(KeyedFold):
         names = [key.name for key in self.query.keys]
         return self.of_keys(table.withColumn(OLD_KEY, key_hash(table, names)), keys)
 
-
-def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
-    """Make the versions of the keys of changed rows, announce the outcome, commit what differs."""
-    query = _query(node)
-    fold = _VersionFold(work, node, step, query.grouped)
-    touched, counts = fold.touched_keys()
-    totals, different = None, None
-    read, scanned = counts.rows, fold.feed.rows_to_scan
-    if counts.keys:
-        rows, seen = fold.rows_of_keys(touched, counts)
-        made = versions_of(work.sql(node, {query.grouped.input: rows}), query)
-        new = _table_rows(made, query, step.version)
-        compared = _compared(new, fold.stored_of(touched)).localCheckpoint()
-        totals, _ = totals_of(compared, keys=fold.few)
-        different = compared.where(~F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH)))
-        read += totals.stored
-        scanned += 2 * sum(state.rows for state in work.cells(step.model))
-        if seen is not None:
-            found, looked_at = fold.scanned_for(seen)
-            read, scanned = read + found, scanned + looked_at
-    return commit(work, step, totals, different, (read, scanned), announce)
-
-
-@returns(COMPARED_ROWS)
-def _compared(new: DataFrame, stored: DataFrame) -> DataFrame:
-    """The versions as they are now, beside the hashes of those that are stored."""
-    own = stored.drop(OLD_KEY)
-    old = own.select(F.col(KEY).alias(OLD_KEY), row_hash(own.schema).alias(OLD_HASH))
-    hashed = new.withColumn(NEW_HASH, row_hash(new.schema))
-    return old.join(hashed, F.col(OLD_KEY) == F.col(KEY), "full_outer")
+    @returns(COMPARED_ROWS)
+    def compared(self, rows: DataFrame, touched: DataFrame) -> DataFrame:
+        """The versions as they are now, beside the hashes of those that are stored."""
+        query, own = _query(self.node), self.stored_of(touched).drop(OLD_KEY)
+        made = versions_of(self.work.sql(self.node, {self.query.input: rows}), query)
+        new = _table_rows(made, query, self.step.version)
+        old = own.select(F.col(KEY).alias(OLD_KEY), row_hash(own.schema).alias(OLD_HASH))
+        hashed = new.withColumn(NEW_HASH, row_hash(new.schema))
+        return old.join(hashed, F.col(OLD_KEY) == F.col(KEY), "full_outer")

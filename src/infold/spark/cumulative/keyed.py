@@ -22,18 +22,17 @@ from pyspark.sql import types as T
 from infold.core.interval import EVER
 from infold.core.own_columns import KEY, STATE, VERSION
 from infold.core.plan import Step
-from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.queries import GroupedQuery
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, CellState, signed
 from infold.spark import key_filter
 from infold.spark.content import JSON, column, content, has_type, row_hash, user_columns
-from infold.spark.fold_commit import RowChanges, announce_and_commit
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.inputs.changed_keys import SMALL
 from infold.spark.inputs.feed import Feed, foldable
 from infold.spark.observed import Seen, observed
+from infold.spark.step_commit import Computed, RowChanges, commit_step
 from infold.spark.step_context import Work
 
 NEW_HASH, OLD_HASH = "__new_hash", "__old_hash"
@@ -145,9 +144,33 @@ class KeyCounts:
 class KeyedFold:
     """What a fold reads: the changed rows, their keys, and the rows of these keys."""
 
+    scans_of_table = 1
+    """How often the table's rows are scanned."""
+
     def __init__(self, work: Work, node: Node, step: Step, query: GroupedQuery) -> None:
-        self.work, self.step, self.query = work, step, query
+        self.work, self.node, self.step, self.query = work, node, step, query
         self.feed = Feed(work, node, step, self.query.input)
+
+    def compared(self, rows: DataFrame, touched: DataFrame) -> DataFrame:
+        """What the table has of touched keys, and what it is to have by all ``rows`` of these."""
+        raise NotImplementedError
+
+    def carry_out(self) -> Outcome:
+        """Evaluate the keys of changed rows, and commit what differs."""
+        touched, counts = self.touched_keys()
+        totals, different = None, None
+        read, scanned = counts.rows, self.feed.rows_to_scan
+        if counts.keys:
+            rows, seen = self.rows_of_keys(touched, counts)
+            compared = self.compared(rows, touched).localCheckpoint()
+            totals, _ = totals_of(compared, keys=self.few)
+            different = compared.where(~F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH)))
+            stored = sum(state.rows for state in self.work.cells(self.step.model))
+            read, scanned = read + totals.stored, scanned + self.scans_of_table * stored
+            if seen is not None:
+                rows_of_keys, rows_of_input = self.scanned_for(seen)
+                read, scanned = read + rows_of_keys, scanned + rows_of_input
+        return commit(self.work, self.step, totals, different, (read, scanned))
 
     def touched_keys(self) -> tuple[DataFrame, KeyCounts]:
         """The keys of changed rows, each beside the hash of its stored row, and their counts."""
@@ -277,32 +300,16 @@ def commit(
     totals: Totals | None,
     different: DataFrame | None,
     looked_at: tuple[int, int],
-    announce: Prepared,
 ) -> Outcome:
-    """Announce the outcome, and commit what differs."""
-    assert step.trace is not None, "a planned step has its trace"
+    """Commit what differs of the rows that were ``looked_at``: read, and scanned."""
     changes = _cell_changes(work, step, totals)
     read, scanned = looked_at
-    outcome = Outcome(
-        model=step.model,
-        version=step.version,
-        trace=step.trace,
-        changes=changes,
-        committed=bool(changes),
-        receipt=Receipt(
-            read=read,
-            scanned=scanned,
-            written=totals.added + totals.restated if totals else 0,
-            removed=totals.removed + totals.restated if totals else 0,
-            cells_built=1,
-            cells_cut_off=1 - sum(change.changes_rows for change in changes),
-            commits=len(changes),
-        ),
-    )
+    restated = totals.restated if totals else 0
+    receipt = Receipt(read=read, scanned=scanned, written=restated, removed=restated)
     rows = None
     if totals is not None and different is not None and changes:
         rows = _row_changes(totals, different, changes[0].rows_before)
-    return announce_and_commit(work, step, outcome, rows, announce)
+    return commit_step(work, step, rows, Computed(changes, receipt, cut_off=int(not changes)))
 
 
 def _row_changes(totals: Totals, different: DataFrame, there: int) -> RowChanges:

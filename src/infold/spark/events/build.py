@@ -27,7 +27,6 @@ from infold.core.interval import DAY, Granularity, Interval
 from infold.core.model import Source
 from infold.core.own_columns import FILE, VERSION
 from infold.core.plan import Step
-from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.record import Outcome
 from infold.spark.content import (
@@ -55,13 +54,14 @@ from infold.spark.events.ingest import (
     Ingest,
     lookups,
     model_columns,
-    source_of_stretch,
+    source_in_force,
 )
 from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.events.table_change import TableChange, apply_without_key, deduplicate
 from infold.spark.observed import Found, Seen, observed
 from infold.spark.reading import failures, source_rows
 from infold.spark.reading.paths import worth_keeping
+from infold.spark.step_commit import Computed, RowChanges, WholeTable, commit_step
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout
 from infold.spark.time_range.recompute import as_stored, clamped, steps_in_force
@@ -73,13 +73,13 @@ ROWS_OF_A_FILE = 500_000
 """How many rows of an append each writing task gets."""
 
 
-def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
-    """Take files in and out; ``prepared`` is called unless everything is replaced."""
+def carry_out(work: Work, step: Step) -> Outcome:
+    """Take files in and out."""
     ingest = Ingest.of(work, step)
     with failures.naming_files(work.project, ingest.source):
         if step.replaces_all or not work.tables.exists(step.model):
             return _build(ingest)
-        return _fold(ingest, prepared)
+        return _fold(ingest)
 
 
 def definition(work: Work, node: Node, step: Step, ingested: Sequence[IngestedFile]) -> DataFrame:
@@ -99,13 +99,9 @@ def definition(work: Work, node: Node, step: Step, ingested: Sequence[IngestedFi
         return _defined_rows(work, node, step, source, files)
     stored = user_columns(work.tables.read(step.model)).schema
     parts = []
-    for own, part in steps_in_force(work, step):
-        by = own.project[step.model]
-        [read] = [
-            *(source_of_stretch(source, one) for one in work.earlier if one.project is own.project)
-        ] or [source]
-        rows = clamped(by, part.cells, _defined_rows(own, by, part, read, files))
-        parts.append(as_stored(stored, step.model, rows))
+    for one, part in steps_in_force(work, step):
+        rows = _defined_rows(one.work, one.node, part, source_in_force(source, one), files)
+        parts.append(as_stored(stored, step.model, clamped(one.node, part.cells, rows)))
     return reduce(DataFrame.unionByName, parts)
 
 
@@ -158,22 +154,23 @@ def _build(ingest: Ingest) -> Outcome:
     rows, left_out = rows_to_load(ingest.node, admitted, how)
     rows = rows.withColumn(VERSION, F.lit(step.version).cast("bigint"))
     cells = work.cells(step.model)
-    snapshot = work.tables.create(step.model, rows, how.layout, work.stamp(step))
-    ingest.refuse_changed(
-        ingest.new.values()
-    )  # else the run fails, and the next one builds it again
-    for state in cells:
-        tally.remove(state.cell, state.rows, state.content)
-        tally.removed += state.rows
-    _count_stored(ingest, snapshot, tally)
-    if left_out is not None and any(tally.dropped.values()):
-        seen = left_out.get
-        tally.copies, tally.conflicting = seen["copies"], seen["conflicting"]
-        tally.elsewhere = seen["elsewhere"]
-    gone = {file.id for file in before} - set(ingest.new)
-    read = tally.arrived
-    outcome = ingest.outcome(tally, gone, whole=True, commits=commits + 1, read=read, scanned=read)
-    return ingest.tidy_set_aside(replace(outcome, snapshot=snapshot), tally)
+
+    def count(snapshot: int) -> Computed:
+        ingest.refuse_changed(ingest.new.values())  # the run fails, and the next one builds again
+        for state in cells:
+            tally.remove(state.cell, state.rows, state.content)
+            tally.removed += state.rows
+        _count_stored(ingest, snapshot, tally)
+        if left_out is not None and any(tally.dropped.values()):
+            seen = left_out.get
+            tally.copies, tally.conflicting = seen["copies"], seen["conflicting"]
+            tally.elsewhere = seen["elsewhere"]
+        gone = {file.id for file in before} - set(ingest.new)
+        read = tally.arrived
+        return ingest.computed(tally, gone, whole=True, commits=commits, read=read, scanned=read)
+
+    outcome = commit_step(work, step, WholeTable(rows, how.layout), count=count)
+    return ingest.tidy_set_aside(outcome, tally)
 
 
 def _count_stored(ingest: Ingest, snapshot: int, tally: IngestCounts) -> None:
@@ -192,7 +189,7 @@ def _count_stored(ingest: Ingest, snapshot: int, tally: IngestCounts) -> None:
             tally.dropped[spot] += rows - kept.get(spot, 0)
 
 
-def _fold(ingest: Ingest, prepared: Prepared) -> Outcome:
+def _fold(ingest: Ingest) -> Outcome:
     """Ingest new and due rows, remove rows of gone files; one commit, or none."""
     file_diff, step = ingest.file_diff, ingest.step
     taken: dict[int, source_rows.File] = {**ingest.new, **ingest.due, **ingest.again}
@@ -224,19 +221,15 @@ def _fold(ingest: Ingest, prepared: Prepared) -> Outcome:
     else:
         arriving = arrivals[0] if arrivals else None
         change = apply_without_key(ingest, arriving, found, tally)
-    outcome = ingest.outcome(
+    computed = ingest.computed(
         tally,
         {file.id for file in file_diff.removed},
-        commits=commits + bool(change),
+        commits=commits,
         read=tally.arrived + reread + change.read,
         scanned=tally.arrived + reread + change.scanned + step.scanned,
     )
-    if not change:
-        outcome = replace(outcome, committed=False)
-    prepared(outcome)
-    if change:
-        outcome = replace(outcome, snapshot=_commit(ingest, change, tally))
-    return ingest.tidy_set_aside(outcome, tally)
+    rows = _row_changes(ingest, change, tally) if change else None
+    return ingest.tidy_set_aside(commit_step(ingest.work, step, rows, computed), tally)
 
 
 def _deduplicated(
@@ -275,25 +268,18 @@ def _rows_read(
     return int(observed.get[ROWS]) if observed is not None and known else None
 
 
-def _commit(ingest: Ingest, change: TableChange, tally: IngestCounts) -> int:
-    """Write a change: an append if no row leaves, else one merge."""
-    work, step = ingest.work, ingest.step
-    table = work.tables.read(step.model)
+def _row_changes(ingest: Ingest, change: TableChange, tally: IngestCounts) -> RowChanges:
+    """A change as it is written: an append if no row leaves, else one merge."""
+    table = ingest.work.tables.read(ingest.step.model)
     insert = change.added_rows(table)
     if change.delete is None:
         files = -(-tally.written // ROWS_OF_A_FILE)
-        ordered = insert.coalesce(files)
+        insert = insert.coalesce(files)
         if ingest.time is not None:
-            ordered = ordered.sortWithinPartitions(column(ingest.time))
-        return work.tables.append(step.model, ordered, work.stamp(step))
-    return work.tables.merge(
-        step.model,
-        insert=insert,
-        delete=change.delete.select(*map(column, change.on)),
-        on=change.on,
-        condition=ingest.cells_predicate(table, change.cells),
-        stamp=work.stamp(step),
-    )
+            insert = insert.sortWithinPartitions(column(ingest.time))
+        return RowChanges(insert, None, change.on)
+    delete = change.delete.select(*map(column, change.on))
+    return RowChanges(insert, delete, change.on, ingest.cells_predicate(table, change.cells))
 
 
 # Late rows touch many old cells with few rows each, so partitions are months (years for little data

@@ -32,7 +32,6 @@ from infold.core.files import FileCell, FilesOutcome, IngestedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.own_columns import FILE, VERSION
 from infold.core.plan import Step
-from infold.core.ports import Prepared
 from infold.core.quoting import quoted
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellState, changes_of_rewrite, signed
@@ -49,10 +48,10 @@ from infold.spark.events.build import DICTIONARY
 from infold.spark.events.copies import PLACE, Identity, rank_copies, row_order
 from infold.spark.events.ingest import ROWS, Ingest, content_of, lookups, model_columns
 from infold.spark.events.ingest_counts import FileAndCell
-from infold.spark.inputs.difference import count_row_changes, is_folded
+from infold.spark.inputs.difference import count_row_changes
 from infold.spark.jvm.session_settings import settings_for_few_rows
 from infold.spark.reading import failures, source_rows
-from infold.spark.retyped_inputs import without_trace
+from infold.spark.step_commit import Computed, WholeTable, commit_step, without_trace
 from infold.spark.step_context import Work
 from infold.spark.time_range.derived import FEW_ROWS, rows_over_stored
 
@@ -78,14 +77,13 @@ def derives_exactly(work: Work, step: Step) -> bool:
         return False
 
 
-def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
+def carry_out(work: Work, step: Step) -> Outcome:
     """Replace the table by the rows that follow from it and from some files, in one commit."""
-    assert step.trace is not None, "a planned step has a trace"
     ingest, found = Ingest.of(work, step), step.derivation
     assert found is not None, "a step that derives has a derivation"
     files = (*ingest.file_diff.new_columns_of, *ingest.file_diff.reingest)
     if found.changes_nothing and not files:
-        return prepared(Outcome(step.model, step.version, step.trace, committed=False))
+        return commit_step(work, step, None, Computed())
     stored = sum(state.rows for state in work.cells(step.model))
     few = stored + sum(file.rows for file in files) <= FEW_ROWS
     with (
@@ -94,8 +92,8 @@ def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
     ):
         rows = _rows(ingest, found)
         if rows is None:
-            return without_trace(step, prepared)
-        return _replace_table(ingest, found, rows, prepared)
+            return without_trace(work, step)
+        return _replace_table(ingest, found, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,46 +125,26 @@ def _rows(ingest: Ingest, found: Derivation) -> _NewRows | None:
     return _NewRows(rows, competing)
 
 
-def _replace_table(ingest: Ingest, found: Derivation, new: _NewRows, prepared: Prepared) -> Outcome:
-    """Count the rows, record what is expected, and put them in the place of the table."""
+def _replace_table(ingest: Ingest, found: Derivation, new: _NewRows) -> Outcome:
+    """Count the rows, and put them in the place of the table."""
     work, step, node = ingest.work, ingest.step, ingest.node
-    assert step.trace is not None, "a planned step has a trace"
     before = work.cells(step.model)
     after, kept = _counted(ingest, new.rows)
     changes = changes_of_rewrite(before, after)
-    if is_folded(work.project, step.model):
-        changes = count_row_changes(node, changes, _stored(ingest), new.rows)
-    real = sum(change.changes_rows for change in changes)
-    lost = sum(new.competing.values()) - sum(kept[spot] for spot in new.competing)
-    read = (*ingest.file_diff.new_columns_of, *ingest.file_diff.reingest)
+    changes = count_row_changes(work.project, node, changes, lambda: (_stored(ingest), new.rows))
+    read = sum(file.rows for file in (*ingest.file_diff.new_columns_of, *ingest.file_diff.reingest))
     receipt = Receipt(
-        read=sum(file.rows for file in read),
-        scanned=sum(state.rows for state in before) + sum(file.rows for file in read),
-        written=sum(change.rows_after for change in changes),
-        removed=sum(change.rows_before for change in changes),
-        deduplicated=lost,
-        cells_built=len(changes),
-        cells_cut_off=len(changes) - real,
-        commits=1,
+        read=read,
+        scanned=sum(state.rows for state in before) + read,
+        deduplicated=sum(new.competing.values()) - sum(kept[spot] for spot in new.competing),
     )
     recounted = found.where or ingest.file_diff.reingest
-    outcome = Outcome(
-        step.model,
-        step.version,
-        step.trace,
-        changes,
-        whole=True,
-        files=_files(ingest, kept, new.competing) if recounted else None,
-        receipt=receipt,
-    )
-    outcome = prepared(outcome)
+    files = _files(ingest, kept, new.competing) if recounted else None
     layout = replace(work.tables.layout(step.model), dictionary=DICTIONARY)
     if layout.column is not None and ingest.time is not None:
         layout = replace(layout, column=ingest.time)
-    return replace(
-        outcome,
-        snapshot=work.tables.create(step.model, new.rows, layout, work.stamp(step)),
-    )
+    table = WholeTable(new.rows, layout)
+    return commit_step(work, step, table, Computed(changes, receipt, files=files))
 
 
 def _stored(ingest: Ingest) -> DataFrame:

@@ -16,7 +16,7 @@ from infold.core.interval import Granularity, Interval, Ranges, now
 from infold.core.model import Source
 from infold.core.own_columns import FILE, VERSION
 from infold.core.plan import FileDiff, Step
-from infold.core.project import Node, Stretch
+from infold.core.project import Node
 from infold.core.record import Outcome, Receipt
 from infold.planning.removals import refuse_lost_rows
 from infold.spark.content import (
@@ -46,7 +46,8 @@ from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.observed import Found, Seen, observed
 from infold.spark.reading import source_rows
-from infold.spark.step_context import Work
+from infold.spark.step_commit import Computed
+from infold.spark.step_context import DefinitionInForce, Work
 from infold.spark.tables.port import Layout
 
 ROWS = "rows"
@@ -88,23 +89,18 @@ class Ingest:
 
     def parts(self) -> tuple[Ingest, ...]:
         """The ingest by each definition in force, for the cells of each; by the newest first."""
-        earlier = self.work.earlier
-        if not earlier:
+        if not self.work.earlier:
             return (self,)
-        held = Ranges.of(part for one in earlier for part in one.cells)
-        return (
-            replace(self, held=Ranges.ever() - held),
-            *(
-                replace(
-                    self,
-                    work=replace(self.work, project=one.project, earlier=()),
-                    node=one.node,
-                    source=source_of_stretch(self.source, one),
-                    held=one.cells,
-                    newest=False,
-                )
-                for one in earlier
-            ),
+        return tuple(
+            replace(
+                self,
+                work=one.work,
+                node=one.node,
+                source=source_in_force(self.source, one),
+                held=one.cells,
+                newest=one.is_newest,
+            )
+            for one in self.work.definitions_of(self.step.model)
         )
 
     @cached_property
@@ -290,7 +286,7 @@ class Ingest:
         """Raise ``errors.source_changed`` unless the files are still what was listed."""
         source_rows.refuse_changed(self.work.project, self.source, files)
 
-    def outcome(
+    def computed(
         self,
         tally: IngestCounts,
         removed: Collection[int],
@@ -299,22 +295,22 @@ class Ingest:
         commits: int,
         read: int,
         scanned: int,
-    ) -> Outcome:
-        """What the ledger is to record."""
+    ) -> Computed:
+        """What it computed; ``commits`` is how many have stored rows that are set aside."""
         work, step = self.work, self.step
         known = {} if whole else {**self.due, **self.again}
         cells: Sequence[FileCell] = ()
         if self.due and not whole:
             cells = work.ledger.file_cells(step.model, list(self.due))
-        before = work.cells(step.model, Ranges.of(tally.touched))
-        changes = tally.changes(before)
-        real = tuple(change for change in changes if change.changes_rows)
+        touched = tally.changes(work.cells(step.model, Ranges.of(tally.touched)))
+        changes = tuple(change for change in touched if whole or change.changes_rows)
         receipt = Receipt(
             arrived=tally.arrived,
             read=read,
             scanned=scanned,
-            written=tally.written,
-            removed=tally.removed,
+            # Rows that get another file, or that come and go in a cell that stays as it is.
+            written=tally.written - sum(change.added for change in changes),
+            removed=tally.removed - sum(change.removed for change in changes),
             set_aside=sum(tally.aside.values()),
             before_start=tally.before,
             waiting=sum(tally.waiting.values()),
@@ -322,8 +318,6 @@ class Ingest:
             conflicting=tally.conflicting,
             elsewhere=tally.elsewhere,
             keys_scanned=tally.keys_scanned,
-            cells_built=len(changes),
-            cells_cut_off=len(changes) - len(real),
             files_new=len(self.new),
             files_removed=len(removed),
             folders_listed=self.file_diff.folders,
@@ -331,32 +325,26 @@ class Ingest:
             commits=commits,
             set_aside_by=tuple(sorted(tally.reasons.items())),
         )
-        assert step.trace is not None, "a planned step has a trace"
-        return Outcome(
-            model=step.model,
-            version=step.version,
-            trace=step.trace,
-            changes=changes if whole else real,
-            whole=whole,
-            files=tally.files(
-                self.source.name,
-                {**self.new, **known},
-                cells,
-                removed,
-                horizon=self.file_diff.as_of,
-                received_at=now(),
-            ),
-            receipt=receipt,
+        files = tally.files(
+            self.source.name,
+            {**self.new, **known},
+            cells,
+            removed,
+            horizon=self.file_diff.as_of,
+            received_at=now(),
         )
+        return Computed(changes, receipt, len(touched) - len(changes), files)
 
     def cell(self, start: int) -> Interval:
         """The cell that starts at an instant."""
         return cell_of(start, self.granularity)
 
 
-def source_of_stretch(newest: Source, one: Stretch) -> Source:
-    """The source as an earlier definition reads it: with its columns, and else as it is now."""
-    read = one.project.sources[one.node.source or one.node.name]
+def source_in_force(newest: Source, one: DefinitionInForce) -> Source:
+    """The source as a definition reads it: with its columns, and else as it is now."""
+    if one.is_newest:
+        return newest
+    read = one.work.project.sources[one.node.source or one.node.name]
     read = read.without_columns(one.node.unread_columns)
     names = {entry.name for entry in read.columns}
     declared = (*(entry.name for entry in newest.columns), *newest.unread_columns)

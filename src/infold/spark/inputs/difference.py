@@ -8,7 +8,7 @@ compared as multisets, by the hash that the content of a cell is made of.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
@@ -34,7 +34,7 @@ ROW_HASHES = FrameSchema(
 )
 
 
-def is_folded(project: Project, name: str) -> bool:
+def _is_folded(project: Project, name: str) -> bool:
     """Whether some model folds the changes of a table, so that its rows have to be compared."""
     return any(
         node.model.kind in FOLDS and any(entry.name == name for entry in node.inputs)
@@ -43,17 +43,23 @@ def is_folded(project: Project, name: str) -> bool:
 
 
 def count_row_changes(
-    node: Node, changes: Sequence[CellChange], before: DataFrame, now: DataFrame
+    project: Project,
+    node: Node,
+    changes: tuple[CellChange, ...],
+    before_and_now: Callable[[], tuple[DataFrame, DataFrame]],
 ) -> tuple[CellChange, ...]:
     """
     The changes, with the rows really added and removed in cells that had rows and have some.
 
-    ``before`` and ``now`` are rows of the table; they may have other cells too.
+    As they are where no model folds them. The rows of the table before and now may have other cells
+    too.
     """
     both = [c for c in changes if c.changes_rows and c.rows_before and c.rows_after]
-    before, now = user_columns(before), user_columns(now)
-    if not both or dict(before.dtypes) != dict(now.dtypes):
-        return tuple(changes)
+    if not both or not _is_folded(project, node.name):
+        return changes
+    before, now = map(user_columns, before_and_now())
+    if dict(before.dtypes) != dict(now.dtypes):
+        return changes
     counts = _rows_in_one_alone(
         node, [change.cell for change in both], before.select(_all_columns(now)), now
     )

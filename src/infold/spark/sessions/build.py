@@ -23,13 +23,12 @@ from infold.core.interval import Granularity
 from infold.core.model import Kind
 from infold.core.own_columns import FIRST, ID, LAST
 from infold.core.plan import Action, Step
-from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.queries import SessionsQuery
 from infold.core.record import Outcome, QuarantinedSession, Receipt
 from infold.core.session_rules import Keep
-from infold.core.trace import CellState, changes_of_rewrite
-from infold.spark.content import cell_of, cell_stats, content, micros, type_of
+from infold.core.trace import CellChange, CellState, changes_of_rewrite
+from infold.spark.content import micros, type_of
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.inputs.feed import Feed, foldable
 from infold.spark.parallelism import parallelism
@@ -39,7 +38,7 @@ from infold.spark.sessions.components import query_of
 from infold.spark.sessions.cuts import cuts_of
 from infold.spark.sessions.cuts.silence import longest_silence
 from infold.spark.sessions.divide import sessions_of
-from infold.spark.sessions.fold import fold
+from infold.spark.sessions.fold import SessionsFold
 from infold.spark.sessions.fold_changes import can_merge
 from infold.spark.sessions.frames import END, EVENT_COUNT, ISLANDS, START
 from infold.spark.sessions.islands import (
@@ -56,9 +55,19 @@ from infold.spark.sessions.micro_islands import (
     slice_borders,
     sliced_events,
 )
-from infold.spark.sessions.stored import TABLE_ROWS, stored_part, table_rows, with_session_numbers
+from infold.spark.sessions.stored import (
+    TABLE_ROWS,
+    states_of_sessions,
+    stored_part,
+    table_rows,
+    with_session_numbers,
+)
+from infold.spark.step_commit import Computed, WholeTable, commit_step
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout
+
+BY_MONTH = Layout(FIRST, Granularity.MONTH)
+"""How every table of sessions lies on disk."""
 
 LARGE = 300_000
 """From so many events on, looking at them beforehand pays."""
@@ -70,12 +79,12 @@ MOST_TO_DIVIDE = 200_000
 """Up to so many islands are divided by reading their events again; with more, all are read."""
 
 
-def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
+def carry_out(work: Work, step: Step) -> Outcome:
     """Build the table, or fold in what changed since the step's trace: input, or definition."""
     node = work.project[step.model]
     folds = step.action is Action.FOLD and foldable(work, node, step)
     if folds or step.action is Action.REFOLD:
-        return fold(work, node, step, announce)
+        return SessionsFold(work, node, step).carry_out()
     return _build(work, node, step)
 
 
@@ -176,7 +185,6 @@ def _may_be_divided(query: SessionsQuery) -> Column | None:
 def _build(work: Work, node: Node, step: Step) -> Outcome:
     """Build the whole table in one commit; what was written is read back from the commit."""
     query = query_of(work, step)
-    assert step.trace is not None, "a planned step has its trace"
     feed = Feed(work, node, step, query.input)
     events, cells = feed.now, feed.cells
     read = sum(state.rows for state in cells)
@@ -188,39 +196,25 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
     if query.may_quarantine:  # looked at twice: for the ledger, for the table
         found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
         entries = quarantine.all_entries(found)
-    snapshot = work.tables.create(
-        step.model,
-        rows_of_table(found, events, query, compiled, step.version),
-        Layout(FIRST, Granularity.MONTH),
-        work.stamp(step),
-    )
-    table = work.tables.read(step.model, snapshot)
-    states, counted = _cell_states(table, node, compiled)
-    changes = changes_of_rewrite(work.cells(step.model), states.values())
-    left_out = _left_out(work, node, step, events, query, read - counted)
-    receipt = Receipt(
-        read=read,
-        scanned=read,
-        written=sum(change.added for change in changes),
-        removed=sum(change.removed for change in changes),
-        **unassigned.receipt_counts(query, left_out),
-        before_start=unassigned.count_before_start(events, query),
-        cells_built=len(changes),
-        cells_cut_off=sum(not change.changes_rows for change in changes),
-        sessions_quarantined=len({one.key for one in entries} - known),
-        commits=1,
-    )
-    return Outcome(
-        model=step.model,
-        version=step.version,
-        trace=step.trace,
-        changes=changes,
-        whole=True,
-        snapshot=snapshot,
-        receipt=with_session_counts(work, step, table, receipt),
-        quarantined=entries,
-        left_out=left_out.total(),
-    )
+
+    def count(snapshot: int) -> Computed:
+        table = work.tables.read(step.model, snapshot)
+        [events_of] = (stored_part(one) for one in compiled.parts if one.name == EVENT_COUNT)
+        states = states_of_sessions(table, node.model.granularity, events_of)
+        changes = changes_of_rewrite(work.cells(step.model), states)
+        left_out = _left_out(work, node, step, events, query, read - sum(states.values()))
+        receipt = Receipt(
+            read=read,
+            scanned=read,
+            **unassigned.receipt_counts(query, left_out),
+            before_start=unassigned.count_before_start(events, query),
+            sessions_quarantined=len({one.key for one in entries} - known),
+        )
+        receipt = with_session_counts(work, step, table, changes, receipt)
+        return Computed(changes, receipt, quarantined=entries, left_out=left_out.total())
+
+    rows = rows_of_table(found, events, query, compiled, step.version)
+    return commit_step(work, step, WholeTable(rows, BY_MONTH), count=count)
 
 
 def _left_out(
@@ -273,24 +267,6 @@ def _column_values(work: Work, node: Node, step: Step, size: int) -> ColumnValue
     return values
 
 
-def _cell_states(
-    table: DataFrame, node: Node, compiled: CompiledAggregates
-) -> tuple[dict[int, CellState], int]:
-    """The states of a table's cells, and how many events its sessions have."""
-    granularity = node.model.granularity
-    [events] = [part for part in compiled.parts if part.name == EVENT_COUNT]
-    stats = cell_stats(
-        table, F.col(FIRST), granularity, last=micros(F.col(LAST)), total=stored_part(events)
-    )
-    found, counted = {}, 0
-    # At most a row for each cell.
-    for row in stats.collect():
-        cell = cell_of(row["cell"], granularity)
-        found[cell.start] = CellState(cell, row["rows"], content(row["hi"], row["lo"]), row["last"])
-        counted += row["total"]
-    return found, counted
-
-
 # A rebuild writes every row and removes every old one, and still most sessions are those that were
 # there before. The numbers of new and removed ones differ by the rows that the table gained or
 # lost.
@@ -307,11 +283,14 @@ SESSION_ENDS = FrameSchema(
 )
 
 
-def with_session_counts(work: Work, step: Step, now: DataFrame, receipt: Receipt) -> Receipt:
-    """A receipt of rows written and removed, with the sessions new, extended or removed."""
-    all_new = replace(receipt, sessions_new=receipt.written, sessions_removed=receipt.removed)
+def with_session_counts(
+    work: Work, step: Step, now: DataFrame, changes: Sequence[CellChange], receipt: Receipt
+) -> Receipt:
+    """The receipt of a rebuild, with the sessions new, extended or removed."""
+    added, removed = sum(one.added for one in changes), sum(one.removed for one in changes)
+    all_new = replace(receipt, sessions_new=added, sessions_removed=removed)
     head = work.ledger.newest_versions().get(step.model)
-    if head is None or head.snapshot is None or not receipt.removed:
+    if head is None or head.snapshot is None or not removed:
         return all_new
     try:
         return _compared(work.tables.read(step.model, head.snapshot), now, receipt)

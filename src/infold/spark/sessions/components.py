@@ -94,7 +94,7 @@ COMPONENTS = ISLANDS.plus(
 _BEGINS, _NUMBER = "__begins_component", "__component"
 """Of what takes part: 1 if it begins a component, and the component's number for its owner."""
 _REACHED = "__reached"
-"""Of what takes part: how far all of its owner before it reaches."""
+"""The latest end (µs) of any earlier participant of the same owner."""
 _CHANGED, _FROM = "__changed", "__from"
 """Of a component: the first instant of something new, and the start of the session before that."""
 _TIED = "__tied"

@@ -24,28 +24,31 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.definition import Derivation
-from infold.core.interval import Granularity
 from infold.core.own_columns import FIRST, LAST, STATE
 from infold.core.plan import Step
-from infold.core.ports import Prepared
-from infold.core.project import Node
 from infold.core.queries import Output, SessionsQuery
 from infold.core.quoting import quoted
 from infold.core.record import Outcome, QuarantinedSession, Receipt
-from infold.core.trace import CellState, changes_of_rewrite
-from infold.spark.content import cell_of, cell_stats, column, content, micros, type_of
+from infold.core.trace import changes_of_rewrite
+from infold.spark.content import column, micros, type_of
 from infold.spark.sessions.aggregate_state import StateColumn
 from infold.spark.sessions.aggregates import CompiledAggregates, shown_columns
-from infold.spark.sessions.build import build
+from infold.spark.sessions.build import BY_MONTH, build
 from infold.spark.sessions.components import query_of
 from infold.spark.sessions.cuts import cuts_of
 from infold.spark.sessions.frames import END, OWNER, START
 from infold.spark.sessions.islands import compiled_aggregates, islands_of, prepared_events
 from infold.spark.sessions.refold import events_as_folded
-from infold.spark.sessions.stored import stored_owner, stored_part, table_rows, with_session_numbers
+from infold.spark.sessions.stored import (
+    states_of_sessions,
+    stored_owner,
+    stored_part,
+    table_rows,
+    with_session_numbers,
+)
+from infold.spark.step_commit import Computed, WholeTable, commit_step
 from infold.spark.step_context import Work
 from infold.spark.stored_types import contains_type, same_type, stored_type
-from infold.spark.tables.port import Layout
 
 _STORED = "__stored_"
 """Before the name of a stored output that is kept."""
@@ -65,38 +68,21 @@ def derives_exactly(work: Work, step: Step) -> bool:
         return False
 
 
-def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
+def carry_out(work: Work, step: Step) -> Outcome:
     """Replace the sessions by those that follow from them, in one commit."""
     found = _derived_sessions(work, step)
     assert found is not None, "a derivation is checked before it is carried out"
-    assert step.trace is not None, "a planned step has a trace"
     rows, before = found.rows(), work.cells(step.model)
-    changes = changes_of_rewrite(before, _cells(rows, work.project[step.model]))
-    stored, now = (sum(state.rows for state in before), sum(c.added for c in changes))
-    entries, left_out = _entries_and_left_out(work, step, found)
+    granularity = work.project[step.model].model.granularity
+    changes = changes_of_rewrite(before, states_of_sessions(rows, granularity))
+    stored = sum(state.rows for state in before)
     receipt = Receipt(
-        scanned=stored,
-        written=now,
-        removed=stored,
-        cells_built=len(changes),
-        cells_cut_off=sum(not change.changes_rows for change in changes),
-        sessions_removed=stored - now,
-        commits=1,
+        scanned=stored, sessions_removed=stored - sum(change.added for change in changes)
     )
-    outcome = Outcome(
-        step.model,
-        step.version,
-        step.trace,
-        changes,
-        whole=True,
-        receipt=receipt,
-        quarantined=entries,
-        left_out=left_out,
-    )
-    outcome = prepared(outcome)
-    layout = Layout(FIRST, Granularity.MONTH)
-    snapshot = work.tables.create(step.model, rows, layout, work.stamp(step))
-    return replace(outcome, snapshot=snapshot)
+    entries, left_out = _entries_and_left_out(work, step, found)
+    table = WholeTable(rows, BY_MONTH)
+    computed = Computed(changes, receipt, quarantined=entries, left_out=left_out)
+    return commit_step(work, step, table, computed)
 
 
 def _derived_sessions(work: Work, step: Step) -> DerivedSessions | None:
@@ -108,22 +94,6 @@ def _derived_sessions(work: Work, step: Step) -> DerivedSessions | None:
     return DerivedSessions(
         stored, events, found, found.sessions, query_of(work, step), step.version
     )
-
-
-def _cells(rows: DataFrame, node: Node) -> list[CellState]:
-    """The states of the cells of derived sessions."""
-    granularity = node.model.granularity
-    found = cell_stats(rows, F.col(FIRST), granularity, last=micros(F.col(LAST)))
-    return [
-        CellState(
-            cell_of(row["cell"], granularity),
-            row["rows"],
-            content(row["hi"], row["lo"]),
-            row["last"],
-        )
-        # At most a row for each cell.
-        for row in found.collect()
-    ]
 
 
 def _entries_and_left_out(

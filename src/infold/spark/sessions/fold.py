@@ -25,14 +25,11 @@ from pyspark.sql.types import DataType
 from infold.core.interval import Granularity, Ranges
 from infold.core.own_columns import FIRST, ID
 from infold.core.plan import Step
-from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.queries import SessionsQuery
 from infold.core.record import Outcome, Receipt
-from infold.core.trace import CellChange
 from infold.spark import key_filter
 from infold.spark.content import LITERAL_RANGES, column, time_predicate
-from infold.spark.fold_commit import ROWS_PER_TASK, RowChanges, announce_and_commit
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.sessions import quarantine, unassigned
 from infold.spark.sessions.components import Components
@@ -54,6 +51,7 @@ from infold.spark.sessions.frames import AGAIN, EVENTS, OWNER, START
 from infold.spark.sessions.islands import events_within, prepared_events, spans_of
 from infold.spark.sessions.part import Part
 from infold.spark.sessions.stored import renumbered_sessions, table_rows
+from infold.spark.step_commit import ROWS_PER_TASK, Computed, RowChanges, commit_step
 from infold.spark.step_context import Work
 
 _COMPONENT = "__component_start"
@@ -83,11 +81,6 @@ READ_COMPONENTS = FrameSchema(
 )
 
 
-def fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
-    """Carry the input's changes since the step's trace into the table."""
-    return SessionsFold(work, node, step).carry_out(announce)
-
-
 class SessionsFold:
     """One fold, of a table or of a part of it: its components, and the way to its commit."""
 
@@ -106,12 +99,19 @@ class SessionsFold:
             found.scanned,
         )
 
-    def carry_out(self, announce: Prepared) -> Outcome:
-        """Find what changes, announce the outcome, commit."""
-        changed, found, entries = self.changes()
-        if self.query.numbered and changed is not None:
-            changed, found = self._renumbered(changed, found)
-        return self._commit(changed, found, entries, announce)
+    def carry_out(self) -> Outcome:
+        """Carry the input's changes since the step's trace into the table."""
+        changed, found, (new_entries, old_entries) = self.changes()
+        entered = {one.key for one in new_entries} - {*old_entries}
+        work, step, query, counts = self.work, self.step, self.query, found.counts
+        computed = Computed(
+            receipt=fold_receipt(query, found, len(entered), self.scanned),
+            left_out=unassigned.count_after_fold(work, step, self.feed, query, counts),
+            quarantined=new_entries,
+            released=old_entries,
+        )
+        granularity = self.node.model.granularity
+        return commit_changes(work, step, query, granularity, changed, found, computed)
 
     def changes(self) -> tuple[DataFrame | None, Totals, quarantine.MovedEntries]:
         """The changed components, what they add up to, and entries; without numbers."""
@@ -242,44 +242,29 @@ class SessionsFold:
         key = key_of(own, self.node.model.granularity)
         return made.select(key.alias(KEY), F.struct(*map(column, own.columns)).alias(ROW), *keep)
 
-    def _renumbered(self, changed: DataFrame, found: Totals) -> tuple[DataFrame, Totals]:
-        """The same changes with those of the sessions that get another number."""
-        table = self.work.tables.read(self.step.model)
-        granularity = self.node.model.granularity
-        self.scanned += sum(state.rows for state in self.work.cells(self.step.model))
-        moved = renumbered_sessions(
-            *(changed, table, self.query, granularity, self.step.version), rows=found.rows_changed
-        ).localCheckpoint()
-        return moved, replace(collect_totals(moved, ids=True), counts=found.counts)
 
-    def _commit(
-        self,
-        changed: DataFrame | None,
-        found: Totals,
-        entries: quarantine.MovedEntries,
-        announce: Prepared,
-    ) -> Outcome:
-        """Announce the outcome, and commit what changes."""
-        work, step = self.work, self.step
-        assert step.trace is not None, "a planned step has its trace"
-        changes = found.cell_changes(work.cells(step.model), self.node.model.granularity)
-        new_entries, old_entries = entries
-        entered = {one.key for one in new_entries} - {*old_entries}
-        outcome = Outcome(
-            model=step.model,
-            version=step.version,
-            trace=step.trace,
-            changes=changes,
-            committed=bool(changes),
-            receipt=fold_receipt(self.query, found, changes, len(entered), self.scanned),
-            left_out=unassigned.count_after_fold(work, step, self.feed, self.query, found.counts),
-            quarantined=new_entries,
-            released=old_entries,
-        )
-        rows = None
-        if changed is not None and changes:
-            rows = row_changes(work, step, changed, found, self.node.model.granularity)
-        return announce_and_commit(work, step, outcome, rows, announce)
+def commit_changes(
+    work: Work,
+    step: Step,
+    query: SessionsQuery,
+    granularity: Granularity | None,
+    changed: DataFrame | None,
+    found: Totals,
+    computed: Computed,
+) -> Outcome:
+    """Commit changed components, and the sessions that get another number by their changes."""
+    if query.numbered and changed is not None:
+        table = work.tables.read(step.model)
+        changed = renumbered_sessions(
+            *(changed, table, query, granularity, step.version), rows=found.rows_changed
+        ).localCheckpoint()
+        found = replace(collect_totals(changed, ids=True), counts=found.counts)
+        looked_at = Receipt(scanned=sum(state.rows for state in work.cells(step.model)))
+        computed = replace(computed, receipt=computed.receipt + looked_at)
+    changes, rows = found.cell_changes(work.cells(step.model), granularity), None
+    if changed is not None and changes:
+        rows = row_changes(work, step, changed, found, granularity)
+    return commit_step(work, step, rows, replace(computed, changes=changes))
 
 
 def _rows_looked_at() -> Column:
@@ -306,25 +291,18 @@ def row_changes(
     return RowChanges(insert, delete, (ID, FIRST), condition, there + found.rows_changed)
 
 
-def fold_receipt(
-    query: SessionsQuery, found: Totals, changes: Sequence[CellChange], entered: int, scanned: int
-) -> Receipt:
-    """What a fold read and wrote, and what became of sessions; ``entered`` the quarantine."""
+def fold_receipt(query: SessionsQuery, found: Totals, entered: int, scanned: int) -> Receipt:
+    """What a fold read, and what became of sessions; ``entered`` the quarantine."""
     counts = found.counts
     return Receipt(
         read=counts["read"],
         scanned=scanned,
-        written=sum(change.added for change in changes),
-        removed=sum(change.removed for change in changes),
         **unassigned.receipt_counts(query, unassigned.arrived_counts(counts)),
         before_start=counts[unassigned.BEFORE_START],
-        cells_built=len(changes),
-        cells_cut_off=sum(not change.changes_rows for change in changes),
         sessions_new=counts["new"],
         sessions_extended=counts["extended"],
         sessions_merged=counts["merged"],
         sessions_split=counts["split"],
         sessions_removed=counts["removed"],
         sessions_quarantined=entered,
-        commits=1 if changes else 0,
     )

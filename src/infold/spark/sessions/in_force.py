@@ -21,20 +21,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.interval import Granularity, Interval, Ranges
-from infold.core.own_columns import FIRST, ID, LAST, VERSION
+from infold.core.interval import Interval, Ranges
+from infold.core.own_columns import FIRST, ID, VERSION
 from infold.core.plan import Action, Step
-from infold.core.ports import Prepared
-from infold.core.project import Project
 from infold.core.record import Outcome, QuarantinedSession
-from infold.core.trace import CellState, changes_of_rewrite
-from infold.spark.content import cell_of, cell_stats, column, content, micros
-from infold.spark.fold_commit import announce_and_commit
+from infold.core.trace import changes_of_rewrite
+from infold.spark.content import column
 from infold.spark.inputs.feed import foldable
 from infold.spark.sessions import build, quarantine, unassigned
 from infold.spark.sessions.build import with_session_counts
 from infold.spark.sessions.components import query_of
-from infold.spark.sessions.fold import SessionsFold, fold_receipt, row_changes
+from infold.spark.sessions.fold import SessionsFold, commit_changes, fold_receipt
 from infold.spark.sessions.fold_changes import (
     NEW,
     OLD,
@@ -47,34 +44,32 @@ from infold.spark.sessions.frames import EVENTS
 from infold.spark.sessions.islands import compiled_aggregates
 from infold.spark.sessions.part import Part, same_columns, table_schema
 from infold.spark.sessions.stored import (
-    renumbered_sessions,
     sessions_that_differ,
+    states_of_sessions,
     with_session_numbers,
 )
-from infold.spark.step_context import Work
-from infold.spark.tables.port import Layout
+from infold.spark.step_commit import Computed, WholeTable, commit_step
+from infold.spark.step_context import DefinitionInForce, Work
 
 
-def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
+def carry_out(work: Work, step: Step) -> Outcome:
     """Build the table or fold into it, by the definitions in force."""
     if step.trace is None or not step.trace.earlier:
-        return build.carry_out(work, step, announce)
+        return build.carry_out(work, step)
     parts = parts_in_force(work, step)
     done = [_done(part) for part in parts]
     kept = any(part.kept for part in parts)
     if kept and same_columns(work.tables.read(step.model).schema, parts[-1].schema):
-        return _merge(work, step, [_as_changes(work, one) for one in done], announce)
-    return _replace(work, step, done, announce)
+        return _merge(work, step, [_as_changes(work, one) for one in done])
+    return _replace(work, step, done)
 
 
 def parts_in_force(work: Work, step: Step) -> list[Part]:
     """The parts of a table after a step, in order."""
     held = _kept_stretches(step) if work.tables.exists(step.model) else {}
     found = []
-    for times, digest, project in _stretches(work, step):
-        own = replace(work, project=project, earlier=())
-        node = project[step.model]
-        newest = project is work.project
+    for times, digest, one in _stretches(work, step):
+        own, node, newest = replace(one.work, earlier=()), one.node, one.is_newest
         mine = replace(
             step,
             inputs={entry.name: step.inputs[entry.name] for entry in node.stored_inputs},
@@ -92,14 +87,13 @@ def parts_in_force(work: Work, step: Step) -> list[Part]:
     return _with_schema(work, step, found)
 
 
-def _stretches(work: Work, step: Step) -> Iterator[tuple[Interval, str, Project]]:
-    """Stretches of time, with the definition in force in each: its digest, and it compiled."""
+def _stretches(work: Work, step: Step) -> Iterator[tuple[Interval, str, DefinitionInForce]]:
+    """Stretches of time, with the definition in force in each, and its digest."""
     assert step.trace is not None, "a planned step has its trace"
-    for one, compiled in zip(step.trace.earlier, work.earlier, strict=True):
+    digests = (step.trace.definition, *(one.definition for one in step.trace.earlier))
+    for one, digest in zip(work.definitions_of(step.model), digests, strict=True):
         for times in one.cells:
-            yield times, one.definition, compiled.project
-    for times in Ranges.ever() - step.trace.earlier_ranges:
-        yield times, step.trace.definition, work.project
+            yield times, digest, one
 
 
 def _kept_stretches(step: Step) -> Mapping[str, Sequence[Interval]]:
@@ -205,47 +199,27 @@ def _as_changes(work: Work, one: _Done) -> _Done:
     )
 
 
-def _merge(work: Work, step: Step, done: Sequence[_Done], announce: Prepared) -> Outcome:
+def _merge(work: Work, step: Step, done: Sequence[_Done]) -> Outcome:
     """Change rows of the table, which keeps its columns."""
-    assert step.trace is not None, "a planned step has its trace"
     newest = done[-1].part
-    query, granularity = newest.query, newest.node.model.granularity
     found, scanned = _totals(done), sum(one.scanned for one in done)
     folded = [one.changed for one in done if one.changed is not None]
     changed = reduce(DataFrame.unionAll, folded) if folded else None
-    if query.numbered and changed is not None:
-        scanned += sum(state.rows for state in work.cells(step.model))
-        table = work.tables.read(step.model)
-        changed = renumbered_sessions(
-            *(changed, table, query, granularity, step.version), rows=found.rows_changed
-        )
-        changed = changed.localCheckpoint()
-        found = replace(collect_totals(changed, ids=True), counts=found.counts)
-    changes = found.cell_changes(work.cells(step.model), granularity)
     before = work.ledger.left_out().get(step.model)
     if any(not one.part.kept for one in done):
         before = None
-    entered = _newly_entered(work, step, done)
-    outcome = Outcome(
-        model=step.model,
-        version=step.version,
-        trace=step.trace,
-        changes=changes,
-        committed=bool(changes),
-        receipt=fold_receipt(query, found, changes, entered, scanned),
+    computed = Computed(
+        receipt=fold_receipt(newest.query, found, _newly_entered(work, step, done), scanned),
         left_out=_left_out(done) if before is None else before + _more_left_out(done),
         quarantined=tuple(entry for one in done for entry in one.entered),
         released=tuple(key for one in done for key in one.released),
     )
-    rows = None
-    if changed is not None and changes:
-        rows = row_changes(work, step, changed, found, granularity)
-    return announce_and_commit(work, step, outcome, rows, announce)
+    granularity = newest.node.model.granularity
+    return commit_changes(work, step, newest.query, granularity, changed, found, computed)
 
 
-def _replace(work: Work, step: Step, done: Sequence[_Done], announce: Prepared) -> Outcome:
+def _replace(work: Work, step: Step, done: Sequence[_Done]) -> Outcome:
     """Put the rows of all parts in the place of the table, in one commit."""
-    assert step.trace is not None, "a planned step has its trace"
     newest = done[-1].part
     query, granularity = newest.query, newest.node.model.granularity
     rows = reduce(DataFrame.unionByName, map(_rows_after, done))
@@ -254,25 +228,22 @@ def _replace(work: Work, step: Step, done: Sequence[_Done], announce: Prepared) 
         rows = with_session_numbers(rows, query)
     rows = rows.select(*map(column, newest.schema.names))
     rows = rows.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)  # looked at twice
-    changes = changes_of_rewrite(work.cells(step.model), _states(rows, granularity))
+    changes = changes_of_rewrite(work.cells(step.model), states_of_sessions(rows, granularity))
     found, scanned = _totals(done), sum(one.scanned for one in done)
-    outcome = Outcome(
-        model=step.model,
-        version=step.version,
-        trace=step.trace,
-        changes=changes,
-        whole=True,
-        receipt=fold_receipt(query, found, changes, _newly_entered(work, step, done), scanned),
+    receipt = fold_receipt(query, found, _newly_entered(work, step, done), scanned)
+    computed = Computed(
+        changes,
+        receipt,
         left_out=_left_out(done),
         quarantined=tuple(entry for one in done for entry in _entries_after(work, one)),
     )
-    outcome = announce(outcome)
-    layout = Layout(FIRST, Granularity.MONTH)
-    snapshot = work.tables.create(step.model, rows, layout, work.stamp(step))
-    table = work.tables.read(step.model, snapshot)
-    assert outcome.receipt is not None, "its receipt is made above"
-    receipt = with_session_counts(work, step, table, replace(outcome.receipt, commits=1))
-    return replace(outcome, snapshot=snapshot, receipt=receipt)
+
+    def count(snapshot: int) -> Computed:
+        table = work.tables.read(step.model, snapshot)
+        counted = with_session_counts(work, step, table, changes, receipt)
+        return replace(computed, receipt=counted)
+
+    return commit_step(work, step, WholeTable(rows, build.BY_MONTH), computed, count)
 
 
 def _rows_after(one: _Done) -> DataFrame:
@@ -321,12 +292,3 @@ def _left_out(done: Sequence[_Done]) -> int:
 def _more_left_out(done: Sequence[_Done]) -> int:
     """By how many these have grown with the folds."""
     return sum(unassigned.more_after_fold(one.part.feed, one.found.counts) for one in done)
-
-
-def _states(rows: DataFrame, granularity: Granularity | None) -> Iterator[CellState]:
-    """The states of a table's cells."""
-    stats = cell_stats(rows, F.col(FIRST), granularity, last=micros(F.col(LAST)))
-    # At most a row for each cell.
-    for row in stats.collect():
-        cell = cell_of(row["cell"], granularity)
-        yield CellState(cell, row["rows"], content(row["hi"], row["lo"]), row["last"])

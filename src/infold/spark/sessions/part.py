@@ -23,12 +23,11 @@ from infold.core.plan import Step
 from infold.core.project import Node
 from infold.core.queries import SessionsQuery
 from infold.core.quoting import quoted
-from infold.messages import apply_errors
 from infold.spark.content import column, time_predicate
 from infold.spark.inputs.feed import Feed
 from infold.spark.sessions.fold_changes import OLD, key_of
 from infold.spark.step_context import Work
-from infold.spark.stored_types import stored_type
+from infold.spark.stored_types import refuse_other_type, stored_type
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ def table_schema(
                 continue
             name = field.name.lower()
             known = found.setdefault(name, T.StructField(field.name, stored_type(field.dataType)))
-            _refuse_other_type(model, known, field.dataType)
+            refuse_other_type(model, known, field.dataType)
     schemas = [*([stored] if stored is not None else []), *earlier, newest]
     states = T.StructType()
     for rows in schemas:
@@ -158,7 +157,7 @@ def as_stored(
         elif own is None:
             found.append(F.lit(None).cast(field.dataType).alias(field.name))
         else:
-            _refuse_other_type(model, field, own.dataType)
+            refuse_other_type(model, field, own.dataType)
             found.append(column(own.name).cast(field.dataType).alias(field.name))
     return rows.select(*found, *map(column, keep))
 
@@ -211,13 +210,3 @@ def _state_as_stored(rows: T.StructType, state: T.DataType) -> Column:
 
 def _state_field(name: str) -> Column:
     return F.expr(f"{STATE}.{quoted(name)}")
-
-
-def _refuse_other_type(model: str, stored: T.StructField, given: T.DataType) -> None:
-    if stored_type(given) != stored_type(stored.dataType):
-        raise apply_errors.other_type_forward_only(
-            column=stored.name,
-            model=model,
-            stored=stored.dataType.simpleString(),
-            given=given.simpleString(),
-        )

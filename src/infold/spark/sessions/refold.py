@@ -28,13 +28,12 @@ from infold.core.own_columns import FIRST, LAST, STATE
 from infold.core.plan import Step
 from infold.core.queries import SessionsQuery
 from infold.core.record import QuarantinedSession
-from infold.core.session_cuts import DeclaredCut, MaxLength, Midnight, StartEvents
 from infold.spark.content import column, micros
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.inputs.feed import Feed
 from infold.spark.sessions import quarantine
-from infold.spark.sessions.cuts.midnight import MidnightCut
-from infold.spark.sessions.cuts.silence import FOREVER, silence_of
+from infold.spark.sessions.cuts import cuts_of
+from infold.spark.sessions.cuts.silence import silence_of
 from infold.spark.sessions.fold_changes import KEY_TYPE, OLD, REMOVED
 from infold.spark.sessions.frames import AGAIN, END, EVENTS, OWNER, QUIET, SILENCE, START
 from infold.spark.sessions.islands import are_parted, quiet_before
@@ -46,9 +45,9 @@ _ENTRY = "__entry"
 _BEGINS, _RUN = "__begins_run", "__run"
 """Of a session: 1 if it begins a run, and the run's number for its owner."""
 _BEGAN, _REACHED = "__began", "__reached"
-"""Of a session: when the one before it began, and how far all before it reach."""
+"""Start (µs) of the owner's session before, and the latest end (µs) of any earlier one."""
 _REACHES, _NEXT = "__reaches", "__next"
-"""Of a session: how far it and all before it reach, and when the next one begins."""
+"""The latest end (µs) of the owner's sessions up to this one, and the start of the next one."""
 _OWNER_HASH = "__owner_hash"
 """64 bits of an owner: rows are sorted by them first, as ids often begin alike. Or 0."""
 _SPLITS, _CONNECTED, _ENDED = "__splits", "__connected", "__ended"
@@ -249,20 +248,14 @@ def _span_columns(query: SessionsQuery, owner_type: T.DataType) -> list[Column]:
 
 def _divisions(before: SessionsQuery, now: SessionsQuery) -> Iterator[Column]:
     """Over a stored session: what may divide it, or judge it in another way, by ``now`` alone."""
-    length = F.col(END) - F.col(START)
-    silence = silence_of(now)
-    if silence is not None and any(new < old for old, new in _gaps(before, now)):
-        yield F.coalesce(F.col(SILENCE) > silence.longest(), F.lit(True))
-    for cut in now.cuts:
-        if isinstance(cut, Midnight) and cut not in before.cuts:
-            yield MidnightCut(cut).parts(F.col(START), F.col(END))
-    limit = _limit(now)
-    if limit is not None and limit < (_limit(before) or limit + 1):
-        yield length > limit
+    earlier, later = cuts_of(before), cuts_of(now)
+    found = [cut.may_divide_stored(earlier.like(cut)) for cut in later.pairwise]
+    found += [cut.may_divide_stored(earlier.like(cut)) for cut in later.inner]
+    yield from (one for one in found if one is not None)
     if (before.quarantine_after, before.keep) != (now.quarantine_after, now.keep):
         yield F.col(_ENTRY)
         if now.quarantine_after is not None:
-            yield length > now.quarantine_after
+            yield F.col(END) - F.col(START) > now.quarantine_after
 
 
 def _connections(
@@ -275,36 +268,14 @@ def _connections(
     between their starts.
     """
     was, is_now = parted
-    gone, added = {*before.cuts} - {*now.cuts}, {*now.cuts} - {*before.cuts}
-    gaps = list(_gaps(before, now))
-    if any(new > old for old, new in gaps) or _some(gone, Midnight):
+    earlier, later = cuts_of(before), cuts_of(now)
+    if any(cut.parts_more_than(later.like(cut)) for cut in earlier.pairwise):
         yield was & ~is_now
     within = before.cuts_within_islands or now.cuts_within_islands
-    if within and (any(new < old for old, new in gaps) or _some(added, Midnight)):
+    if within and any(cut.parts_more_than(earlier.like(cut)) for cut in later.pairwise):
         yield is_now & ~was  # what cuts within an island count from is another event then
-    old, new = _limit(before), _limit(now)
-    if old is not None and (new is None or new > old):
-        yield F.lit(True) if new is None else distance <= new
-    if _some(gone, StartEvents):
-        yield F.lit(True)
-
-
-def _some(cuts: Iterable[DeclaredCut], kind: type[DeclaredCut]) -> bool:
-    """Whether one of some cuts is of a kind."""
-    return any(isinstance(cut, kind) for cut in cuts)
-
-
-def _gaps(before: SessionsQuery, now: SessionsQuery) -> Iterator[tuple[int, int]]:
-    """The gaps of both, and those of users who replace missing identifiers."""
-    one, two = before.gap, now.gap
-    yield (FOREVER if one is None else one), (FOREVER if two is None else two)
-    if before.fallback is not None and now.fallback is not None:
-        yield before.fallback.gap, now.fallback.gap
-
-
-def _limit(query: SessionsQuery) -> int | None:
-    """The greatest length of a session, if there is one."""
-    return next((cut.length for cut in query.cuts if isinstance(cut, MaxLength)), None)
+    found = (cut.may_have_parted(later.like(cut), distance) for cut in earlier.inner)
+    yield from (one for one in found if one is not None)
 
 
 def _any(conditions: Iterable[Column]) -> Column:

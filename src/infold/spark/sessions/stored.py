@@ -14,7 +14,7 @@ from infold.core.queries import SessionsQuery
 from infold.core.quoting import quoted
 from infold.core.session_rules import NUMBERS
 from infold.core.trace import CellState
-from infold.spark.content import column, micros
+from infold.spark.content import cell_of, cell_stats, column, content, micros
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.inputs.changed_keys import SMALL
 from infold.spark.sessions.aggregate_state import StateColumn
@@ -217,3 +217,21 @@ def sessions_that_differ(
     )
     other = F.col(OLD) != F.transform(NEW, lambda new: new[KEY])
     return pairs.where(other).select(OLD, NEW, F.lit(0).alias(EVENTS))
+
+
+def states_of_sessions(
+    rows: DataFrame, granularity: Granularity | None, total: Column | None = None
+) -> dict[CellState, int]:
+    """The states of the cells of stored sessions, each with the sum of a column over it."""
+    last, summed = micros(F.col(LAST)), F.lit(0) if total is None else total
+    stats = cell_stats(rows, F.col(FIRST), granularity, last=last, total=summed)
+    return {
+        CellState(
+            cell_of(row["cell"], granularity),
+            row["rows"],
+            content(row["hi"], row["lo"]),
+            row["last"],
+        ): row["total"]
+        # At most a row for each cell.
+        for row in stats.collect()
+    }

@@ -27,15 +27,15 @@ from infold.core.definition import Derivation
 from infold.core.interval import Ranges
 from infold.core.own_columns import FILE, VERSION
 from infold.core.plan import Step
-from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import changes_of_rewrite
 from infold.spark.analyser import empty_frame, with_columns_to_be
 from infold.spark.content import column, user_columns
-from infold.spark.inputs.difference import count_row_changes, is_folded
+from infold.spark.inputs.difference import count_row_changes
 from infold.spark.jvm.session_settings import settings_for_few_rows
 from infold.spark.reading import source_rows
+from infold.spark.step_commit import Computed, WholeTable, commit_step
 from infold.spark.step_context import Work
 from infold.spark.stored_types import contains_type, same_type, stored_type
 from infold.spark.time_range.cell_states import partition_column, states_of_cells
@@ -59,7 +59,7 @@ def derives_exactly(work: Work, step: Step) -> bool:
         return False
 
 
-def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
+def carry_out(work: Work, step: Step) -> Outcome:
     """Replace the table by the rows that follow from it, in one commit."""
     node, found = work.project[step.model], step.derivation
     before = work.cells(step.model)
@@ -68,36 +68,18 @@ def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
     rows = _derived_rows(work, step, _schema_of_query(work, node))
     assert rows is not None, "a derivation is checked before it is carried out"
     assert found is not None, "a step that derives has a derivation"
-    assert step.trace is not None, "a planned step has a trace"
-    outcome = Outcome(step.model, step.version, step.trace, committed=False)
     if found.changes_nothing and not beyond:
-        return prepared(outcome)
+        return commit_step(work, step, None, Computed())
     with settings_for_few_rows(work.spark) if stored <= FEW_ROWS else nullcontext():
-        after = states_of_cells(rows, node)
-        changes = changes_of_rewrite(before, after.cells.values())
-        if is_folded(work.project, step.model):
-            changes = count_row_changes(node, changes, _stored_rows(work, step), rows)
-        real = sum(change.changes_rows for change in changes)
-        receipt = Receipt(
-            scanned=stored,
-            written=sum(change.rows_after for change in changes),
-            removed=sum(change.rows_before for change in changes),
-            cells_built=len(changes),
-            cells_cut_off=len(changes) - real,
-            commits=1,
+        changes = changes_of_rewrite(before, states_of_cells(rows, node).cells.values())
+        changes = count_row_changes(
+            work.project, node, changes, lambda: (work.frame(step.model, step.version - 1), rows)
         )
-        outcome = replace(outcome, changes=changes, whole=True, committed=True, receipt=receipt)
-        outcome = prepared(outcome)
         layout = work.tables.layout(step.model)
         if layout.column is not None:
             layout = replace(layout, column=partition_column(node))
-        snapshot = work.tables.create(step.model, rows, layout, work.stamp(step))
-    return replace(outcome, snapshot=snapshot)
-
-
-def _stored_rows(work: Work, step: Step) -> DataFrame:
-    """The table as it is before the step."""
-    return user_columns(work.frame(step.model, step.version - 1))
+        table = WholeTable(rows, layout)
+        return commit_step(work, step, table, Computed(changes, Receipt(scanned=stored)))
 
 
 def _schema_of_query(work: Work, node: Node) -> T.StructType:

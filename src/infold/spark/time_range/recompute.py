@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -24,21 +24,20 @@ from pyspark.sql import types as T
 from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.model import Kind, Strategy
 from infold.core.plan import Step
-from infold.core.ports import Prepared
 from infold.core.project import CELLS_TOGETHER, Batches, Node
 from infold.core.quoting import quoted
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, CellState, changes_of_rewrite
-from infold.messages import apply_errors, run_errors
+from infold.messages import run_errors
 from infold.spark.content import column, range_predicate, time_predicate, time_type, user_columns
-from infold.spark.inputs.difference import count_row_changes, is_folded
+from infold.spark.inputs.difference import count_row_changes
 from infold.spark.jvm.session_settings import settings_for_few_rows
 from infold.spark.observed import Seen, observed
-from infold.spark.step_context import Work
-from infold.spark.stored_types import stored_type
+from infold.spark.step_commit import Computed, WholeTable, Write, commit_step
+from infold.spark.step_context import DefinitionInForce, Work
+from infold.spark.stored_types import refuse_other_type
 from infold.spark.tables.port import Layout
 from infold.spark.time_range.cell_states import (
-    CellStates,
     ObservedRows,
     compute_once,
     observe_cells,
@@ -54,18 +53,17 @@ _ROWS_IN_ONE_PART = 200_000
 """Up to so many rows to read, a shuffle costs more time than a second processor saves."""
 
 
-def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
-    """Compute and replace the step's cells; ``prepared`` is called unless all is replaced."""
+def carry_out(work: Work, step: Step) -> Outcome:
+    """Compute and replace the step's cells."""
     node = work.project[step.model]
     if step.replaces_all or not work.tables.exists(step.model):
         return build(work, node, step, *_rows_and_counts(work, node, step))
     if not step.cells:  # an input changed where none of its cells reads it
-        nothing = _outcome(work, step, (), CellStates({}), snapshot=None, whole=False)
-        return prepared(replace(nothing, committed=False))
+        return commit_step(work, step, None, _computed(work, step, ()))
     few = _rows_read(work, step) <= _ROWS_IN_ONE_PART
     rows = _rows_with_cells(node, _query_rows(work, node, step, narrow=True, together=few))
     with settings_for_few_rows(work.spark) if few else nullcontext():
-        return _recompute(work, node, step, rows, prepared)
+        return _recompute(work, node, step, rows)
 
 
 def definition(work: Work, node: Node, step: Step, *, narrow: bool = True) -> DataFrame:
@@ -153,38 +151,24 @@ def build(
     work: Work, node: Node, step: Step, rows: DataFrame, seen: Sequence[Seen] = ()
 ) -> Outcome:
     """Replace the whole table by its rows, in one commit."""
-    before = work.cells(step.model)
-    snapshot = work.tables.create(
-        step.model, rows, _layout(work, node, _partition_type(rows, node)), work.stamp(step)
-    )
-    after = states_of_cells(work.tables.read(step.model, snapshot), node)
-    changes = _row_changes(
-        work, node, step, changes_of_rewrite(before, after.cells.values()), snapshot
-    )
-    beyond = max(0, sum(map(_rows_yielded, seen)) - sum(change.rows_after for change in changes))
-    return _outcome(
-        work, step, changes, replace(after, beyond=beyond), snapshot=snapshot, whole=True
-    )
+    before, old = work.cells(step.model), work.snapshot(step.model, step.version - 1)
+
+    def count(snapshot: int) -> Computed:
+        after = states_of_cells(work.tables.read(step.model, snapshot), node)
+        changes = changes_of_rewrite(before, after.cells.values())
+        if old is not None:
+            read = partial(work.tables.read, step.model)
+            changes = count_row_changes(
+                work.project, node, changes, lambda: (read(old), read(snapshot))
+            )
+        yielded, kept = sum(map(_rows_yielded, seen)), sum(one.rows_after for one in changes)
+        return _computed(work, step, changes, clamped=max(0, yielded - kept))
+
+    table = WholeTable(rows, _layout(work, node, _partition_type(rows, node)))
+    return commit_step(work, step, table, count=count)
 
 
-def _row_changes(
-    work: Work, node: Node, step: Step, changes: tuple[CellChange, ...], snapshot: int
-) -> tuple[CellChange, ...]:
-    """The changes of a replaced table; counted row by row if a model folds them."""
-    old = work.snapshot(step.model, step.version - 1)
-    if old is None or not is_folded(work.project, step.model):
-        return changes
-    frames = (work.tables.read(step.model, at) for at in (old, snapshot))
-    return count_row_changes(node, changes, *frames)
-
-
-def _recompute(
-    work: Work,
-    node: Node,
-    step: Step,
-    rows: DataFrame,
-    prepared: Prepared,
-) -> Outcome:
+def _recompute(work: Work, node: Node, step: Step, rows: DataFrame) -> Outcome:
     name = partition_column(node)
     type_ = time_type(rows, name)
     before = work.cells(step.model, step.cells)
@@ -194,74 +178,86 @@ def _recompute(
         watched = observe_cells(rows, node, step.cells, type_)
         if watched is not None:
             kept = watched.rows.where(range_predicate(name, type_, step.cells, exact=True))
-            return _written_at_once(work, node, step, replace(watched, rows=kept), prepared)
+            return _written_at_once(work, node, step, replace(watched, rows=kept))
     # All that the query yields is kept where it is first computed, which is for its cells' states:
     # rows of other cells are few, as inputs are read no further than the query needs.
     rows, after = compute_once(rows, node, step.cells, type_)
     changes = changes_of_rewrite(before, after.cells.values())
-    if is_folded(work.project, step.model) and any(change.changes_rows for change in changes):
-        inside = rows.where(range_predicate(name, type_, step.cells, exact=True))
-        changes = count_row_changes(node, changes, work.tables.read(step.model), inside)
-    real = [change for change in changes if change.changes_rows]
-    outcome = _outcome(work, step, changes, after, snapshot=None, whole=False)
+    inside = range_predicate(name, type_, step.cells, exact=True)
+    changes = count_row_changes(
+        work.project, node, changes, lambda: (work.tables.read(step.model), rows.where(inside))
+    )
+    real = tuple(change for change in changes if change.changes_rows)
+    cut_off = len(changes) - len(real)
+    found = replace(_computed(work, step, real, clamped=after.beyond), cut_off=cut_off)
     if not real:
-        return prepared(replace(outcome, changes=(), committed=False))
+        return commit_step(work, step, None, found)
     again = [c.cell for c in real if c.rows_before and step.cells.overlaps(c.cell)]
     if appended and again:
         raise run_errors.append_would_repeat(
             model=step.model, cells=len(again), first=str(again[0])
         )
-    outcome = prepared(replace(outcome, changes=tuple(real)))
     ranges = Ranges.of(change.cell for change in real) & step.cells
     kept = rows.where(range_predicate(name, type_, ranges, exact=True))
-    return replace(outcome, snapshot=_write(work, node, step, outcome, kept, ranges))
+    return commit_step(work, step, CellRows(kept, node, ranges, real), found)
 
 
-def _written_at_once(
-    work: Work, node: Node, step: Step, watched: ObservedRows, prepared: Prepared
-) -> Outcome:
+def _written_at_once(work: Work, node: Node, step: Step, watched: ObservedRows) -> Outcome:
     """
     Compute cells that have no rows yet while they are written: there is nothing to compare with.
 
     Their content is known after the commit. If the run dies in between, the next run counts their
     rows and builds them again (``recover``).
     """
+
+    def count(_: int) -> Computed:
+        states = watched.states()
+        changes = changes_of_rewrite((), states.cells.values())
+        return _computed(work, step, changes, clamped=states.beyond)
+
     changes = changes_of_rewrite((), (CellState(cell, 0, 0) for cell in watched.cells))
-    uncounted = _outcome(work, step, changes, CellStates({}), snapshot=None, whole=False)
-    announced = prepared(replace(uncounted, cell_column=partition_column(node)))
-    snapshot = _write(work, node, step, announced, watched.rows, step.cells)
-    states = watched.states()
-    made = _outcome(
-        work,
-        step,
-        changes_of_rewrite((), states.cells.values()),
-        states,
-        snapshot=snapshot,
-        whole=False,
-    )
-    if not made.changes:  # a commit of nothing is no version
-        return replace(made, committed=False, snapshot=None, trace=announced.trace)
-    return replace(made, version=announced.version, trace=announced.trace)
+    expected = replace(_computed(work, step, changes), cell_column=partition_column(node))
+    return commit_step(work, step, CellRows(watched.rows, node, step.cells), expected, count)
 
 
-def _write(
-    work: Work, node: Node, step: Step, outcome: Outcome, rows: DataFrame, ranges: Ranges
-) -> int:
-    """Replace ``ranges`` by the step's rows in them; append if there is nothing to replace."""
-    name = partition_column(node)
-    stamp = work.stamp(replace(step, version=outcome.version))
-    appended = _strategy(node) is Strategy.APPEND
-    filled = any(change.rows_before for change in outcome.changes)
-    if not filled and appended:
-        return work.tables.append(step.model, rows, stamp)
-    carried = _rows_carried(work, step, ranges)
-    if not filled and carried > _ROWS_TO_CARRY:
-        return work.tables.append(step.model, rows, stamp)
-    # Cells that are computed while they are written have as many rows as are read, at most.
-    new = sum(change.rows_after for change in outcome.changes) or _rows_read(work, step)
-    return work.tables.replace(
-        step.model, column=name, ranges=ranges, rows=rows, stamp=stamp, about=carried + new
-    )
+@dataclass(frozen=True)
+class CellRows(Write):
+    """
+    Rows in the place of the stored ones in some ranges; appended where there are none to replace.
+
+    ``changes`` are those of the cells, if they are known before the commit.
+    """
+
+    rows: DataFrame
+    node: Node
+    ranges: Ranges
+    changes: Sequence[CellChange] = ()
+
+    def staying(self, work: Work, step: Step) -> DataFrame | None:
+        """Those in all other cells, and in none."""
+        stored, name = work.tables.read(step.model), partition_column(self.node)
+        inside = range_predicate(name, dict(stored.dtypes)[name], self.ranges, exact=True)
+        return stored.where(f"NOT coalesce({inside}, false)")
+
+    def commit(self, work: Work, step: Step, rows: DataFrame) -> int:
+        """Replace the ranges, or append."""
+        stamp = work.stamp(step)
+        filled = any(change.rows_before for change in self.changes)
+        if not filled and _strategy(self.node) is Strategy.APPEND:
+            return work.tables.append(step.model, rows, stamp)
+        carried = _rows_carried(work, step, self.ranges)
+        if not filled and carried > _ROWS_TO_CARRY:
+            return work.tables.append(step.model, rows, stamp)
+        # Cells that are computed while they are written have as many rows as are read, at most.
+        new = sum(change.rows_after for change in self.changes) or _rows_read(work, step)
+        return work.tables.replace(
+            step.model,
+            column=partition_column(self.node),
+            ranges=self.ranges,
+            rows=rows,
+            stamp=stamp,
+            about=carried + new,
+        )
 
 
 def _rows_carried(work: Work, step: Step, ranges: Ranges) -> int:
@@ -276,37 +272,12 @@ def _strategy(node: Node) -> Strategy:
     return incremental.strategy if incremental is not None else Strategy.DELETE_INSERT
 
 
-def _outcome(
-    work: Work,
-    step: Step,
-    changes: tuple[CellChange, ...],
-    states: CellStates,
-    *,
-    snapshot: int | None,
-    whole: bool,
-) -> Outcome:
-    real = [change for change in changes if change.changes_rows]
+def _computed(
+    work: Work, step: Step, changes: tuple[CellChange, ...], *, clamped: int = 0
+) -> Computed:
+    """What a step computed, from all rows of the inputs that its cells read."""
     read = _rows_read(work, step)
-    receipt = Receipt(
-        read=read,
-        scanned=read + step.scanned,
-        written=sum(change.rows_after for change in (changes if whole else real)),
-        removed=sum(change.rows_before for change in (changes if whole else real)),
-        cells_built=len(changes),
-        cells_cut_off=len(changes) - len(real),
-        commits=1 if whole or real else 0,
-        clamped=states.beyond,
-    )
-    assert step.trace is not None, "a planned step has a trace"
-    return Outcome(
-        model=step.model,
-        version=step.version,
-        trace=step.trace,
-        changes=changes,
-        whole=whole,
-        snapshot=snapshot,
-        receipt=receipt,
-    )
+    return Computed(changes, Receipt(read=read, scanned=read + step.scanned, clamped=clamped))
 
 
 def _rows_yielded(seen: Seen) -> int:
@@ -318,8 +289,8 @@ def _rows_yielded(seen: Seen) -> int:
 def _rows_read(work: Work, step: Step) -> int:
     """Rows of the inputs in the cells that the step reads."""
     total = 0
-    for own, part in steps_in_force(work, step):
-        for entry in own.project[step.model].inputs:
+    for one, part in steps_in_force(work, step):
+        for entry in one.node.inputs:
             cells = None if entry.time_column is None else entry.times_read(part.cells)
             total += sum(state.rows for state in work.cells(entry.name, cells))
     return total
@@ -467,23 +438,17 @@ def rows_in_force(work: Work, step: Step, compute: Compute) -> DataFrame:
     """The rows of the step's cells, each by the definition in force; rows without a cell stay."""
     stored = user_columns(work.tables.read(step.model)).schema
     parts = [
-        as_stored(stored, step.model, _rows_of(own, own.project[step.model], some, compute))
-        for own, some in steps_in_force(work, step)
+        as_stored(stored, step.model, _rows_of(one.work, one.node, part, compute))
+        for one, part in steps_in_force(work, step)
     ]
     return reduce(DataFrame.unionByName, parts)
 
 
-def steps_in_force(work: Work, step: Step) -> Iterator[tuple[Work, Step]]:
-    """The step for the cells of each definition, with what that one is evaluated with."""
-    held = Ranges.of(part for one in work.earlier for part in one.cells)
-    parts = [(work, step.cells - held)]
-    parts += [
-        (replace(work, project=one.project, earlier=()), step.cells & one.cells)
-        for one in work.earlier
-    ]
-    for own, cells in parts:
-        if cells:
-            yield own, replace(step, cells=cells)
+def steps_in_force(work: Work, step: Step) -> Iterator[tuple[DefinitionInForce, Step]]:
+    """The definitions in force in a step's cells, each with the step for its own cells."""
+    for one in work.definitions_of(step.model):
+        if cells := step.cells & one.cells:
+            yield one, replace(step, cells=cells)
 
 
 def _rows_of(work: Work, node: Node, step: Step, compute: Compute) -> DataFrame:
@@ -508,12 +473,6 @@ def as_stored(
         if own is None:
             found.append(F.lit(None).cast(field.dataType).alias(field.name))
             continue
-        if stored_type(own.dataType) != stored_type(field.dataType):
-            raise apply_errors.other_type_forward_only(
-                column=field.name,
-                model=model,
-                stored=field.dataType.simpleString(),
-                given=own.dataType.simpleString(),
-            )
+        refuse_other_type(model, field, own.dataType)
         found.append(column(own.name).alias(field.name))
     return rows.select(*found, *map(column, beside))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
 from typing import Any, TypeVar
@@ -494,20 +494,14 @@ def _stretches(
     work: Work, step: Step, read: ReadEvents
 ) -> Iterator[tuple[DataFrame, SessionsQuery]]:
     """The events of each stretch, with the query in force there; the newest first."""
-    held = Ranges.of(part for one in work.earlier for part in one.cells)
-    every = [(work, part) for part in Ranges.ever() - held]
-    every += [
-        (replace(work, project=one.project, earlier=()), part)
-        for one in work.earlier
-        for part in one.cells
-    ]
-    for own, part in every:
-        query = query_of(own, step)
-        events = read(own, query, step)
-        if held:
-            test = time_predicate(events, query.time_column, Ranges((part,)), exact=True)
-            events = events.where(test)
-        yield events, query
+    for one in work.definitions_of(step.model):
+        query = query_of(one.work, step)
+        for part in one.cells:
+            events = read(one.work, query, step)
+            if work.earlier:
+                test = time_predicate(events, query.time_column, Ranges((part,)), exact=True)
+                events = events.where(test)
+            yield events, query
 
 
 # Nothing here is shared with the fold or with what builds a table, which use windows: a mistake of

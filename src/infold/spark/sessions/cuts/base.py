@@ -4,20 +4,22 @@ What each phase of building and folding sessions asks of a cut.
 A *pairwise* cut parts two neighbouring events by their times alone. It bounds islands, and that is
 all there is to it. An *inner* cut divides an island from its first event on. It is asked in the
 order of :class:`InnerCut`'s methods: which columns of an event it needs, where it divides an
-island, what a session keeps for it, and what it means for folding new events in.
+island, what a session keeps for it, and what it means for folding new events in. Both are asked
+what it means for stored sessions that it is new, or gone, in another definition.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import Self
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.window import WindowSpec
 
 from infold.spark.sessions.aggregate_state import StateColumn
-from infold.spark.sessions.frames import TIME
+from infold.spark.sessions.frames import END, START, TIME
 
 
 class PairwiseCut(ABC):
@@ -39,6 +41,16 @@ class PairwiseCut(ABC):
     def bucket_columns(self) -> Sequence[Column]:
         """Over an event: what events of a short bucket of time share unless it parts them."""
         return ()
+
+    # -- another definition
+
+    def parts_more_than(self, other: Self | None) -> bool:
+        """Whether it may part events that the cut of its sort in another definition does not."""
+        return self != other
+
+    def may_divide_stored(self, earlier: Self | None) -> Column | None:
+        """Over a stored session: whether it may part events of it, which ``earlier`` did not."""
+        return self.parts(F.col(START), F.col(END)) if self.parts_more_than(earlier) else None
 
 
 class InnerCut(ABC):  # noqa: B024 (which of the phases mean something to a cut is its own affair)
@@ -127,6 +139,18 @@ class InnerCut(ABC):  # noqa: B024 (which of the phases mean something to a cut 
 
     def leaves_whole(self) -> Column | None:
         """Over a component that is one session in quarantine: whether new events leave it one."""
+        return None
+
+    # -- another definition; of a cut that stored sessions tell (``DeclaredCut.told_when_new``)
+
+    def may_divide_stored(self, earlier: Self | None) -> Column | None:
+        """Over a stored session: whether it may divide it, as ``earlier`` did not."""
+        del earlier
+        return None
+
+    def may_have_parted(self, later: Self | None, distance: Column) -> Column | None:
+        """Over neighbours that begin so far apart: whether it parted what ``later`` may not."""
+        del later, distance
         return None
 
 

@@ -9,6 +9,7 @@ little inexact. So a smaller gap splits no session with a shorter one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -44,6 +45,21 @@ class SilenceCut(PairwiseCut):
             return plain
         fallback = F.lit(self.fallback_gap).cast("bigint")
         return F.when(F.col(OWNER).startswith("u"), fallback).otherwise(plain)
+
+    def parts_more_than(self, other: Self | None) -> bool:
+        """Whether one of its gaps is smaller; without a cut of its sort, silences are no limit."""
+        pairs = [(self.gap, other.gap if other else None)]
+        if other is not None and None not in (self.fallback_gap, other.fallback_gap):
+            pairs.append((self.fallback_gap, other.fallback_gap))
+        return any(
+            (FOREVER if own is None else own) < (FOREVER if gap is None else gap)
+            for own, gap in pairs
+        )
+
+    def may_divide_stored(self, earlier: Self | None) -> Column | None:
+        """A session with a longer silence in it, as it keeps; one that keeps none may have any."""
+        longer = F.coalesce(F.col(SILENCE) > self.longest(), F.lit(True))
+        return longer if self.parts_more_than(earlier) else None
 
     @property
     def never_parts_within(self) -> int | None:

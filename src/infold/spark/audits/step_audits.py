@@ -1,0 +1,182 @@
+"""Audits of what a step is about to write, before its commit, and of stored rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from infold.core.audits import Audit, AuditResult, AuditState, Severity, hull
+from infold.core.model import Kind
+from infold.core.plan import Step
+from infold.core.project import Node
+from infold.core.record import Outcome
+from infold.core.trace import Version
+from infold.spark.audits.findings import refuse_failed, result
+from infold.spark.audits.predicates import MARK, counting, guarded, judged, refuse_wrong
+from infold.spark.audits.table_pass import Judged, judge
+from infold.spark.content import column, user_columns
+from infold.spark.step_context import Work
+
+
+@dataclass
+class StepAudits:
+    """The audits of the model of one step, as it is about to be committed, and their results."""
+
+    work: Work
+    node: Node
+    step: Step
+    results: list[AuditResult] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def audits(self) -> tuple[Audit, ...]:
+        """All audits of the model."""
+        return self.node.model.audits
+
+    @contextmanager
+    def watch(
+        self, rows: DataFrame, kept: Callable[[], DataFrame | None], *, observed: bool
+    ) -> Iterator[DataFrame]:
+        """
+        The rows to write in the block; what they fail is raised, and nothing is committed then.
+
+        ``kept`` gives the stored rows that stay, None for none. Unless ``observed``, the query that
+        writes the rows cannot be watched, and failures that are no errors are counted before.
+        """
+        refuse_wrong(self.node.name, self.audits, rows)
+        of_row = [one for one in self.audits if one.of_one_row]
+        others = [one for one in self.audits if not one.of_one_row]
+        warned = [one for one in of_row if one.severity is Severity.WARN]
+        found: list[AuditResult] = []
+        if others:
+            # Read for each audit, and to be written. At once and whole: whoever observes these rows
+            # sees the first query over them, and that of an audit may end before the last row.
+            rows = rows.localCheckpoint()
+            with self._timed():
+                found = self._of_more_rows(others, rows, kept())
+                if any(one.fails for one in found):
+                    found += judged(self.node.name, rows, of_row)
+            self._refuse(found)
+        if warned and not observed:
+            with self._timed():
+                found += judged(self.node.name, rows, warned)
+        counted = counting(rows, of_row if observed else ())
+        try:
+            yield guarded(counted.rows, of_row)
+        except (PySparkException, Py4JError) as error:
+            if MARK not in str(error):
+                raise
+            with self._timed():
+                found += judged(self.node.name, rows, of_row)
+            self._refuse(found)
+            raise
+        found += counted.results(self.node.name)
+        named = {one.audit for one in found}
+        found += [result(self.node.name, one) for one in of_row if one.name not in named]
+        self.results = self._with_cells(found)
+
+    def _refuse(self, found: Sequence[AuditResult]) -> None:
+        refuse_failed(self.node.name, self._with_cells(found))
+
+    def _with_cells(self, found: Sequence[AuditResult]) -> list[AuditResult]:
+        cells = hull(self.step.cells)
+        return [replace(one, cells=cells) for one in found]
+
+    def _of_more_rows(
+        self, audits: Sequence[Audit], rows: DataFrame, kept: DataFrame | None
+    ) -> list[AuditResult]:
+        """What the audits find that look at more than one row."""
+        written = user_columns(rows)
+        stay = None if kept is None else user_columns(kept).select(*map(column, written.columns))
+        assert self.step.trace is not None, "a planned step has its trace"
+        on = Judged(self.node, written, stay, self._other, self.work.named_view, self._clock())
+        return [
+            result(self.node.name, one, waiting=True)
+            if one.waits and self.step.trace.pending
+            else judge(one, on)
+            for one in audits
+        ]
+
+    def recorded(self, outcome: Outcome) -> Outcome:
+        """The outcome of the step, with what they found."""
+        receipt = replace(
+            outcome.receipt,
+            audits=len(self.results),
+            audits_failed=sum(one.state is AuditState.FAILED for one in self.results),
+            audit_seconds=self.seconds,
+        )
+        return replace(outcome, audits=tuple(self.results), receipt=receipt)
+
+    def _clock(self) -> int:
+        """The clock of the run."""
+        [run] = self.work.ledger.runs(1, run=self.work.run)
+        return run.as_of
+
+    def _other(self, name: str) -> DataFrame | None:
+        """Another model's rows: at the version that the step reads, or else the newest."""
+        return newest_rows(self.work, name, self.work.ledger.newest_versions(), self.step)
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds += time.monotonic() - started
+
+
+def newest_rows(
+    work: Work, name: str, newest: Mapping[str, Version], step: Step | None = None
+) -> DataFrame | None:
+    """
+    The rows of a model at the version that a step reads, or else the ``newest``; None if not built.
+
+    A view is evaluated over such rows. Tables that are judged together are of one moment: runs may
+    go on beside.
+    """
+    if name not in work.project:
+        return None
+    node = work.project[name]
+    if node.model.kind is not Kind.VIEW:
+        head = newest.get(name)
+        if head is None or not work.tables.exists(name):
+            return None
+        read = step.inputs.get(name) if step is not None else None
+        return user_columns(work.frame(name, read[1] if read else head.number))
+    frames = {one.name: newest_rows(work, one.name, newest, step) for one in node.stored_inputs}
+    known = {key: rows for key, rows in frames.items() if rows is not None}
+    return work.sql(node, known) if len(known) == len(frames) else None
+
+
+def audit_stored(work: Work, node: Node, as_of: int) -> tuple[AuditResult, ...] | None:
+    """
+    What the audits of a model find in its newest version; None where it is not built.
+
+    Raises InfoldError where an audit cannot be judged.
+    """
+    newest = work.ledger.newest_versions()
+    rows = newest_rows(work, node.name, newest)
+    if rows is None:
+        return None
+    refuse_wrong(node.name, node.model.audits, rows)
+    found = {
+        one.audit: one
+        for one in judged(
+            node.name, rows, [one for one in node.model.audits if one.of_one_row], stored=True
+        )
+    }
+
+    def other(name: str) -> DataFrame | None:
+        return newest_rows(work, name, newest)
+
+    on = Judged(node, rows, None, other, work.named_view, as_of, stored=True)
+    for audit in node.model.audits:
+        if not audit.of_one_row:
+            found[audit.name] = judge(audit, on)
+    return tuple(found[audit.name] for audit in node.model.audits)
