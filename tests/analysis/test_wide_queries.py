@@ -14,7 +14,9 @@ from functools import partial
 import pytest
 from tests.declare.shop import read
 
+from infold.analysis.definitions.column_sources import column_sources
 from infold.analysis.definitions.compare import compare_projects
+from infold.analysis.definitions.meanings import Meanings
 from infold.core.project import Project
 
 EVENTS = """---
@@ -87,6 +89,16 @@ def test_so_they_do_for_a_changed_definition(shape: str) -> None:
         found.append(_calls(partial(compare_projects, *both)))
 
     assert found[1] < 4.6 * found[0]
+
+
+@pytest.mark.parametrize("shape", ["nested", "subqueries"])
+def test_so_they_do_for_what_columns_are_made_of(shape: str) -> None:
+    """And so for their lineage."""
+    projects = [_project(files) for files in _each_width(shape)]
+    relations = [Meanings.of(one, one.sources)[shape].relation for one in projects]
+    few, many = (_calls(partial(column_sources, one)) for one in relations if one is not None)
+
+    assert many < 4.6 * few
 
 
 def _each_width(shape: str) -> Iterator[dict[str, str]]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 from tests.spark.events.clicks_project import MODEL, NewShop
 
 from infold.core.interval import DAY, Granularity, Interval, Ranges, parse_instant_text
+from infold.core.model import Column as Declared
+from infold.core.own_columns import STATE
 from infold.core.trace import signed
 from infold.spark.content import (
     cell_start,
@@ -20,14 +23,53 @@ from infold.spark.content import (
     range_predicate,
     row_hash,
     rows_in_cells,
+    state_hash,
 )
+from infold.spark.reading import fit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+
+def levels(message: Any) -> int:
+    """How deep a message of Spark Connect is."""
+    inner = (
+        one
+        for field, value in message.ListFields()
+        if field.message_type is not None
+        for one in ((value,) if hasattr(value, "ListFields") else value)
+        if hasattr(one, "ListFields")
+    )
+    return 1 + max(map(levels, inner), default=0)
 
 
+@pytest.mark.parametrize("width", [50, 300])
+def test_expressions_over_all_columns_are_no_deeper_than_over_a_few(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client of Spark Connect refuses an expression of a hundred levels. No server is needed."""
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    named = T.StructType().add("a", "string").add("b", T.MapType(T.StringType(), T.IntegerType()))
+    types = (T.StringType(), T.LongType(), T.DoubleType(), T.TimestampType(), named)
+    schema = T.StructType()
+    for number in range(width):
+        schema.add(f"c{number}", types[number % len(types)])
+    tests = {at: F.col(f"c{at}").isNull() for at in range(width)}
+    declared = [Declared(field.name, "bigint") for field in schema]
+
+    expressions: list[Any] = [
+        row_hash(schema),
+        row_hash(T.StructType().add("one", schema).add("many", T.ArrayType(schema))),
+        state_hash(T.StructType().add(STATE, schema)),
+        fit.misfit_problem(declared, tests),
+        fit.fitted(F.col("text"), schema, ""),
+    ]
+
+    for expression in expressions:
+        assert levels(expression._expr.to_plan(None)) < 60
+
+
+@pytest.mark.spark
 class TestRowHash:
     """Different rows have different hashes, and equal rows equal ones."""
 
@@ -144,6 +186,7 @@ class TestRowHash:
         assert len({row[0] for row in frame.select(row_hash(frame.schema)).collect()}) == 2
 
 
+@pytest.mark.spark
 class TestCells:
     """Spark and the plan agree on the cell of an instant."""
 
@@ -224,6 +267,7 @@ MODELS = {
 }
 
 
+@pytest.mark.spark
 def test_a_correction_of_the_sign_alone(new_shop: NewShop) -> None:
     """
     The sign of a zero is corrected in a file, and arrives in each table; groups have both zeros. Of

@@ -13,7 +13,8 @@ bits, because a plain sum overflows under ANSI and a decimal sum is many times s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import add
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -87,12 +88,17 @@ def _hash_of(values: Sequence[tuple[Column, T.DataType]]) -> Column:
 
 
 def _masks(tests: Sequence[Column]) -> Iterator[Column]:
-    """Numbers with a bit for each test, in order."""
+    """
+    Numbers with a bit for each test, in order.
+
+    Two by two, as a client of Spark Connect takes no expression of a hundred levels.
+    """
     for at in range(0, len(tests), _MASK_BITS):
-        mask: Column = F.lit(0).cast("bigint")
-        for bit, test in enumerate(tests[at : at + _MASK_BITS]):
-            mask = mask + F.shiftleft(test.cast("bigint"), bit)
-        yield mask
+        some = enumerate(tests[at : at + _MASK_BITS])
+        bits = [F.shiftleft(test.cast("bigint"), bit) for bit, test in some]
+        while len(bits) > 1:
+            bits = [reduce(add, bits[i : i + 2]) for i in range(0, len(bits), 2)]
+        yield bits[0]
 
 
 def _is_negative_zero(value: Column) -> Column:

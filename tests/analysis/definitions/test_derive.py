@@ -280,6 +280,8 @@ def attempt(before: str, after: str) -> str:
     except (InfoldError, AssertionError):
         return "refused"
     found = derived(before, after, files=True)
+    if found is not None and not all(name for name, _ in found.columns):
+        return "refused"  # by the rule that each output has a name
     if found is not None and found.from_files:
         told = tuple(pair for pair in found.columns if pair[0] not in found.from_files)
         kind = check(before, after, replace(found, columns=told)) if told else "nothing told"

@@ -8,7 +8,7 @@ name cannot be followed, something is left out, and nothing is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
@@ -24,6 +24,7 @@ from infold.analysis.names.relation import (
     SetOperation,
     Table,
     blocks_of,
+    once_per_block,
     own_nodes,
 )
 
@@ -131,12 +132,11 @@ class _Sources:
                 parts.append(
                     found if one is plain else {at: max(how, old) for at, old in found.items()}
                 )
-        inner = {id(one) for one in nodes}
-        for around, relation in block.nested_queries:
-            if id(around) in inner or any(id(one) in inner for one in around.walk()):
-                width = range(len(relation.columns or ()))
-                every = _merged(self.of_output(relation, at, seen) for at in width)
-                parts.append({at: max(how, old) for at, old in every.items()})
+        around = _queries_by_node(block)
+        for relation in dict.fromkeys(query for one in nodes for query in around.get(id(one), ())):
+            width = range(len(relation.columns or ()))
+            every = _merged(self.of_output(relation, at, seen) for at in width)
+            parts.append({at: max(how, old) for at, old in every.items()})
         return _merged(parts)
 
     def _of_name(
@@ -159,6 +159,16 @@ class _Sources:
             return {at: max(old, How.TRANSFORMATION) for at, old in _merged(every).items()}
         places = relation.places.get(name.lower())
         return self.of_output(relation, places[0], seen) if places else {}
+
+
+@once_per_block
+def _queries_by_node(block: Block) -> Mapping[int, Sequence[Relation]]:
+    """The subqueries in expressions, by the nodes around them and in them."""
+    found: dict[int, list[Relation]] = {}
+    for around, relation in block.nested_queries:
+        for one in around.walk():
+            found.setdefault(id(one), []).append(relation)
+    return found
 
 
 def _merged(parts: Iterable[Mapping[Place, How]]) -> Mapping[Place, How]:

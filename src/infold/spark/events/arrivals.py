@@ -162,11 +162,12 @@ def _query_rows(work: Work, node: Node, frames: Mapping[str, DataFrame]) -> Data
 
 def _without_wrong_times(rows: DataFrame) -> DataFrame:
     """The rows for a function in Python, which has no times outside the calendar."""
-    problem = F.col(f"{CARRIED}.problem")
+    problems = [F.col(f"{CARRIED}.problem")]
     for field in rows.schema.fields:
         if isinstance(field.dataType, T.TimestampType | T.DateType):
             wrong = column(field.name).isNotNull() & _calendar_micros(rows, field.name).isNull()
-            problem = F.coalesce(problem, F.when(wrong, F.lit(f"invalid time: {field.name}")))
+            problems.append(F.when(wrong, F.lit(f"invalid time: {field.name}")))
+    problem = F.coalesce(*problems)
     return rows.withColumn(CARRIED, F.col(CARRIED).withField("problem", problem))
 
 

@@ -38,9 +38,8 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial, reduce
+from functools import partial
 from itertools import dropwhile, islice
-from operator import and_
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -118,8 +117,8 @@ def _read(
     broken = F.when(F.col(_CORRUPT).isNotNull(), F.lit("unparsable: wrong number of fields"))
     raw = F.coalesce(F.col(_CORRUPT), F.to_csv(F.struct(*plain), options))
     if shape.bytewise:
-        valid = [F.coalesce(F.is_valid_utf8(name), F.lit(True)) for name in (*names, _CORRUPT)]
-        broken = F.when(~reduce(and_, valid), F.lit(fit.NOT_UTF8)).otherwise(broken)
+        invalid = (~F.is_valid_utf8(name) for name in (*names, _CORRUPT))
+        broken = F.coalesce(*(F.when(one, F.lit(fit.NOT_UTF8)) for one in invalid), broken)
         raw = F.make_valid_utf8(raw)
     path = F.col(fit.PATH)
     if shape.drift is not None:
