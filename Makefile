@@ -9,6 +9,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SEED ?= 1
 STEPS ?= 2000
+INTERRUPTS ?= 0
 # Processes that test on Spark, each with a JVM of up to 2 GB. A process keeps one core busy, so two
 # take little more than half the time of one. A file is not split, as its tests share what they build;
 # the longest come first (tests/times.py), so that both processes end at the same time.
@@ -107,7 +108,7 @@ bench: need-java $(TOOLS) ## the measurements of bench/RESULTS.md
 
 .PHONY: soak
 soak: need-java $(TOOLS) ## random arrivals for long: make soak SEED=7 STEPS=10000
-	@$(BIN)/python -m tests.soak --seed $(SEED) --steps $(STEPS)
+	@$(BIN)/python -m tests.soak --seed $(SEED) --steps $(STEPS) --interrupts $(INTERRUPTS)
 
 .PHONY: docs
 docs: $(TOOLS) ## the pages as a site with search, in build/site

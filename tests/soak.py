@@ -3,8 +3,10 @@ The oracles for as long as one likes: ``python -m tests.soak --seed S --steps N`
 
 Random programs of arrivals until so many random steps are made; with ``--crash`` real SIGKILLs at
 every write point and at random moments; with ``--replay`` the real history by received day in
-:data:`REPLAY_RUNS` runs; with ``--data DIR`` all files of a folder of shop's lines. A failure
-prints the program, which the same seed draws again; ``--shrink`` looks for a smaller one first.
+:data:`REPLAY_RUNS` runs; with ``--data DIR`` all files of a folder of shop's lines; with
+``--interrupts N`` Ctrl-C at so many moments of runs with an engine, and a third as many without. A
+failure prints the program, which the same seed draws again; ``--shrink`` looks for a smaller one
+first.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import TABLES, Scenario, kill, new_scenario, whole_steps
 from tests.replay.history import replay
 from tests.replay.retail import trade
+from tests.system.interrupts import Sweep
 
 REPLAY_RUNS = 220
 
@@ -54,6 +57,8 @@ def main(words: list[str] | None = None) -> int:
             files = sorted(asked.data.glob("*.csv.gz"))
             trade(folder, "retail", files, together=5, every=10)
             print(f"shop: {len(files)} files, equal", flush=True)
+        if asked.interrupts:
+            return interrupts(folder, number, asked.interrupts)
     return 0
 
 
@@ -64,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--users", type=int, default=300, help="users in each program")
     parser.add_argument("--shrink", action="store_true", help="look for a smaller program")
     parser.add_argument("--crash", type=int, default=0, help="random kills, after all points")
+    parser.add_argument("--interrupts", type=int, default=0, help="moments of Ctrl-C")
     parser.add_argument("--replay", action="store_true", help="the real history, day by day")
     parser.add_argument("--data", type=Path, help="a folder of online_retail, one file a day")
     return parser
@@ -131,6 +137,30 @@ def deaths(folder: Path, number: int, random_kills: int) -> None:
             _whole(scenario, before, after)
         scenario.settle()
     print(f"killed at {2 * random_kills} random moments", flush=True)
+
+
+def interrupts(folder: Path, number: int, moments: int) -> int:
+    """Ctrl-C at drawn moments, each part of a run as often; 1 if anything was wrong."""
+    sweep = Sweep(folder / "interrupts", Random(number))
+    sweep.measure()
+    print(f"undisturbed: {sweep.seconds}", flush=True)
+    parts = _drawn_parts(sweep.random, moments)
+    others = _drawn_parts(sweep.random, moments // 3)
+    for done, part in enumerate(parts, 1):
+        sweep.interrupt("warm", part)
+        if done % 3 == 0:
+            sweep.interrupt("cold" if done % 2 else "leaving", others.pop())
+        sweep.finish()
+        if done % 10 == 0:
+            print(f"{done} of {moments}: {dict(sweep.outcomes)}", flush=True)
+    sweep.stop_engine()
+    print(f"interrupts: {dict(sweep.outcomes)}; wrong: {len(sweep.faults)}", flush=True)
+    return int(bool(sweep.faults))
+
+
+def _drawn_parts(random: Random, many: int) -> list[float]:
+    """Moments, as parts of the time that a run takes: one in each part, and a few after its end."""
+    return random.sample([(each + random.random()) / many * 1.05 for each in range(many)], many)
 
 
 def _dies_and_converges(scenario: Scenario, at: int) -> bool:

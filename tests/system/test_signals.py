@@ -9,9 +9,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from random import Random
 
 import pytest
 from tests.cli.warm_engine.engines import await_that
+from tests.system.interrupts import Sweep
 
 from infold.cli.init import write_project
 from infold.system import signals
@@ -56,6 +58,21 @@ def test_each_signal_has_a_code_and_they_share_a_line(number: int, code: int) ->
     out, err = process.communicate(timeout=20)
 
     assert (process.returncode, out, err) == (code, "", f"{signals.STOPPED_LINE}\n")
+
+
+@pytest.mark.deep
+def test_a_signal_in_a_finalizer() -> None:
+    """Python would report it there, and go on: it ends the command a moment later."""
+    process = begun(
+        "-c",
+        "import signal\nfrom infold.system import signals\nsignals.install()\n"
+        "class Finalized:\n    def __del__(self):\n        signal.raise_signal(signal.SIGINT)\n"
+        + CALM.replace("    print", "    Finalized()\n    print"),
+    )
+
+    out, err = process.communicate(timeout=20)
+
+    assert (process.returncode, out, err) == (130, "at work\n", f"{signals.STOPPED_LINE}\n")
 
 
 @pytest.mark.deep
@@ -132,7 +149,6 @@ def shop(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("number", "stage"),
     [
-        (signal.SIGINT, "starting"),
         (signal.SIGTERM, "at work"),
         (signal.SIGKILL, "starting"),
         (signal.SIGKILL, "at work"),
@@ -155,6 +171,17 @@ def test_no_process_is_left(shop: Path, number: int, stage: str) -> None:
         await_that(lambda: not javas(shop), seconds=5)
         assert (process.returncode, err) == (128 + number, f"{signals.STOPPED_LINE}\n")
         assert "Traceback" not in out
+
+
+@pytest.mark.spark
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are seen in /proc")
+def test_ctrl_c_while_a_run_starts_spark_and_works(tmp_path: Path) -> None:
+    """At three drawn moments; `make soak INTERRUPTS=200` has more, also of engines."""
+    sweep = Sweep(tmp_path / "shop", Random(4), {"cold": 6.0})
+    for part in (0.2, 0.5, 0.8):
+        sweep.interrupt("cold", part + sweep.random.random() / 10)
+
+    assert sweep.faults == []
 
 
 @pytest.mark.spark

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from contextlib import contextmanager, suppress
 
 TYPE_CHECKING = False  # importing typing takes as long as all other imports here
@@ -52,6 +53,7 @@ def install() -> None:
     for number in SIGNALS:
         if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
+    sys.unraisablehook = _report_unraised
 
 
 def end_with_process(child: Callable[[], None]) -> None:
@@ -123,12 +125,25 @@ def deferred() -> Iterator[None]:
             raise Stopped
 
 
+def _report_unraised(found: sys.UnraisableHookArgs) -> None:
+    """As ever, but for a stop in a finalizer, which Python would drop: it is raised after that."""
+    if not isinstance(found.exc_value, Stopped):
+        sys.__unraisablehook__(found)
+        return
+    signal.signal(signal.SIGALRM, _raise_stopped)
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+
+
 def _stop(number: int, frame: FrameType | None) -> None:
     del frame
     if _state.signal is not None:
         end_children()
         os._exit(128 + number)
     _state.signal = number
+    _raise_stopped()
+
+
+def _raise_stopped(*_: object) -> None:
     if _state.waits:
         _state.missed = True
         return
