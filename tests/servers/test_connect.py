@@ -256,7 +256,11 @@ def test_what_a_server_lacks_is_said(
 def test_a_catalog_by_rest_and_a_session_that_is_lost(
     server: ConnectServer, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """PySpark asks its first session what types are; another project's may be gone by then."""
+    """
+    A promote gives its names to an environment's tables, and runs go on with them.
+
+    PySpark asks its first session what types are; another project's may be gone by then.
+    """
     first, second = Starter(tmp_path / "first"), Starter(tmp_path / "second")
     on(server, second.root)
     (tmp_path / "rest").mkdir()
@@ -266,6 +270,12 @@ def test_a_catalog_by_rest_and_a_session_that_is_lost(
         project = api.open_project(first.root)
         daily = api.lake(project).rows("daily").to_pylist()
         assert sorted(row["sessions"] for row in daily) == [2, 3]
+        first.add_a_column()
+        first("run --env most")
+        assert "Promoted 1 table of most" in first("promote most --yes")
+        assert "Nothing to do" in first("run")
+        daily = api.lake(project).rows("daily").to_pylist()
+        assert {str(row["most"]) for row in daily} == {"59.90", "None"}
         end(RemoteSession.of(project.target.engine, session(project)), server.secret_url)
 
     second("doctor")

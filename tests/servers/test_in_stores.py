@@ -219,23 +219,28 @@ def test_a_run_that_is_killed(object_store: ObjectStore, tmp_path: Path) -> None
     scenario.take_in()
 
 
-def test_a_delta_table_of_others(object_store: ObjectStore, tmp_path: Path) -> None:
+@pytest.mark.parametrize("store", ["object_store", "google_store", "azure_store"], indirect=True)
+def test_a_delta_table_of_others(store: StoreServer, tmp_path: Path) -> None:
     """
     After random changes of it the events are its rows; a table that a run may not read is told.
 
     So is one that is vacuumed between listing and reading: the next run reads what is there.
     """
-    url = object_store.url_of(object_store.new_bucket(), "lake", "a b#é%", "orders")
+    url = store.url_of(store.new_bucket(), "lake", "a b#é%", "orders")
     shop = shop_over_delta(tmp_path / "shop", tmp_path / "warehouse", f"path: '{url}'")
-    retarget(shop.root, {"storage_options": object_store.options})
+    retarget(shop.root, {"storage_options": store.options})
     orders = Orders(tmp_path / "written" / "orders", 2)
-    mirror = Mirror(object_store, orders.folder, url)
-    delta_orders.play(shop, orders, rounds=2, landed=mirror)
+    mirror = Mirror(store, orders.folder, url)
+    delta_orders.play(
+        shop, orders, rounds=2 if isinstance(store, ObjectStore) else 1, landed=mirror
+    )
 
     orders.append()
     mirror()
-    with object_store.rule("GET", r"part-.*\.parquet", status=403, code="AccessDenied"):
+    with store.rule("GET", r"part-.*\.parquet", status=403, code="forbidden"):
         assert run_fails(shop.root).slug == "store-access-denied"
+    if not isinstance(store, ObjectStore):
+        return
     orders.compact()
     mirror()
 
@@ -245,7 +250,7 @@ def test_a_delta_table_of_others(object_store: ObjectStore, tmp_path: Path) -> N
         orders.vacuum()
         mirror()
 
-    with object_store.rule("GET|HEAD", r"part-.*\.parquet", first=vacuumed):
+    with store.rule("GET|HEAD", r"part-.*\.parquet", first=vacuumed):
         assert run_fails(shop.root).slug == "source-changed"
     shop.run()
     assert shop.rows() == orders.expected()
