@@ -21,7 +21,7 @@ from tests.hostile.outcome import command, error_fault, judged
 from infold import api
 from infold.core.files import ListedFile
 from infold.messages.errors import InfoldError
-from infold.spark.reading import csv_shape, source_rows
+from infold.spark.reading import csv_files, source_rows
 
 pytestmark = pytest.mark.deep
 
@@ -223,8 +223,8 @@ def swallowing(text: str) -> int | None:
 @given(text=st.text('a,"\n\r', max_size=30), size=st.integers(1, 9))
 def test_quotes_that_span_lines_are_found(text: str, size: int) -> None:
     """In any text, wherever it is cut into pieces."""
-    with patch.object(csv_shape, "_CHUNK", size):
-        found = csv_shape.quotes_of(io.BytesIO(text.encode()), ",")
+    with patch.object(csv_files, "_CHUNK", size):
+        found = csv_files.quotes_of(io.BytesIO(text.encode()), ",")
 
     assert found.swallows == swallowing(text)
 

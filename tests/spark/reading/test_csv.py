@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.spark.reading.folder import Folder
 
 from infold.core.model import Drift
-from infold.spark.reading import csv_shape
+from infold.spark.reading import csv_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,38 +48,45 @@ def records(text: str) -> list[tuple[str, str]]:
     return [*found, (text[began:], "")]
 
 
+def cut(text: str, *, quoted: bool) -> list[str]:
+    """The records of a text by its lines, as Spark's reader of text has them: LF ends one."""
+    lines = text.encode().removesuffix(b"\n").split(b"\n") if text else []
+    return [record.decode() for record in csv_files.records(lines, ",", quoted=quoted)]
+
+
 @given(text=st.text('a,"\n\r', max_size=30), size=SIZES)
 @example(text='a,"\n"\r\nb', size=1)
 @example(text='"a"a,"\n"\r\n', size=1)
-def test_records_and_their_ends(text: str, size: int) -> None:
-    """Ends in quotes are text, and the others are found, where no quote swallows lines."""
-    with patch.object(csv_shape, "_CHUNK", size):
-        rough = csv_shape.quotes_of(io.BytesIO(text.encode()), ",")
-        close = csv_shape.quotes_of(io.BytesIO(text.encode()), ",", closely=True)
-    assume(rough.swallows is None)
-    wanted = records(text)
+@example(text='"\n","\n\n""\n"\n"a', size=1)
+@example(text='"a"\n"b",c', size=9)
+def test_records(text: str, size: int) -> None:
+    """
+    Ends in quotes are text, and others end records, where no quote swallows lines; whether there is
+    any in quotes is found. Wherever what is looked at ends.
+    """
+    with patch.object(csv_files, "_CHUNK", size):
+        found = csv_files.quotes_of(io.BytesIO(text.encode()), ",")
+    assume(found.swallows is None)
+    wanted = [record for record, _ in records(text)]
 
-    assert [*csv_shape.records(text.encode(), ",", quoted=True)][: len(wanted)] == [
-        record.encode() for record, _ in wanted
-    ]
-    ends = {end for _, end in wanted if end}
-    assert close.ends == ends <= rough.ends
-    assert close.spans == any(re.search("[\r\n]", record) for record, _ in wanted) <= rough.spans
-    assert rough.strays == close.strays
+    with patch.object(csv_files, "_TOGETHER", size):
+        assert cut(text, quoted=True)[: len(wanted)] == wanted[: len(wanted) - (not wanted[-1])]
+    assert found.spans == any(re.search("[\r\n]", record) for record in wanted)
 
 
 @given(text=st.text('a,"\n\r', max_size=30), size=SIZES)
 def test_without_quotes_lines_are_records(text: str, size: int) -> None:
     """Where nothing is quoted a quote is a letter."""
-    with patch.object(csv_shape, "_CHUNK", size):
-        found = csv_shape.quotes_of(io.BytesIO(text.encode()), ",", quoted=False)
-    lines = io.StringIO(text, newline="").readlines()
-    ends = {line[len(line.rstrip("\r\n")) :] for line in lines} - {""}
+    with patch.object(csv_files, "_TOGETHER", size):
+        assert cut(text, quoted=False) == [
+            line.rstrip("\r\n") for line in io.StringIO(text, newline="").readlines()
+        ]
 
-    assert found == csv_shape.Quotes(None, strays=False, spans=False, ends=frozenset(ends))
-    assert [*csv_shape.records(text.encode(), ",", quoted=False)] == [
-        row.encode() for row in re.split("\r\n|\r|\n", text.removesuffix("\n").removesuffix("\r"))
-    ][: len(lines)]
+
+def test_a_mark_before_a_quote() -> None:
+    """It is none of a field, which may extend over lines."""
+    text = '\ufeff"i\nd",n\n1,2\n'
+    assert csv_files.quotes_of(io.BytesIO(text.encode()), ",") == (None, True)
 
 
 LETTERS = 'a \t\0\x0b,\n\r"\ufeff\u00e4'
@@ -89,22 +96,16 @@ LETTERS = 'a \t\0\x0b,\n\r"\ufeff\u00e4'
 @example(text="a \0\n", cut=0, size=1, one=False)
 @example(text="\ufeff\n \n", cut=0, size=9, one=True)
 def test_bytes_of_a_file(text: str, cut: int, size: int, one: bool) -> None:
-    """Quotes, CR, bytes that are no text, and lines of controls are found, and blanks first."""
+    """Quotes, bytes that are no text, and lines of controls are found."""
     raw = text.encode()[cut:]
-    with patch.object(csv_shape, "_CHUNK", max(size, 9)):
-        found = csv_shape.bytes_of(io.BytesIO(raw), " \t", one_field=one, quoted=False)
-        quoted = csv_shape.bytes_of(io.BytesIO(raw), " \t", one_field=one)
+    with patch.object(csv_files, "_CHUNK", size):
+        found = csv_files.bytes_of(io.BytesIO(raw), " \t", one_field=one)
 
     trimmed = [line for line in re.split(b"[\r\n]", raw) if not line.strip(bytes(range(0x21)))]
     blanks = b"" if one else b" \t"
-    first = next(iter(re.split(b"[\r\n]+", raw.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n"))))
-    assert quoted == found._replace(quotes=b'"' in raw, odd=quoted.odd)
-    assert quoted.odd == found.odd or quoted.quotes
-    assert not found.quotes
-    assert found.returns == (b"\r" in raw)
+    assert found.quotes == (b'"' in raw)
     assert found.odd == any(line.strip(blanks) for line in trimmed)
     assert found.text == (raw.decode(errors="replace").count("\ufffd") == 0)
-    assert found.blank == (bool(first) and not first.strip(b" \t"))
 
 
 def test_records_are_those_of_pythons_reader() -> None:
@@ -112,7 +113,7 @@ def test_records_are_those_of_pythons_reader() -> None:
     text = 'id,"a\r\n""b"""\r\n"x\n","y\r"\rc,\n\r\n'
     rows = list(csv.reader(io.StringIO(text, newline="")))
 
-    found = [one.decode() for one in csv_shape.records(text.encode(), ",", quoted=True)]
+    found = cut(text, quoted=True)
 
     assert [
         next(csv.reader(io.StringIO(one, newline="")), []) for one in found[: len(rows)]
@@ -273,6 +274,20 @@ def test_files_that_were_judged_before(tmp_path: Path, spark: SparkSession) -> N
     found = read(tmp_path, spark, CONTENTS, on_unreadable=Drift.SET_ASIDE)
 
     assert not unlike(found, {name: wanted(text) for name, text in CONTENTS.items()})
+
+
+@pytest.mark.spark
+def test_a_file_in_several_parts(tmp_path: Path, spark: SparkSession) -> None:
+    """Fields go on from one part to the next, in order, also where parts of files are mixed."""
+    text = CONTENTS["CRLF, long"]
+    contents = {"CRLF": text, "LF": text.replace("\r\n", "\n"), "turned": text + "0,z,1\n"}
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "150000")
+    try:
+        found = read(tmp_path, spark, contents)
+    finally:
+        spark.conf.unset("spark.sql.files.maxPartitionBytes")
+
+    assert not unlike(found, {name: wanted(text) for name, text in contents.items()})
 
 
 @pytest.mark.spark

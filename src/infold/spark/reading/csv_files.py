@@ -11,16 +11,16 @@ Without a header the columns are those that the source declares, in their order,
 first record has fields.
 
 A record ends at LF, CR, or both, whatever other records of the file end at. In quotes these are
-text, and stay as they are. No reader of Spark's does all of that, so a file's bytes decide what
-takes it apart (``Way``):
+text, and stay as they are. There are two ways to take a file apart, and its bytes decide:
 
-- Spark's reader of lines takes all ends, and none in quotes. It passes over lines of nothing but
-  control characters, such as NUL bytes, as if they were blank.
-- Its reader of whole files, which cannot split a file over tasks, takes ends in quotes too. It is
-  told what a record ends at: by itself it would go by the first end in the file, and in quotes turn
-  each that is like it into LF. It takes a line of blanks for a header, and where records end at CR
-  and LF, it keeps the CR of one with more behind a closing quote.
-- All else is cut into its records by Spark's workers in Python, each of which has a file in memory.
+- Spark's reader of lines, where no field extends over lines. It takes all ends, and splits a file
+  over tasks. It passes over lines of nothing but control characters, such as NUL bytes, as if they
+  were blank: a file that has one is not for it.
+- All else is cut into its records by Spark's workers in Python, a file by one of them. They are
+  given its lines one after the other, in order, so no file has to fit into memory.
+
+Spark's reader of whole files would be a third way: it goes by one end of records alone, and takes a
+line of blanks for a header (docs/decisions/0131).
 
 Spark puts a replacement character in place of bytes that are not UTF-8, and two users become one.
 So where a file is not all UTF-8, Spark reads it as Latin-1, in which every byte is a character, and
@@ -37,45 +37,46 @@ A frame of *fields* has these columns; from it comes a frame of texts (``fit``):
 from __future__ import annotations
 
 import codecs
+import csv
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import dropwhile, islice
+from dataclasses import dataclass
+from functools import cache, partial
+from io import TextIOWrapper
+from itertools import dropwhile, groupby, islice
+from operator import itemgetter
+from typing import BinaryIO, Literal, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.model import Source
+from infold.core.model import Drift, Source
 from infold.core.project import Project
-from infold.spark.reading import csv_shape, fit
-from infold.spark.reading.csv_shape import (
-    CRLF,
-    FIELDS,
-    LF,
-    CsvShape,
-    Way,
-    blanks_of,
-    has_rows,
-    records,
-    shape_of,
+from infold.messages import run_errors
+from infold.spark.reading import fit
+from infold.spark.reading.drift import (
+    DAMAGED,
+    FileShape,
+    PresentFile,
+    check_unpacks,
+    declared_columns,
+    differences,
 )
-from infold.spark.reading.drift import PresentFile, declared_columns
 from infold.spark.reading.paths import glob
 
 _EMPTY = "\u0001infold: empty\u0001"  # what a quoted empty field is read as, to tell it from NULL
 _CORRUPT = "_corrupt"
-_RECORD = "_record"
+_RECORD, _PART, _LINE = "_record", "_part", "_line"
 _BYTEWISE = "ISO-8859-1"
 _MARK = "\ufeff"
 _NO_QUOTE = "\u0100"
 """A quote for files that have none: read byte by byte, no file has this letter."""
 _MANY = 1_000_000
 """How many fields a record may have in a file with a line that long."""
-_TOGETHER = 10_000
 
 columns = declared_columns
-check_readable = csv_shape.check_readable
 
 
 def inspect(
@@ -92,7 +93,7 @@ def rows(
     """See ``FormatReader``."""
     found = _read(spark, source, shape, files)
     bare = [file for file in files if shape.drift and not has_rows(file, source)]
-    return found.unionByName(_headers(spark, source, bare, shape)) if bare else found
+    return found.unionByName(_header_rows(spark, source, bare, shape)) if bare else found
 
 
 def _read(
@@ -107,7 +108,7 @@ def _read(
     fields = fields.where(F.coalesce(F.btrim(F.col(_CORRUPT), blanks), F.lit("-")) != "")
     if shape.bytewise:
         fields = fields.withColumns({name: _decoded(name) for name in (*names, _CORRUPT)})
-    quote = _quote(source)
+    quote = _quote_of(source)
     if shape.mark:
         bare = F.nullif(F.ltrim(names[0], F.lit(_MARK)), F.lit(""))
         fields = fields.withColumn(names[0], bare)
@@ -155,7 +156,7 @@ def _fields(
     """The fields of all records but headers, and ``_path``."""
     paths = [glob(file.file.location) for file in files]
     encoding = _BYTEWISE if shape.bytewise else "UTF-8"
-    quote = _quote(source)
+    quote = _quote_of(source)
     options = {
         "sep": source.delimiter.encode().decode(encoding),
         "quote": quote,
@@ -167,20 +168,23 @@ def _fields(
         "maxColumns": str(_MANY if shape.long else FIELDS),
         "columnPruning": "false",  # else a record of the wrong length goes unnoticed
     }
-    if shape.way is Way.RECORDS:
+    if not shape.lines:
         blanks = None if source.positions else blanks_of(source).encode()
         cut = partial(_cut_apart, delimiter=source.delimiter, quoted=source.quoted, blanks=blanks)
-        path = F.col("_metadata.file_path").alias(fit.PATH)
-        whole = spark.read.text(paths, wholetext=True)
-        whole = whole.select(F.col("value").cast("binary").alias(_RECORD), path)
-        cut_up = whole.mapInArrow(cut, whole.schema)
+        lines = spark.read.text(paths, lineSep="\n").select(
+            F.col("value").cast("binary").alias(_RECORD),
+            F.col("_metadata.file_path").alias(fit.PATH),
+            F.col("_metadata.file_block_start").alias(_PART),
+            F.monotonically_increasing_id().alias(_LINE),  # in order within a part
+        )
+        ordered = lines.repartition(fit.PATH).sortWithinPartitions(fit.PATH, _PART, _LINE)
+        cut_up = ordered.select(_RECORD, fit.PATH).mapInArrow(
+            cut, f"{_RECORD} binary, {fit.PATH} string"
+        )
         text = F.decode(_RECORD, _BYTEWISE)
         fields = F.from_csv(text, ", ".join(f"{name} string" for name in names), options)
         return cut_up.select(fields.alias(_RECORD), fit.PATH).select(f"{_RECORD}.*", fit.PATH)
     options |= {"header": str(not source.positions).lower(), "encoding": encoding}
-    if shape.way is not Way.LINES:
-        options["multiLine"] = "true"
-        options["lineSep"] = LF if shape.way is Way.WHOLE_LF else CRLF
     schema = T.StructType([T.StructField(name, T.StringType()) for name in names])
     found = spark.read.schema(schema).options(**options).csv(paths)
     return found.select(*names, F.col("_metadata.file_path").alias(fit.PATH))
@@ -190,24 +194,24 @@ def _cut_apart(
     batches: Iterable[pa.RecordBatch], *, delimiter: str, quoted: bool, blanks: bytes | None
 ) -> Iterator[pa.RecordBatch]:
     """
-    The records of whole files but those of no bytes, with the paths of the files.
+    The records of files but those of no bytes, with the paths; from their lines, in order.
 
     With ``blanks`` without a header, which is the first line that has anything else.
     """
-    for batch in batches:
-        for text, path in zip(*batch.to_pydict().values(), strict=True):
-            all_ = records(text.removeprefix(codecs.BOM_UTF8), delimiter, quoted=quoted)
-            found: Iterator[bytes] = filter(None, all_)
-            if blanks is not None:
-                found = islice(dropwhile(lambda one: not one.strip(blanks), found), 1, None)
-            while some := list(islice(found, _TOGETHER)):
-                yield pa.RecordBatch.from_arrays(
-                    [pa.array(some, pa.binary()), pa.array([path] * len(some), pa.string())],
-                    names=batch.schema.names,
-                )
+    lines = (row for batch in batches for row in zip(*batch.to_pydict().values(), strict=True))
+    for path, own in groupby(lines, itemgetter(1)):
+        all_ = records(map(itemgetter(0), own), delimiter, quoted=quoted)
+        found: Iterator[bytes] = filter(None, all_)
+        if blanks is not None:
+            found = islice(dropwhile(lambda one: not one.strip(blanks), found), 1, None)
+        while some := list(islice(found, _TOGETHER)):
+            yield pa.RecordBatch.from_arrays(
+                [pa.array(some, pa.binary()), pa.array([path] * len(some), pa.string())],
+                names=[_RECORD, fit.PATH],
+            )
 
 
-def _headers(
+def _header_rows(
     spark: SparkSession, source: Source, files: Sequence[PresentFile], shape: CsvShape
 ) -> DataFrame:
     """
@@ -239,5 +243,332 @@ def _plain(name: str) -> Column:
     return F.when(F.col(name) == _EMPTY, F.lit("")).otherwise(F.col(name))
 
 
-def _quote(source: Source) -> str:
+def _quote_of(source: Source) -> str:
     return '"' if source.quoted else _NO_QUOTE
+
+
+# What a file is as a whole: its header, and what takes it apart.
+
+FIELDS = 20_480
+"""How many fields a record may have for Spark, but in a file with a line that long."""
+_LONGEST = (1 << 31) - 1
+_TOGETHER = 10_000
+"""How many lines are cut into records at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class CsvShape(FileShape):
+    """
+    What decides how a CSV file is read: its header, whether its lines are its records (``lines``),
+    whether some bytes may be no UTF-8, and whether a line is so long that it may have more fields
+    than Spark makes room for. And whether a file without a header begins with a mark of its
+    encoding: then one before a record, as joined files have them, is none of its first field.
+    """
+
+    header: tuple[str, ...]
+    lines: bool
+    bytewise: bool
+    long: bool
+    mark: bool = False
+
+
+def check_readable(source: Source, file: PresentFile) -> None:
+    """See ``FormatReader``: it unpacks, and no quote takes in further rows or is no quote."""
+    check_unpacks(source, file)
+    if source.quoted:
+        _refuse_swallowing(source, file)
+    if source.positions:
+        _begins_with_mark(source, file)
+
+
+def shape_of(file: PresentFile, source: Source) -> CsvShape | None:
+    """
+    The shape of a file; None for one without a header, which has no rows.
+
+    Raises ``errors.unreadable_file``.
+    """
+    header = _header(file, source)
+    if not header:
+        return None
+    twice = sorted({name for name in header if header.count(name) > 1})
+    wrong = [f"column {name} is there twice" for name in twice]
+    optional = all(column.optional for column in source.columns)
+    if (
+        optional
+        and not source.positions
+        and not {*source.unread_columns, *(column.name for column in source.columns)} & set(header)
+    ):
+        wrong.append("no column of the source is in its first line")
+    drift = differences(source, file, header, wrong)
+    try:
+        mark = bool(source.positions) and _begins_with_mark(source, file)
+        with file.open() as opened:
+            found = bytes_of(opened, blanks_of(source), one_field=len(header) == 1)
+        spans = source.quoted and found.quotes and _spans_lines(source, file)
+        lines = not spans and not found.odd
+        long = file.packed or (file.size >= FIELDS and _has_long_line(file))
+    except DAMAGED as error:
+        raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
+    bytewise = not (found.text and source.quoted and lines)
+    return CsvShape(header, lines, bytewise=bytewise, long=long, mark=mark, drift=drift)
+
+
+def _has_long_line(file: PresentFile) -> bool:
+    """Whether a line is so long that it may have more fields than Spark makes room for."""
+    with file.open() as opened:
+        return has_long_line(opened, FIELDS)
+
+
+def _spans_lines(source: Source, file: PresentFile) -> bool:
+    """
+    Whether a field in quotes extends over lines.
+
+    Raises ``errors.unreadable_file`` where that takes in further rows, unless it was judged before.
+    """
+    judged = file.known or source.on_unreadable is Drift.SET_ASIDE
+    found = _quotes(source, file) if judged else _refuse_swallowing(source, file)
+    return found.spans or found.swallows is not None
+
+
+def _begins_with_mark(source: Source, file: PresentFile) -> bool:
+    with file.open() as opened:
+        first = opened.read(4)
+    if source.quoted and first == codecs.BOM_UTF8 + b'"':
+        raise run_errors.unreadable_file(
+            path=file.path, why="there is a mark of its encoding before the first quote"
+        )
+    return first.startswith(codecs.BOM_UTF8)
+
+
+def blanks_of(source: Source) -> str:
+    """The characters of a blank line: space and tab, unless one is the delimiter."""
+    return " \t".replace(source.delimiter, "")
+
+
+def _header(file: PresentFile, source: Source) -> tuple[str, ...]:
+    """
+    The names in the first line that is not blank; none when there is no such line.
+
+    Without a header, those of the columns that its fields are.
+    """
+    first = next(_records(file, source), ())
+    if not source.positions:
+        return first
+    more = range(len(source.positions), len(first))
+    return (*source.positions[: len(first)], *(f"number {at + 1}" for at in more))
+
+
+def has_rows(file: PresentFile, source: Source) -> bool:
+    """Whether there is anything after the header."""
+    records = _records(file, source)
+    if not source.positions:
+        next(records, None)
+    return any(len(record) > 1 or record[0].strip(blanks_of(source)) for record in records)
+
+
+def _records(file: PresentFile, source: Source) -> Iterator[tuple[str, ...]]:
+    """The lines that are not empty, from the first that is not blank on, as their fields."""
+    blank = f"{blanks_of(source)}\r\n"
+    csv.field_size_limit(_LONGEST)  # a longer field is text like any other
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if source.quoted else csv.QUOTE_NONE
+    try:
+        with (
+            file.open() as opened,
+            TextIOWrapper(opened, "utf-8-sig", errors="replace", newline="") as lines,
+        ):
+            found = dropwhile(lambda line: not line.strip(blank), lines)
+            for record in csv.reader(found, delimiter=source.delimiter, quoting=quoting):
+                if record:
+                    yield tuple(record)
+    except (*DAMAGED, csv.Error) as error:
+        raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
+
+
+def _refuse_swallowing(source: Source, file: PresentFile) -> Quotes:
+    """Raise ``errors.unreadable_file`` where a quote that does not end takes in further rows."""
+    found = _quotes(source, file)
+    if found.swallows is not None:
+        line = found.swallows
+        raise run_errors.unreadable_file(
+            path=file.path,
+            why=f"a field in line {line} begins with a quote that does not end on that line",
+        )
+    return found
+
+
+def _quotes(source: Source, file: PresentFile) -> Quotes:
+    with file.open() as opened:
+        return quotes_of(opened, source.delimiter)
+
+
+_CHUNK = 1 << 22
+_TRIMMED = bytes(range(0x21))
+"""What Java trims."""
+
+
+class Bytes(NamedTuple):
+    """What is in a file."""
+
+    quotes: bool
+    """Whether there is a quote."""
+    odd: bool
+    """Whether a line that is not blank is nothing once trimmed by Java: Spark passes over it."""
+    text: bool
+    """Whether all of it is UTF-8."""
+
+
+def bytes_of(file: BinaryIO, blanks: str, *, one_field: bool) -> Bytes:
+    """A look through a file; blanks are a value where a record has one field."""
+    quotes = odd = False
+    text, decoder = True, codecs.getincrementaldecoder("utf-8")()
+    others = "\r\n" if one_field else f"{blanks}\r\n"
+    shown = re.escape(bytes(code for code in _TRIMMED if chr(code) not in others))
+    trimmed = re.compile(
+        rb"(?:\A|[\r\n])[\x00-\x09\x0b\x0c\x0e-\x20]*[" + shown + rb"]"
+        rb"[\x00-\x09\x0b\x0c\x0e-\x20]*+(?=[\r\n]|\Z)"
+    )
+    carried, chunk = b"", b"-"
+    while chunk:
+        chunk = file.read(_CHUNK)
+        quotes = quotes or b'"' in chunk
+        if not odd:
+            lines = carried + chunk
+            end = max(lines.rfind(b"\n"), lines.rfind(b"\r")) + 1 if chunk else len(lines)
+            odd = _suspect(lines[:end]) and trimmed.search(lines, 0, end) is not None
+            carried = lines[end:]
+            if carried.strip(_TRIMMED):
+                carried = b"-"  # whatever follows, this line is not trimmed to nothing
+        if text:
+            try:
+                decoder.decode(chunk, final=not chunk)
+            except UnicodeDecodeError:
+                text = False
+    return Bytes(quotes, odd, text)
+
+
+_CONTROLS = bytes(code for code in range(0x20) if chr(code) not in "\t\r\n")
+_STARTS = (b"\n ", b"\n\t", b"\r ", b"\r\t")
+
+
+def _suspect(lines: bytes) -> bool:
+    """Whether one of the lines may have only characters that Java trims; that is rare."""
+    if lines[:1] in (b" ", b"\t") or any(start in lines for start in _STARTS):
+        return True
+    return len(lines.translate(None, delete=_CONTROLS)) != len(lines)
+
+
+def has_long_line(file: BinaryIO, least: int) -> bool:
+    """Whether a line has as many bytes."""
+    carried = b""
+    while chunk := file.read(_CHUNK):
+        lines, at = carried + chunk, 0
+        while len(lines) - at >= least:
+            end = max(lines.rfind(sign, at, at + least) for sign in (b"\n", b"\r"))
+            if end < 0:
+                return True
+            at = end + 1
+        carried = lines[at:]
+    return False
+
+
+# A field that begins with a quote ends at the next single quote. If that is missing, or is followed
+# by anything but the end of a field, every reader takes the following rows for the field's text,
+# and they would be lost in it. (A stray quote that does not reach beyond its line is kept as it
+# is.)
+#
+# Records end at LF, CR, or both, one file's in several ways too. In quotes these are text.
+
+
+class Quotes(NamedTuple):
+    """What a look at all quotes of a file finds."""
+
+    swallows: int | None
+    """The line in which a field begins that swallows others; the look ends there."""
+    spans: bool
+    """Whether a field in quotes has ends of lines in it."""
+
+
+def quotes_of(file: BinaryIO, delimiter: str) -> Quotes:
+    """A look through a file."""
+    within_lines, whole, opened = _patterns(delimiter)
+    swallows, spans = None, False
+    rest, line, chunk = file.read(3).removeprefix(codecs.BOM_UTF8), 1, b"-"
+    while chunk and swallows is None:
+        # What is carried along doubles at least: a field that never ends is read once, not often.
+        chunk = file.read(max(_CHUNK, len(rest)))
+        text, at = rest + chunk, 0
+        # What follows the last end is not known, nor whether a CR there is half of an end.
+        end = max(text.rfind(b"\n"), text.rfind(b"\r", 0, -1)) + 1 if chunk else len(text)
+        while (at := within_lines.match(text, at, end).end()) < end:  # type: ignore[union-attr]
+            if (over := whole.match(text, at, end)) is not None:
+                spans, at = True, over.end()
+                continue
+            begun = opened.match(text, at, end)
+            assert begun is not None, "it stopped at a quote"
+            if begun.end() == end and chunk:
+                break  # it may end further on
+            if begun.end() == end or re.search(rb"[\r\n]", begun[0]):
+                swallows = line + text.count(b"\n", 0, at)
+                break
+            at = begun.end() + 1
+        line += text.count(b"\n", 0, at)
+        rest = text[at:]
+    return Quotes(swallows, spans)
+
+
+def records(lines: Iterable[bytes], delimiter: str, *, quoted: bool) -> Iterator[bytes]:
+    """
+    All records of a file without their ends, those of no bytes too.
+
+    Its lines are what LF ends, so there may be more in each: what ends at CR, or a part of a field.
+    """
+    pattern, rest, left = _record_pattern(delimiter), b"", iter(lines)
+    while some := list(islice(left, _TOGETHER)):
+        text, rest = rest + b"\n".join(some) + b"\n", b""
+        if not quoted:
+            yield from text.splitlines()
+            continue
+        for found in pattern.finditer(text):
+            if found.end(1) < len(text):
+                yield found[1]
+            else:  # a field that goes on, or nothing
+                rest = rest or found[1]
+    yield from rest.splitlines()
+
+
+@cache
+def _patterns(delimiter: str) -> Sequence[re.Pattern[bytes]]:
+    """
+    As much as is well quoted and extends over no line, a good field, and one up to its quote.
+
+    The last goes on to the end of the text, if there is no such quote.
+    """
+    start, field, within_line = _field_patterns(delimiter)
+    return (
+        re.compile(rb'(?:[^"]++|' + within_line + rb"|(?!" + start + rb')")*+'),
+        re.compile(field),
+        re.compile(rb'"(?:[^"]++|"")*+'),
+    )
+
+
+@cache
+def _record_pattern(delimiter: str) -> re.Pattern[bytes]:
+    """
+    A record and its end; a field that is quoted and has more behind that is in its line.
+
+    A field without an end is all that is left of the text.
+    """
+    start, field, _ = _field_patterns(delimiter)
+    stray = start + rb'(?:[^"\r\n]++|"")*+"'
+    begun = start + rb'(?:[^"]++|"")*+\Z'
+    return re.compile(
+        rb'((?:[^"\r\n]++|' + b"|".join((field, begun, stray)) + rb'|")*+)(?:\r\n?|\n|\Z)',
+    )
+
+
+def _field_patterns(delimiter: str) -> Sequence[bytes]:
+    """The quote that a quoted field begins with, all of the field, and one of a single line."""
+    parts = re.escape(delimiter.encode())
+    start = rb'"(?:(?<=\A")|(?<=[\r\n]")|(?<=' + parts + rb'"))'
+    end = rb'"(?=[\r\n]|' + parts + rb"|\Z)"
+    return start, start + rb'(?:[^"]++|"")*+' + end, start + rb'(?:[^"\r\n]++|"")*+' + end
