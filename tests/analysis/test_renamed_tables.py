@@ -92,18 +92,27 @@ def test_the_source_of_an_events_model_keeps_its_name() -> None:
     """A source that also lands as a table is renamed for readers of the table, not where it is
     ingested.
     """
+    rules = "updated_at: at, columns: '*', invalidate_hard_deletes: true"
+    head = f"materialization: scd_type_2\nunique_key: [code]\nscd_type_2: {{{rules}}}"
+    path = "path: countries.csv"
     both = {
         **SHOP,
+        "infold.yml": SHOP["infold.yml"].replace(path, f"{path}\n    file_time_column: at"),
         "models/urls.sql": "---\nmaterialization: table\n---\nSELECT url FROM raw.clicks\n",
+        "models/known.sql": f"---\n{head}\n---\nSELECT * FROM raw.countries",
     }
     declared = project(both)
-    names = {"raw.clicks": "raw.clicks__1"}
+    names = {"raw.clicks": "raw.clicks__1", "raw.countries": "raw.countries__1"}
 
-    clicks, landed, urls = (
+    clicks, landed, urls, known = (
         renamed(declared[name], names.get(name, name), names)
-        for name in ("clicks", "raw.clicks", "urls")
+        for name in ("clicks", "raw.clicks", "urls", "known")
     )
 
     assert (clicks.source, clicks.references[0].name) == ("raw.clicks", "raw.clicks")
     assert (landed.name, landed.references[0].name) == ("raw.clicks__1", "raw.clicks")
     assert urls.model.sql.strip() == "SELECT url FROM `raw`.`clicks__1` AS `clicks`"
+    assert known.versions is not None
+    assert known.versions.grouped.input == "raw.countries__1"
+    assert known.versions.snapshot_files is not None
+    assert known.versions.snapshot_files.source == "raw.countries__1"

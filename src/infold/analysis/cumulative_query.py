@@ -197,7 +197,12 @@ class CumulativeSplitter:
         if fed is not None and (fed.why_not or not _fold_inputs(fed)):
             at = self.subject.text.spot_of(self.block.entries[0].node)
             why = fed.why_not or "tables without times are joined, or put together, in it"
-            self.errors.append(refusals.not_by_key(at, what=f"a view where {why}"))
+            what, of_versions = f"a view where {why}", self.subject.model.versions is not None
+            self.errors.append(
+                refusals.not_versions(at, what=what)
+                if of_versions
+                else refusals.not_by_key(at, what=what)
+            )
         return table.name
 
     def where(self) -> str | None:

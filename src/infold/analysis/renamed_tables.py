@@ -14,7 +14,7 @@ from infold.analysis.sql.token_calls import has_alias
 from infold.core.audits import Audit
 from infold.core.model import Model
 from infold.core.project import Match, Node, Reference
-from infold.core.queries import GroupedQuery, SessionsQuery
+from infold.core.queries import GroupedQuery, SessionsQuery, VersionedQuery
 from infold.core.quoting import quoted
 
 
@@ -33,9 +33,7 @@ def renamed(node: Node, name: str, names: Mapping[str, str]) -> Node:
         inputs=tuple(replace(one, name=names.get(one.name, one.name)) for one in node.inputs),
         query=_sessions(node.query, names) if node.query else None,
         grouped=_grouped(node.grouped, names) if node.grouped else None,
-        versions=replace(node.versions, grouped=_grouped(node.versions.grouped, names))
-        if node.versions
-        else None,
+        versions=_versions(node.versions, names) if node.versions else None,
         matches=tuple(_match(one, names) for one in node.matches),
     )
 
@@ -80,6 +78,13 @@ def _sessions(query: SessionsQuery, names: Mapping[str, str]) -> SessionsQuery:
 
 def _grouped(query: GroupedQuery, names: Mapping[str, str]) -> GroupedQuery:
     return replace(query, input=names.get(query.input, query.input))
+
+
+def _versions(query: VersionedQuery, names: Mapping[str, str]) -> VersionedQuery:
+    files = query.snapshot_files
+    if files is not None:
+        files = replace(files, source=names.get(files.source, files.source))
+    return replace(query, grouped=_grouped(query.grouped, names), snapshot_files=files)
 
 
 def _match(match: Match, names: Mapping[str, str]) -> Match:

@@ -9,6 +9,9 @@ SELECT * FROM clicks
 -- accepted: a view with WHERE in between
 SELECT user_id, event_ts, url FROM paid
 
+-- refused: not-by-key `coded_apart`: a view that compares rows with those of a lookup
+SELECT user_id, event_ts, url FROM coded_apart
+
 -- refused: not-by-key `GROUP BY`
 SELECT user_id, event_ts, url FROM clicks GROUP BY user_id, event_ts, url
 
