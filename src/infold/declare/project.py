@@ -93,7 +93,7 @@ def with_start_and_limit(
         fingerprint = sha256(f"{node.fingerprint} from {own}".encode()).hexdigest()
         return replace(node, fingerprint=fingerprint, start=own, query=node.query.from_start(own))
     incremental = node.model.incremental
-    if node.model.kind is Kind.INCREMENTAL_TABLE and incremental is not None:
+    if node.model.kind.is_by_cell and incremental is not None:
         node = replace(node, backfill_limit=incremental.backfill_limit or limit)
         if not in_force:
             start = start if incremental.start is None else incremental.start

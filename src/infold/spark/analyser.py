@@ -70,7 +70,7 @@ class DefinitionAnalyser:
     def _analyse(self, node: Node) -> None:
         try:
             with self.work() as work:
-                if node.name in self.project.shared and node.model.kind is not Kind.VIEW:
+                if node.name in self.project.shared and node.model.kind.is_stored:
                     stored = user_columns(work.tables.read(node.name))
                     self.schemas[node.name] = stored.schema
                 else:
@@ -104,7 +104,7 @@ class DefinitionAnalyser:
     def _input(self, work: Work, name: str) -> DataFrame:
         """The events that a sessions query reads: a stored table, or a view."""
         node = self.project[name]
-        if node.model.kind is Kind.VIEW:
+        if node.model.kind.is_view:
             return work.sql(node, self._frames(work, node))
         return empty_frame(work.spark, self.schemas[name])
 
@@ -226,7 +226,7 @@ _OF = "_infold_of"
 
 
 def _columns_not_storable(node: Node, schema: T.StructType) -> Iterator[InfoldError]:
-    for one in schema.fields if node.model.kind is not Kind.VIEW else ():
+    for one in schema.fields if node.model.kind.is_stored else ():
         if not _is_storable(one.dataType):
             type_ = one.dataType.simpleString()
             yield findings.type_not_stored(

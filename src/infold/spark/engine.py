@@ -432,8 +432,7 @@ def _columns_read(project: Project, of: Node) -> list[frozenset[str]]:
     found = {
         read(node.name, of.name)
         for node in project
-        if node.model.kind is not Kind.VIEW
-        and any(entry.name == of.name for entry in node.stored_inputs)
+        if node.model.kind.is_stored and any(entry.name == of.name for entry in node.stored_inputs)
     }
     of_cells = {time.lower()} if time else set[str]()
     every = {columns | of_cells for columns in found if columns is not None}

@@ -52,7 +52,7 @@ def compare_projects(
 
 def removed(node: Node) -> Redefinition:
     """A model that is no longer there."""
-    stored = node.model.kind is not Kind.VIEW
+    stored = node.model.kind.is_stored
     return Redefinition(
         node.name,
         Category.REMOVED,
@@ -69,7 +69,7 @@ def removed(node: Node) -> Redefinition:
 def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
     """The change of a model; None if its definition is the same to the letter."""
     node = after.node
-    stored = node.model.kind is not Kind.VIEW
+    stored = node.model.kind.is_stored
     if before is None:
         how = How.REBUILD if stored else How.NOTHING
         return Redefinition(node.name, Category.NEW, (), how, None, node)
@@ -216,7 +216,7 @@ def _same(before: Meaning, after: Meaning, metadata: tuple[Difference, ...]) -> 
     category, how = Category.NONE, How.NOTHING
     if metadata:
         category, how = Category.METADATA, How.RESTAMP
-    if after.node.model.kind is Kind.VIEW:
+    if after.node.model.kind.is_view:
         how = How.NOTHING
     nodes = before.node, after.node
     return Redefinition(after.node.name, category, differences, how, *nodes, _names(after))
@@ -525,9 +525,9 @@ def find_losses(
     before: Meaning, after: Meaning, differences: Iterable[Difference]
 ) -> tuple[Loss, ...]:
     """What readers of the stored table would miss; nothing of a view, which stores no rows."""
-    if before.node.model.kind is Kind.VIEW:
+    if before.node.model.kind.is_view:
         return ()
-    if after.node.model.kind is Kind.VIEW:
+    if after.node.model.kind.is_view:
         return (Loss(Lost.TABLE, before.node.name, at=_query_spot(after)),)
     differences = tuple(differences)
     return (

@@ -12,7 +12,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from infold.core.audits import Audit, AuditResult, AuditState, Severity, hull
-from infold.core.model import Kind
 from infold.core.plan import Step
 from infold.core.project import Node
 from infold.core.record import Outcome
@@ -143,7 +142,7 @@ def newest_rows(
     if name not in work.project:
         return None
     node = work.project[name]
-    if node.model.kind is not Kind.VIEW:
+    if node.model.kind.is_stored:
         head = newest.get(name)
         if head is None or not work.tables.exists(name):
             return None

@@ -106,7 +106,7 @@ def _rows_by_query(
 
 def _rows_with_cells(node: Node, rows: DataFrame) -> DataFrame:
     """The rows; raises ``run_errors.rows_without_cell`` if some are in no cell."""
-    if node.model.kind is Kind.INCREMENTAL_TABLE and (node.bounds_declared or node.downgraded):
+    if node.model.kind.is_by_cell and (node.bounds_declared or node.downgraded):
         name = partition_column(node)
         without = rows.where(column(name).isNull()).count()
         if without:

@@ -89,7 +89,7 @@ class Verifier:
         return tuple(
             self._lasting_verdict(node, sample)
             for node in self.project
-            if node.model.kind is not Kind.VIEW and (selected is None or node.name in selected)
+            if node.model.kind.is_stored and (selected is None or node.name in selected)
         )
 
     def _lasting_verdict(self, node: Node, sample: int | None) -> Verdict:
