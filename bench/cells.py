@@ -83,7 +83,7 @@ def many(root: Path, count: int) -> None:
 def all_built(root: Path, days: int) -> None:
     """A ledger in which every model is built for so many days, each cell with a row."""
     project = api.open_project(root)
-    book = api.ledger(project)
+    book = api.ledger_of(project)
     start = parse_instant_text("2020-01-01")
     cells = list(Granularity.HOUR.cells(Interval(start, start + days * DAY)))
     changes = tuple(

@@ -44,7 +44,7 @@ def plan_of_a_change(size: Size) -> list[Line]:
     many(root, count)
     all_built(root, DAYS)
     project = api.open_project(root)
-    book = api.ledger(project)
+    book = api.ledger_of(project)
     book.acquire("definitions")
     keep_definitions(project, book, definitions_of(project))
     book.close()

@@ -54,7 +54,7 @@ def against_session_window(size: Size) -> list[Line]:
     runs.run(root, ["events", "sessions"])  # both warm: the first model's build is not counted
     project = api.open_project(root)
     spark = runs.large_session(project)
-    tables = IcebergTables(spark, project.name, api.lake(project))
+    tables = IcebergTables(spark, project.name, api.lake_of(project))
     ours, theirs = Clock(), Clock()
     models = iter(names)
 
@@ -109,7 +109,7 @@ def against_a_plain_insert(size: Size) -> list[Line]:
     root, _ = with_history("b-web", year_of_events(size))
     project = api.open_project(root)
     spark = runs.large_session(project)
-    tables = IcebergTables(spark, project.name, api.lake(project))
+    tables = IcebergTables(spark, project.name, api.lake_of(project))
     runs.run(root)  # the table that is imitated
     whole, events, plain = Clock(), Clock(), Clock()
     like = _write_properties(tables, "events")

@@ -74,7 +74,7 @@ def hundred_days(size: Size) -> list[Line]:
     runs.run(root)
     project = api.open_project(root)
     spark = api.session(project)
-    tables = IcebergTables(spark, project.name, api.lake(project))
+    tables = IcebergTables(spark, project.name, api.lake_of(project))
     most: dict[str, int] = {}
     days = 100 if size.scale >= 0.01 else 10
     for _ in range(days):

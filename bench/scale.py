@@ -165,7 +165,7 @@ def _bare_listing(folder: Path) -> int:
 def _write_history(root: Path) -> None:
     """The ledger after first builds and :data:`RUNS` daily runs, through its own methods."""
     project = api.open_project(root)
-    book = api.ledger(project)
+    book = api.ledger_of(project)
     start, _ = _span()
     book.acquire("first")
     book.begin_run("first", "run", start, {})

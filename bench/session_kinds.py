@@ -38,7 +38,7 @@ def first_builds(size: Size) -> list[Line]:
     runs.run(root, ["events", "sessions"])  # both warm
     project = api.open_project(root)
     spark = runs.large_session(project)
-    tables = IcebergTables(spark, project.name, api.lake(project))
+    tables = IcebergTables(spark, project.name, api.lake_of(project))
     theirs, ours = Clock(), [Clock() for _ in WAYS]
 
     def session_window() -> None:

@@ -238,7 +238,7 @@ def _sqlmesh_project(settings: str) -> Path:
 
 def _compare(ours: Path, sqlmesh: _SqlmeshProcess) -> None:
     """Both sides hold the same rows; else the times say nothing."""
-    tables = api.lake(api.open_project(ours))
+    tables = api.lake_of(api.open_project(ours))
     for name in MODELS:
         rows = tables.rows(name)
         mine = {tuple(map(str, row.values())) for row in rows.to_pylist()}

@@ -295,7 +295,7 @@ class Play:
 
     def _contradictions(self) -> Mapping[str, str]:
         """Rows of the ledger that contradict each other: there must be none, whatever was done."""
-        return api.ledger(self.project).contradictions()
+        return api.ledger_of(self.project).contradictions()
 
     def _select(self, random: Random) -> tuple[tuple[str, ...], set[str]]:
         name = random.choice(list(self.shape.tables))
@@ -530,7 +530,7 @@ class Play:
             (self.folder / model_path(name, text)).write_text(text, encoding="utf-8")
 
     def _add_entries(self, name: str, entries: Sequence[ManualEntry]) -> None:
-        api.ledger(self.project).add_entries(name, entries)
+        api.ledger_of(self.project).add_entries(name, entries)
 
     def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
         return api.run(
@@ -542,11 +542,11 @@ class Play:
         )
 
     def _read(self, name: str) -> Rows:
-        rows: Rows = api.lake(self.project).rows(table_name(name)).to_pylist()
+        rows: Rows = api.lake_of(self.project).rows(table_name(name)).to_pylist()
         return rows
 
     def _set_aside(self) -> Rows:
-        lake = api.lake(self.project)
+        lake = api.lake_of(self.project)
         if lake.metadata(SET_ASIDE) is None:
             return []
         rows: Rows = lake.rows(SET_ASIDE).to_pylist()

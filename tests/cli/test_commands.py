@@ -79,10 +79,10 @@ class FakeLedger:
 def lake(fake: FakeApi, monkeypatch: pytest.MonkeyPatch) -> FakeLake:
     """The sample project's tables."""
     found = FakeLake()
-    for name in ("lake", "published_lake"):
+    for name in ("lake_of", "published_lake"):
         monkeypatch.setattr(rows, name, lambda _: found)
     for module in (api, rows):
-        monkeypatch.setattr(module, "ledger", lambda _: FakeLedger())
+        monkeypatch.setattr(module, "ledger_of", lambda _: FakeLedger())
     return found
 
 

@@ -275,7 +275,7 @@ def test_environments_are_completed(shop: Path) -> None:
     """Those that a ledger in a file knows; a Tab makes none."""
     completed(shop, "run", "--env", "")
     assert not (shop / ".infold" / "ledger.db").exists()
-    ledger = api.ledger(load(shop))
+    ledger = api.ledger_of(load(shop))
     ledger.acquire("test")
     ledger.put_environment(Environment("alice", "alice@host", 1))
     ledger.release()

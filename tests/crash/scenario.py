@@ -117,7 +117,7 @@ class Scenario(Play):
 
     def read(self) -> dict[str, Rows]:
         """What each table holds now; a table that is not there yet holds nothing."""
-        lake = api.lake(self.project)
+        lake = api.lake_of(self.project)
         found = {}
         for name in self.shape.tables:
             there = lake.metadata(table_name(name)) is not None

@@ -113,7 +113,7 @@ def test_others_may_rewrite_and_not_write(scenario: Scenario) -> None:
     project = scenario.project
     spark, jvm = api.session(project), api.session(project)._jvm
     if scenario.shape.storage is Storage.DELTA:
-        folder = str(api.lake(project).folder("daily"))  # type: ignore[attr-defined]
+        folder = str(api.lake_of(project).folder("daily"))  # type: ignore[attr-defined]
         table = jvm.io.delta.tables.DeltaTable.forPath(spark._jsparkSession, folder)
         table.optimize().executeCompaction()
         assert not scenario.go().steps

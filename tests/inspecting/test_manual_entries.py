@@ -84,7 +84,7 @@ def by_identifier(root: Path, more: str = "") -> Project:
 
 def ledger_entries(project: Project) -> list[tuple[str, bool | None, int | None, int | None]]:
     """The entries of the ledger."""
-    entries = api.ledger(project).entries("sessions")
+    entries = api.ledger_of(project).entries("sessions")
     return [(one.owner, one.in_quarantine, one.start, one.end) for one in entries]
 
 
@@ -233,7 +233,7 @@ class TestCommand:
 
     def test_the_reason_is_in_the_manifest_table(self, shop: Project) -> None:
         """That of the newest entry about a session, once a run has applied it."""
-        book = api.ledger(shop)
+        book = api.ledger_of(shop)
         book.add_entries(
             "sessions",
             [

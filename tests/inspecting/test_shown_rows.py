@@ -593,7 +593,7 @@ def test_rows_of_the_table_tell_themselves(tmp_path: Path) -> None:
     )
     project = api.open_project(root)
 
-    found = lateness_of(project, api.ledger(project), cast("Lake", StoredRows(table)), "clicks")
+    found = lateness_of(project, api.ledger_of(project), cast("Lake", StoredRows(table)), "clicks")
 
     assert found.measures is not None
     assert (found.how, found.column, found.measures.rows) == (Lateness.RECEIVED, "seen_at", 2)

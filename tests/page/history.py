@@ -149,7 +149,7 @@ def history(root: Path) -> Path:
     The second day of `clicks` goes from 10 rows to 13, and its `daily` stays one row.
     """
     project = api.open_project(lay_out(root))
-    made = History(project, api.ledger(project))
+    made = History(project, api.ledger_of(project))
     days = tuple(change(number, 0, 10) for number in range(5))
     ones = tuple(change(number, 0, 1) for number in range(5))
     made.run(("clicks", days, "first run"), ("daily", ones, "first run"), file="first")

@@ -131,7 +131,7 @@ def test_rows_of_a_rebuilt_table_are_counted_by_its_versions(tmp_path: Path) -> 
     """A version that replaced all content names no cell that became empty: its rows tell."""
     root = history(tmp_path / "shop")
     project = api.open_project(root)
-    made = History(project, api.ledger(project), number=2)
+    made = History(project, api.ledger_of(project), number=2)
     made.run(("daily", (change(0, 0, 1),), "definition"), whole=True)
 
     newest = the(Documents(root), "model/daily")["versions"][0]
@@ -194,7 +194,7 @@ def test_a_changed_definition_is_a_diff(tmp_path: Path) -> None:
     model.write_text(text.replace("count(*)", "count(user_id)"), encoding="utf-8")
     (waiting,) = the(Documents(root), "changes")["waiting"]
     project = api.open_project(root)
-    made = History(project, api.ledger(project), number=2)
+    made = History(project, api.ledger_of(project), number=2)
     made.run(("daily", (change(0, 1, 1),), "definition"))
 
     changes = the(Documents(root), "changes")
@@ -224,7 +224,7 @@ def test_a_project_that_never_ran_has_a_page(tmp_path: Path) -> None:
     gone = len(the(stays, "runs")["runs"])
     assert not ledger.exists()
     project = api.open_project(root)
-    History(project, api.ledger(project)).run(("clicks", (change(0, 0, 1),), "first run"))
+    History(project, api.ledger_of(project)).run(("clicks", (change(0, 0, 1),), "first run"))
     assert (before, gone, len(the(stays, "runs")["runs"])) == (2, 0, 1)
 
 
@@ -322,7 +322,7 @@ def test_rows_are_counted_by_their_reason(tmp_path: Path) -> None:
     """The most frequent first, five of each; without sessions nothing is in quarantine."""
     project = api.open_project(history(tmp_path / "shop"))
     lake = cast("Lake", StoredRows(project))
-    document = aside_document(project, api.ledger(project), lake)
+    document = aside_document(project, api.ledger_of(project), lake)
     found = document["reasons"]
 
     assert {(one["model"], one["reason"]): one["rows"] for one in found} == Counter(REASONS)

@@ -35,10 +35,10 @@ from infold.planning.removals import excessive_removals, refuse_lost_rows, refus
 
 def take_in(project: Project, model: str, source: str) -> None:
     """What is there is what the model holds, ten rows of each file, all on one day."""
-    book = api.ledger(project)
+    book = api.ledger_of(project)
     book.acquire("r1")
     book.begin_run("r1", "run", 0, {})
-    seen = api.observer(project).observe().models[model].files
+    seen = api.observer_of(project).observe().models[model].files
     assert seen is not None
     ids = book.register_files(source, seen.new)
     taken = tuple(
@@ -112,7 +112,7 @@ def test_an_emptied_folder_is_refused_until_it_is_allowed(tmp_path: Path) -> Non
     assert (caught.value.slug, caught.value.exit_code) == ("source-shrank", 3)
     assert caught.value.facts == (("raw.clicks", "3 of 3 files gone, with 30 of 30 rows"),)
     assert api.history(clicks.project)[0].state == "refused"
-    assert len(api.ledger(clicks.project).files("clicks")) == 3
+    assert len(api.ledger_of(clicks.project).files("clicks")) == 3
     assert todo.notes == (
         "raw.clicks: 3 of 3 files gone, with 30 of 30 rows; a run needs --allow-removals",
     )

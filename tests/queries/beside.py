@@ -77,7 +77,7 @@ class Beside:
     def wrong(self, session: SparkSession) -> list[str]:
         """What differs from plain Spark, query by query."""
         views(session, self.arrivals)
-        lake, found = api.lake(api.open_project(self.root)), []
+        lake, found = api.lake_of(api.open_project(self.root)), []
         for name in (*EVENTS, "sessions"):
             differing = difference(_rows(session.table(name).toArrow()), _rows(lake.rows(name)))
             found += [f"{name}: {differing}"] if differing else []

@@ -77,7 +77,7 @@ def change(shop: Project, *changes: tuple[str, str, str]) -> None:
 
 def applied(shop: Project) -> Mapping[str, str]:
     """The digests that the ledger has as applied."""
-    return {name: entry.digest for name, entry in api.ledger(shop).applied().items()}
+    return {name: entry.digest for name, entry in api.ledger_of(shop).applied().items()}
 
 
 def as_json(shop: Project, *words: str) -> dict[str, object]:

@@ -53,7 +53,7 @@ def with_environment(
             trace = Trace(key, declared[model].fingerprint, dict(inputs), definition=digests[model])
             book.finish_step(step, Outcome(key, 1, trace, cells, whole=True, snapshot=snapshot))
             put(shop, key, step, snapshot)
-        book.remember_locations(locations_and_files(api.lake(shop), [OWN[name] for name in own]))
+        book.remember_locations(locations_and_files(api.lake_of(shop), [OWN[name] for name in own]))
         book.finish_run(run, "done", Receipt())
     return declared
 
@@ -66,7 +66,7 @@ def put_environment(shop: Project) -> None:
 def put_promoted(shop: Project) -> str:
     """And promoted; the table that is kept."""
     placed(_promoted(), shop.root)
-    [kept] = api.ledger(shop).swaps()[0].kept.values()
+    [kept] = api.ledger_of(shop).swaps()[0].kept.values()
     assert kept is not None
     return kept
 
@@ -92,4 +92,4 @@ def _cell(number: int, content: int) -> CellChange:
 
 def at(shop: Project, names: Sequence[str]) -> dict[str, str | None]:
     """Where some tables are."""
-    return {name: api.lake(shop).location(name) for name in names}
+    return {name: api.lake_of(shop).location(name) for name in names}

@@ -84,7 +84,7 @@ def also_built(project: Project, name: str, reads: str) -> None:
 @contextmanager
 def leased(project: Project, run: str = "r2") -> Iterator[SqlLedger]:
     """The ledger, to be written to by a run until the end of the block."""
-    book = api.ledger(project)
+    book = api.ledger_of(project)
     book.acquire(run)
     try:
         yield book
@@ -177,7 +177,7 @@ def put(project: Project, name: str, step: str, snapshot: int, *before: tuple[st
 
 def tables(project: Project) -> set[str]:
     """The tables in the catalog."""
-    return {name for name in NAMES if api.lake(project).metadata(name) is not None}
+    return {name for name in NAMES if api.lake_of(project).metadata(name) is not None}
 
 
 def folders(project: Project) -> set[str]:

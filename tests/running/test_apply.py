@@ -63,7 +63,7 @@ def test_tables_of_an_earlier_infold_count_as_applied(tmp_path: Path) -> None:
 
     assert done["unapplied"] == ["daily"]
     assert applied(shop).keys() == {"clicks", "sessions"}
-    assert api.ledger(shop).traces()["daily"].definition == ""
+    assert api.ledger_of(shop).traces()["daily"].definition == ""
 
 
 @pytest.mark.parametrize(
@@ -209,8 +209,8 @@ def test_a_removed_model_is_built_until_that_is_applied(shop: Project) -> None:
     assert "applied: daily" in said(shop, "apply", "--yes", "--allow-destructive", "daily")
 
     assert applied(shop).keys() == {"clicks", "sessions"}
-    assert api.lake(shop).metadata("daily") is not None
-    assert "daily" in api.ledger(shop).traces()  # and what is known of it
+    assert api.lake_of(shop).metadata("daily") is not None
+    assert "daily" in api.ledger_of(shop).traces()  # and what is known of it
     assert as_json(shop, "run")["unapplied"] == []
 
 
@@ -273,7 +273,7 @@ def test_a_lost_text_stops_what_goes_by_it(shop: Project) -> None:
 
     assert "`infold --target prod apply` carries this out" in said(shop, "plan")
     assert (applied(shop), at(shop, ("daily",))) == before
-    assert api.ledger(shop).swaps() == ()
+    assert api.ledger_of(shop).swaps() == ()
 
 
 def test_what_was_applied_meanwhile_is_not_taken_back(
@@ -456,7 +456,7 @@ def happens(commented: Project, what: str) -> None:
         case "table":
             commit(
                 commented,
-                Outcome("daily", 2, api.ledger(commented).traces()["daily"], whole=True),
+                Outcome("daily", 2, api.ledger_of(commented).traces()["daily"], whole=True),
                 "r9",
             )
         case "no file":
@@ -468,7 +468,9 @@ def happens(commented: Project, what: str) -> None:
                 book.forget("daily", step="r9-1")
                 book.close_step("r9-1", "done")
         case "entries":
-            api.ledger(commented).add_entries("sessions", [ManualEntry(0, "u", in_quarantine=True)])
+            api.ledger_of(commented).add_entries(
+                "sessions", [ManualEntry(0, "u", in_quarantine=True)]
+            )
         case "replaced":
             (landing(commented) / "a.json").write_text(json.dumps(EVENT) * 2, encoding="utf-8")
         case "gone":

@@ -34,7 +34,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     """Three tables as a run left them; a list gives the files that a snapshot needs."""
     made = stand_up(tmp_path / "shop")
     with leased(made) as book:
-        book.remember_locations(locations_and_files(api.lake(made), book.newest_versions()))
+        book.remember_locations(locations_and_files(api.lake_of(made), book.newest_versions()))
 
     def needed(location: str) -> tuple[str, ...]:
         rows = Path(location.removeprefix("file:")).parents[1] / "data" / "rows.parquet"
@@ -145,7 +145,7 @@ def test_a_metadata_file_that_cannot_be_read(shop: Project, text: str) -> None:
     more = api.open_project(shop.root)
     also_built(more, "users", "clicks")
     with leased(more, "r3") as book:
-        book.remember_locations(locations_and_files(api.lake(more), ["users"]))
+        book.remember_locations(locations_and_files(api.lake_of(more), ["users"]))
     assert not api.plan(more).refused
     [metadata] = (shop.warehouse / shop.name / "users" / "metadata").iterdir()
     metadata.write_text(text, encoding="latin-1")
@@ -187,7 +187,7 @@ def begin_steps(shop: Project, *models: str) -> None:
 
 def open_steps(shop: Project) -> list[str]:
     """The models with a step that is open."""
-    book = api.ledger(shop)
+    book = api.ledger_of(shop)
     found = [record.model for record in book.unfinished()]
     book.close()
     return found
@@ -245,7 +245,7 @@ class TestDeadSteps:
 
         assert api.forget(shop, ["daily"]).models == ("daily",)
 
-        assert api.lake(shop).location("daily") is None
+        assert api.lake_of(shop).location("daily") is None
         assert [step.model for step in api.plan(shop, select=["daily"]).steps] == ["daily"]
 
 
@@ -271,7 +271,7 @@ class TestForbiddenTables:
 
     def test_where_all_are_forbidden_nothing_is_known(self, shop: Project) -> None:
         """Then it is the whole catalog that nobody lets in."""
-        lake = api.lake(shop)
+        lake = api.lake_of(shop)
         with forbidden("daily"):
             assert lake.moved_tables({"daily": "", "none": ""}) == {
                 "daily": FORBIDDEN,

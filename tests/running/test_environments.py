@@ -53,7 +53,7 @@ def shop(tmp_path: Path) -> Project:
 def variant_of(shop: Project, name: str = "dev") -> Variant:
     """The environment as the files make it."""
     declared = api.open_project(shop.root, shop.target.name, declared=True)
-    return variant(name, declared, api.ledger(shop), api.lake(shop))
+    return variant(name, declared, api.ledger_of(shop), api.lake_of(shop))
 
 
 def built(shop: Project, name: str = "dev", expires_at: int | None = None) -> str:
@@ -78,7 +78,7 @@ def built(shop: Project, name: str = "dev", expires_at: int | None = None) -> st
 
 def known(shop: Project) -> tuple[object, ...]:
     """What the ledger knows of production's tables, and their folders."""
-    book = api.ledger(shop)
+    book = api.ledger_of(shop)
     heads = {name: one for name, one in book.newest_versions().items() if name in NAMES}
     traces = {name: one for name, one in book.traces().items() if name in NAMES}
     return heads, traces, [book.cells(name) for name in NAMES], folders(shop) & set(NAMES)
@@ -151,8 +151,8 @@ def test_dropping_one_has_to_be_confirmed(shop: Project) -> None:
     printed = said(shop, "env", "drop", "dev", "--yes")
     assert printed == "Dropped the environment dev, with 1 table of its own: daily.\n"
     assert (folders(shop), known(shop)) == (set(NAMES), before)
-    assert api.ledger(shop).environments() == {}
-    assert key not in api.ledger(shop).newest_versions()
+    assert api.ledger_of(shop).environments() == {}
+    assert key not in api.ledger_of(shop).newest_versions()
 
 
 def test_what_is_over_is_dropped(shop: Project) -> None:
@@ -234,7 +234,7 @@ def test_a_plan_of_one(shop: Project) -> None:
     assert found["environment"] == "dev"
     assert [step["model"] for step in found["steps"]] == ["daily"]
     assert not found["left"]
-    assert api.ledger(shop).environments() == {}
+    assert api.ledger_of(shop).environments() == {}
     for words in (["--save", "x"], ["--allow-downgrade"], ["--forward-only", "daily"]):
         said(shop, "plan", "--env", "dev", *words, code=2)
     write(shop.root, {"models/daily.sql": SHOP["models/daily.sql"]})

@@ -73,7 +73,7 @@ def test_it_is_left_alone(shop: Project) -> None:
     before = sorted((shop.warehouse / "shop" / "daily").rglob("*"))
 
     code, printed = infold(shop, "plan")
-    book, lake = api.ledger(shop), api.lake(shop)
+    book, lake = api.ledger_of(shop), api.lake_of(shop)
     heads = {"daily": Version("daily", 1, 7, "r-1", "r", 0, rows=3)}
     moved = lake.moved_tables({"daily": "where it was"})
     refused = foreign_tables(shop, book, lake, heads, moved)

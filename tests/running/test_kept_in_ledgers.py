@@ -72,7 +72,7 @@ class TestForget:
 
         assert (done.models, done.missing) == (("daily",), ())
         assert tables(shop) == folders(shop) == {"clicks", "sessions"}
-        assert set(api.ledger(shop).traces()) == {"clicks", "sessions"}
+        assert set(api.ledger_of(shop).traces()) == {"clicks", "sessions"}
         (run, _) = api.history(shop)
         assert (run.command, run.state) == ("forget", "done")
         assert [(step.model, step.action, step.state) for step in run.steps] == [
@@ -115,7 +115,7 @@ class TestTeardown:
             "The next run is a first run.\n"
         )
         assert (tables(shop), folders(shop)) == (set(), {"foreign"})
-        assert api.lake(shop).metadata("foreign") is not None
+        assert api.lake_of(shop).metadata("foreign") is not None
         assert list((shop.root / ".infold").glob("ledger.db*")) == []
         assert {str(entry.state) for entry in api.status(shop)} == {"first run"}
         said(shop, "teardown", "--yes")
@@ -199,7 +199,7 @@ class TestProtection:
         assert done.notes == (
             "daily is no longer in the project; what is known of it stays: protected",
         )
-        assert "daily" in api.ledger(prod).traces()
+        assert "daily" in api.ledger_of(prod).traces()
 
     def test_an_unprotected_target_rebuilds(self, shop: Project) -> None:
         """On an unprotected target the same rebuild is planned without a flag."""
@@ -214,10 +214,10 @@ class TestProtection:
 
 def made_good(project: Project, what: str, where: str) -> None:
     """After a death no trace vouches for a table that is gone; asked again, all is gone."""
-    assert set(api.ledger(project).traces()) <= tables(project), where
+    assert set(api.ledger_of(project).traces()) <= tables(project), where
     if what == "forget":
         api.forget(project, ["sessions"])
-        assert set(api.ledger(project).traces()) == tables(project) == {"clicks", "daily"}
+        assert set(api.ledger_of(project).traces()) == tables(project) == {"clicks", "daily"}
         assert folders(project) == {"clicks", "daily"}, where
     else:
         api.teardown(project)
@@ -265,7 +265,7 @@ def test_a_run_that_died_while_forgetting_leaves_its_files(shop: Project) -> Non
         book.forget("daily", step="r2-gone1")
 
     with leased(shop, "r3") as book:
-        messages = recover(book, api.lake(shop)).notes
+        messages = recover(book, api.lake_of(shop)).notes
         assert not book.unfinished()
 
     assert messages == ("daily: forgetting it, which a dead run had begun, was finished",)
@@ -374,7 +374,7 @@ def put_back(shop: Project, file: Path) -> str:
     output = said(shop, "ledger", "export", str(file))
     assert output.count("\n") == 1
     assert output.startswith("Exported the ledger of dev, ")
-    api.ledger(shop).close()
+    api.ledger_of(shop).close()
     (shop.root / ".infold" / "ledger.db").unlink()
     return said(shop, "ledger", "import", str(file), "--json")
 
@@ -550,7 +550,7 @@ def test_explain_says_whether_the_files_have_what_is_applied(shop: Project) -> N
 
     said(shop, "run", "--select", "daily")
     assert applied_as_explained(shop) == [True, True, True]
-    traces = api.ledger(shop).traces()
+    traces = api.ledger_of(shop).traces()
     assert all(trace.definition for trace in traces.values())
 
     write(shop.root, COMMENT)
@@ -559,4 +559,4 @@ def test_explain_says_whether_the_files_have_what_is_applied(shop: Project) -> N
 
     said(shop, "run", "--select", "daily")
     assert applied_as_explained(shop) == [True, True, True]
-    assert api.ledger(shop).traces() == traces
+    assert api.ledger_of(shop).traces() == traces

@@ -43,9 +43,9 @@ shop = with_applied
 
 def refused(shop: Project, *words: str) -> str:
     """A command is refused with exit code 3; what it prints. It changes nothing."""
-    before = (applied(shop), at(shop, ("daily", "sessions")), api.ledger(shop).swaps())
+    before = (applied(shop), at(shop, ("daily", "sessions")), api.ledger_of(shop).swaps())
     printed = said(shop, *words, code=3)
-    assert (applied(shop), at(shop, ("daily", "sessions")), api.ledger(shop).swaps()) == before
+    assert (applied(shop), at(shop, ("daily", "sessions")), api.ledger_of(shop).swaps()) == before
     return printed
 
 
@@ -73,7 +73,7 @@ class TestPromote:
         }
         assert at(shop, ["daily"]) == {"daily": own}
         assert "Nothing to do" in said(shop, "run")
-        assert api.ledger(shop).traces()["daily"].fingerprint == declared["daily"].fingerprint
+        assert api.ledger_of(shop).traces()["daily"].fingerprint == declared["daily"].fingerprint
         assert api.open_project(shop.root, "prod")["daily"] == declared["daily"]
 
     def test_what_is_shown(self, shop: Project) -> None:
@@ -105,17 +105,17 @@ class TestPromote:
         """With the promote, without any table; where nothing differs nothing is done."""
         with_environment(shop, own={})
         assert "nothing differs" in said(shop, "promote", "dev")
-        assert api.ledger(shop).swaps() == ()
+        assert api.ledger_of(shop).swaps() == ()
         with_environment(shop, QUERY, ("models/sessions.sql", "-- one row", "-- a row"))
 
         assert "Promoted 1 table of dev" in said(shop, "promote", "dev", "--yes")
         assert applied(shop) == {
-            name: entry.digest for name, entry in api.ledger(shop).applied("dev").items()
+            name: entry.digest for name, entry in api.ledger_of(shop).applied("dev").items()
         }
 
     def test_cells_of_earlier_definitions(self, shop: Project) -> None:
         """Readers of them are stale, and the screen says that they get other rows."""
-        trace = api.ledger(shop).traces()["sessions"]
+        trace = api.ledger_of(shop).traces()["sessions"]
         old = EarlierCells(Ranges((Interval(MIN, day(1).start),)), "another")
         with_environment(shop, MORE, own={"sessions": {"clicks": 1}})
         commit(shop, Outcome("sessions", 1, replace(trace, earlier=(old,)), (), committed=False))
@@ -145,7 +145,7 @@ class TestPromote:
 
 def happens(shop: Project, what: str) -> None:
     """Something happens to an environment, or to production beside it."""
-    traces = api.ledger(shop).traces()
+    traces = api.ledger_of(shop).traces()
     own, daily, sessions = (traces[name] for name in (OWN["daily"], "daily", "sessions"))
     pending = (Pending(Cause.MISSING, Ranges((day(1),))),)
     match what:
@@ -234,7 +234,7 @@ class TestRefused:
         audited = ("models/daily.sql", "incremental:", "audits: [not_null: day]\nincremental:")
         with_environment(shop, QUERY, audited)
         found = AuditResult(OWN["daily"], "not_null(day)", Severity.ERROR, AuditState.FAILED, 1)
-        book = api.ledger(shop)
+        book = api.ledger_of(shop)
         book.record_audits(OWN["daily"], [replace(found, audit="gone", stored=True)])
         book.record_audits(OWN["daily"], [replace(found, stored=True)])
         book.close()
@@ -246,7 +246,7 @@ class TestRefused:
     def test_own_tables_behind_each_other(self, shop: Project) -> None:
         """An own table that has not read the newest rows of another is behind it."""
         with_environment(shop, QUERY, MORE, own=BOTH)
-        trace = api.ledger(shop).traces()[OWN["sessions"]]
+        trace = api.ledger_of(shop).traces()[OWN["sessions"]]
         commit(shop, Outcome(trace.model, 2, trace, (_other(1),), snapshot=300))
         put(shop, trace.model, "r2-1", 300)
 
@@ -255,7 +255,7 @@ class TestRefused:
     def test_a_version_with_the_same_rows_is_no_reason(self, shop: Project) -> None:
         """A newer version without other rows in the end leaves the environment right."""
         put_environment(shop)
-        trace = api.ledger(shop).traces()["sessions"]
+        trace = api.ledger_of(shop).traces()["sessions"]
         commit(shop, Outcome("sessions", 2, trace, (), snapshot=300))
         put(shop, "sessions", "r2-1", 300, ("r1-2", 102))
 
@@ -265,13 +265,13 @@ class TestRefused:
         """Between question and answer somebody changed the environment: nothing is swapped."""
         put_environment(shop)
         shown = environments.find_promotion(shop, "dev")
-        trace = api.ledger(shop).traces()[OWN["daily"]]
+        trace = api.ledger_of(shop).traces()[OWN["daily"]]
         commit(shop, Outcome(trace.model, 2, trace, (_other(1),), snapshot=300))
         put(shop, trace.model, "r2-1", 300, ("env2-0", 200))
 
         with pytest.raises(api.InfoldError, match="not what was shown"):
             environments.promote(shop, shown)
-        assert api.ledger(shop).swaps() == ()
+        assert api.ledger_of(shop).swaps() == ()
 
 
 def _other(number: int) -> CellChange:
@@ -312,7 +312,7 @@ class TestRollback:
     def test_another_definition_since(self, shop: Project) -> None:
         """A definition that was applied after the promote would be lost."""
         put_promoted(shop)
-        old = api.ledger(shop).swaps()[0].definitions["daily"][0]
+        old = api.ledger_of(shop).swaps()[0].definitions["daily"][0]
         with leased(shop, "apply") as book:
             book.keep_definitions({}, {**applied(shop), "daily": old}, {})
 
@@ -357,7 +357,7 @@ class TestKept:
         put_promoted(shop)
 
         assert "daily__" not in said(shop, "status")
-        assert api.ledger(shop).traces().keys() == {"clicks", "sessions", "daily"}
+        assert api.ledger_of(shop).traces().keys() == {"clicks", "sessions", "daily"}
         said(shop, "teardown", "--yes", "--allow-refresh")
         assert list((shop.warehouse / "shop").iterdir()) == []
 
@@ -385,7 +385,7 @@ class TestRepaired:
 
         assert "nothing can be rolled back to them" in text
         assert f"which infold made: {name}" in text
-        assert api.ledger(shop).swaps() == ()
+        assert api.ledger_of(shop).swaps() == ()
         assert "nothing-to-roll-back" in said(shop, "rollback", "--yes", code=3)
 
     def test_a_repair_that_dies_keeps_no_replaced_table(self, shop: Project) -> None:
@@ -400,7 +400,7 @@ class TestRepaired:
                 break
 
         assert number > 2
-        assert api.ledger(shop).swaps() == ()
+        assert api.ledger_of(shop).swaps() == ()
         assert not look_at_ledger(shop).changes
 
     @pytest.mark.parametrize("loss", ["gone", "unknown"])
@@ -418,7 +418,7 @@ class TestRepaired:
         text = said(shop, "repair", "--yes", "--drop-orphans", "--json")
 
         assert len(json.loads(text)["swaps_forgotten"]) == 1
-        assert api.lake(shop).metadata(name) is None
+        assert api.lake_of(shop).metadata(name) is None
         assert "there is nothing to repair" in said(shop, "repair")
 
 

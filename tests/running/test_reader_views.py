@@ -49,7 +49,7 @@ def views(shop: Project) -> set[str]:
 
 def with_other_columns(shop: Project, table: str) -> None:
     """A table whose metadata has a column."""
-    at = Path((api.lake(shop).location(table) or "").removeprefix("file:"))
+    at = Path((api.lake_of(shop).location(table) or "").removeprefix("file:"))
     schema = '{"schema-id": 0, "fields": [{"id": 1, "name": "dearest", "type": "long"}]}'
     text = at.read_text(encoding="utf-8")
     at.write_text(text.replace("{", f'{{"current-schema-id": 0, "schemas": [{schema}], ', 1))
@@ -84,7 +84,7 @@ def test_a_promote_makes_them_anew(shop: Project) -> None:
     """The table under the name is another one, maybe with other columns."""
     with_environment(shop, MORE, own={"sessions": {"clicks": 1}})
     hiding = with_key(shop)
-    refresh_views(hiding, api.lake(hiding))
+    refresh_views(hiding, api.lake_of(hiding))
     made = _files(hiding)
     with_other_columns(hiding, OWN["sessions"])
 
@@ -134,7 +134,7 @@ def test_among_the_tables_of_another_project_are_none(hiding: Project, command: 
 
     assert "catalog-shared-namespace" in said(hiding, *command.split(), code=2)
     assert views(hiding) == set()
-    assert {*api.lake(hiding).made_tables()} == {*NAMES} - {"daily"}
+    assert {*api.lake_of(hiding).made_tables()} == {*NAMES} - {"daily"}
 
 
 def test_an_environment_has_none(made: Project) -> None:
@@ -142,7 +142,7 @@ def test_an_environment_has_none(made: Project) -> None:
     before = _files(made)
     put(made, "daily__00000001", "s", 5)
 
-    assert refresh_views(replace(made, environment="dev"), api.lake(made)) == ()
+    assert refresh_views(replace(made, environment="dev"), api.lake_of(made)) == ()
     assert (views(made), _files(made)) == ({*NAMES}, before)
 
 

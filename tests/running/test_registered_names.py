@@ -60,13 +60,13 @@ def whole(tmp_path: Path, hive: MadeUpHive) -> Project:
 def register_daily(shop: Project) -> None:
     """The table of one model is built, and has its name."""
     Made(shop.warehouse).write("daily", {"n": [1]}, "r0-2")
-    api.lake(shop).register()
+    api.lake_of(shop).register()
 
 
 def test_a_run_with_nothing_to_do_registers(shop: Project, hive: MadeUpHive) -> None:
     """In the metastore's namespace, without a word; who only looks does not need it."""
     assert (shop.namespace, shop.catalog_namespace) == ("shop", "Sales")
-    assert api.lake(shop).metadata("former") is not None
+    assert api.lake_of(shop).metadata("former") is not None
     printed = said(shop, "run")
 
     assert "Nothing to do" in printed
@@ -81,7 +81,7 @@ def test_what_a_run_drops_last_has_no_name(
     shop: Project, hive: MadeUpHive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As tables that were kept for a rollback until then."""
-    api.lake(shop).register()
+    api.lake_of(shop).register()
 
     def drop(_: object, lake: Lake, *__: object, **___: object) -> Iterator[str]:
         assert lake.drop("former")
@@ -101,7 +101,7 @@ def test_one_that_cannot_be_reached_is_told_before_all(
     hive.down = True
 
     assert "catalog-unreachable" in said(shop, *words.split(), code=1)
-    assert api.lake(shop).metadata("former") is not None
+    assert api.lake_of(shop).metadata("former") is not None
 
 
 @pytest.mark.parametrize("words", ["run", "repair --dry-run"])
@@ -138,7 +138,7 @@ def test_one_that_fails_at_the_end(shop: Project, hive: MadeUpHive) -> None:
 
     assert "catalog-not-registered" in printed
     assert "catalog-answer-lost" in printed
-    assert api.lake(shop).rows("former").num_rows == 1
+    assert api.lake_of(shop).rows("former").num_rows == 1
     hive.down, hive.before_change = False, lambda: None
     said(shop, "run")
     assert set(hive.paths("sales")) == {"former"}
@@ -158,7 +158,7 @@ def test_repair_makes_names_right(shop: Project, hive: MadeUpHive) -> None:
     said(shop, "repair", "--drop-orphans", "--yes")
 
     assert hive.paths("sales") == {}  # though the namespace may be that of other projects, too
-    assert api.lake(shop).metadata("former") is None
+    assert api.lake_of(shop).metadata("former") is None
 
 
 def test_a_teardown_takes_names_out(whole: Project, hive: MadeUpHive) -> None:
@@ -177,7 +177,7 @@ def test_a_forgotten_model_has_no_name(whole: Project, hive: MadeUpHive) -> None
     register_daily(whole)
     hive.put("sales", "sessions", "file:/theirs")
     assert "catalog-name-taken" in said(whole, "forget", "daily", "--yes", code=2)
-    assert api.lake(whole).metadata("daily") is not None
+    assert api.lake_of(whole).metadata("daily") is not None
     del hive.tables["sales", "sessions"]
 
     said(whole, "forget", "daily", "--yes")

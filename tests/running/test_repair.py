@@ -171,11 +171,11 @@ def test_an_older_ledger(shop: Project) -> None:
         "clicks": "1 commit unknown to it, the newest by step r2-1",
     }
     assert "infold repair\n  infold run\n" in said(shop, "plan", code=3)
-    assert not api.ledger(shop).unfinished()
+    assert not api.ledger_of(shop).unfinished()
     ledger_file(shop).write_bytes(newer)  # the right one, put back
     assert api.observe(shop).models["clicks"].version == 2
     ledger_file(shop).write_bytes(older)
-    lake = api.lake(shop)
+    lake = api.lake_of(shop)
     newest = lake.metadata("clicks")
     assert newest is not None
     assert newest.snapshot == 201
@@ -322,7 +322,7 @@ def test_a_database_of_somebody_else_is_left_alone(shop: Project) -> None:
 def test_rows_of_the_ledger_are_gone(shop: Project) -> None:
     """A table whose rows in the ledger contradict each other is built again, and what reads it."""
     in_ledger(shop, "DELETE FROM cells WHERE table_name = 'sessions'")
-    book = api.ledger(shop)
+    book = api.ledger_of(shop)
     book.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True)])
     book.close()
 
@@ -331,7 +331,7 @@ def test_rows_of_the_ledger_are_gone(shop: Project) -> None:
         "sessions": ("build", "its cells have 0 rows, and its newest version 6"),
         "daily": ("build", "it reads sessions, and the ledger lost rows about that"),
     }
-    assert len(api.ledger(shop).entries("sessions")) == 1
+    assert len(api.ledger_of(shop).entries("sessions")) == 1
 
 
 @pytest.mark.parametrize("forgotten", [False, True])
@@ -347,7 +347,7 @@ def test_all_versions_of_a_table_are_gone(shop: Project, *, forgotten: bool) -> 
         "sessions": "build",
         "daily": "build",
     }
-    assert api.ledger(shop).contradictions() == {}
+    assert api.ledger_of(shop).contradictions() == {}
     assert in_ledger(shop, "SELECT 1 FROM changes WHERE table_name = 'sessions'") == []
 
 
@@ -357,10 +357,10 @@ def test_orphans_are_named_and_dropped_on_request(shop: Project) -> None:
     put(shop, orphan, "r0-1", 7)
 
     assert f"Nothing points to this table, which infold made: {orphan}\n" in said(shop, "repair")
-    assert api.lake(shop).metadata(orphan) is not None
+    assert api.lake_of(shop).metadata(orphan) is not None
     assert f"Dropped {orphan}." in said(shop, "repair", "--drop-orphans", "--yes")
 
-    assert api.lake(shop).metadata(orphan) is None
+    assert api.lake_of(shop).metadata(orphan) is None
     assert tables(shop) == set(NAMES)
 
 
@@ -375,7 +375,7 @@ def test_rows_set_aside_after_it(shop: Project) -> None:
     found = repaired(shop)
 
     assert found["infold__set_aside"][0] == "set back"
-    head = api.lake(shop).metadata("infold__set_aside")
+    head = api.lake_of(shop).metadata("infold__set_aside")
     assert head is not None
     assert head.snapshot == 50
 
@@ -383,7 +383,7 @@ def test_rows_set_aside_after_it(shop: Project) -> None:
 @pytest.fixture
 def damaged(shop: Project) -> Project:
     """The same with an entry for a session, and a ledger that is damaged."""
-    book = api.ledger(shop)
+    book = api.ledger_of(shop)
     book.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True, reason="a bot")])
     book.close()
     in_ledger(shop, "DROP TABLE cells")
@@ -392,7 +392,7 @@ def damaged(shop: Project) -> Project:
 
 def entries(shop: Project) -> list[tuple[str, str]]:
     """Those that the ledger has."""
-    book = api.ledger(shop)
+    book = api.ledger_of(shop)
     found = [(one.owner, one.reason) for one in book.entries("sessions")]
     book.close()
     return found
@@ -466,7 +466,7 @@ def test_what_somebody_else_wrote_to_a_table_that_the_ledger_is_wrong_about(shop
 
     assert what(shop) == {"clicks": "keep", "sessions": "leave", "daily": "build"}
 
-    assert api.ledger(shop).contradictions() == {}
+    assert api.ledger_of(shop).contradictions() == {}
     refused = api.observe_all(shop).refused
     assert {name: error.slug for name, error in refused.items()} == {"sessions": "foreign-write"}
 
@@ -487,7 +487,7 @@ def test_tables_of_another_warehouse_are_no_orphans(shop: Project, tmp_path: Pat
     assert look_at_ledger(shop).orphans == ()
     assert repaired(shop, "--drop-orphans").keys() == {*NAMES}
 
-    assert api.lake(shop).metadata("visits") is not None
+    assert api.lake_of(shop).metadata("visits") is not None
 
 
 def test_orphans_in_a_namespace_that_others_may_share(shop: Project) -> None:
@@ -523,7 +523,7 @@ def test_rows_set_aside_that_the_ledger_knows_nothing_of(shop: Project) -> None:
 
     assert what(shop)["infold__set_aside"] == "build"
 
-    assert api.lake(shop).metadata("infold__set_aside") is None
+    assert api.lake_of(shop).metadata("infold__set_aside") is None
     said(shop, "show", "set_aside")
 
 
@@ -632,7 +632,7 @@ def test_a_late_commit_below_the_newest_version(shop: Project) -> None:
     put(shop, "clicks", "r2-1", 201, CLICKS, ("r0-1", 151))
 
     with leased(shop, "r3") as book:
-        remember_locations(shop, book, api.lake(shop), ())
+        remember_locations(shop, book, api.lake_of(shop), ())
 
     with pytest.raises(InfoldError, match="foreign-write") as caught:
         api.observe(shop)
@@ -645,9 +645,9 @@ def test_a_history_without_any_commit_of_infolds(shop: Project, operation: str |
     put(shop, "clicks", "r1-1", 101)
     place = made_by_others(shop, "clicks", operation)
 
-    book = api.ledger(shop)
+    book = api.ledger_of(shop)
     moved = {"clicks": f"file:{place}"}
-    refused = foreign_tables(shop, book, api.lake(shop), book.newest_versions(), moved)
+    refused = foreign_tables(shop, book, api.lake_of(shop), book.newest_versions(), moved)
     book.close()
 
     assert {name: error.slug for name, error in refused.items()} == {"clicks": "foreign-write"}
@@ -665,13 +665,13 @@ def made_by_others(shop: Project, name: str, operation: str | None) -> Path:
 
 def test_a_table_replaced_by_a_running_run_is_no_older_state(shop: Project) -> None:
     """It is replaced after the ledger was read."""
-    book = api.ledger(shop)
+    book = api.ledger_of(shop)
     heads = book.newest_versions()
     second_run(shop)
     put(shop, "clicks", "r2-1", 201)
 
     moved = {"clicks": "elsewhere"}
-    assert foreign_tables(shop, book, api.lake(shop), heads, moved) == {}
+    assert foreign_tables(shop, book, api.lake_of(shop), heads, moved) == {}
 
 
 def test_one_ledger_for_two_warehouses(tmp_path: Path) -> None:
@@ -700,7 +700,7 @@ def test_a_ledger_of_another_project(shop: Project) -> None:
     for words in (("forget", "daily"), ("teardown",)):
         text = said(wrong, *words, "--yes", code=3)
         assert "this ledger is of the project shop, and this project is store" in text
-    assert set(api.ledger(wrong).traces()) == set(NAMES)
+    assert set(api.ledger_of(wrong).traces()) == set(NAMES)
 
 
 @pytest.mark.parametrize("operation", [None, "append"])

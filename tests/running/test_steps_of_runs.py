@@ -354,7 +354,7 @@ def project(tmp_path: Path) -> Project:
 @pytest.fixture
 def ledger(project: Project) -> SqlLedger:
     """Its ledger, with the lease."""
-    found = api.ledger(project)
+    found = api.ledger_of(project)
     found.acquire("run")
     return found
 

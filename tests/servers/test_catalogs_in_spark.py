@@ -321,7 +321,7 @@ class DeltaShop(Starter):
 
     def rows(self, table: str) -> int:
         """How many rows infold finds."""
-        rows: int = api.lake(api.open_project(self.root, "prod")).rows(table).num_rows
+        rows: int = api.lake_of(api.open_project(self.root, "prod")).rows(table).num_rows
         return rows
 
     def dies(self, at: str, words: str) -> subprocess.CompletedProcess[str]:

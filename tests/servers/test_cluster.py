@@ -73,7 +73,7 @@ def on(cluster: Cluster, folder: Path, **more: Any) -> None:
 
 def sessions_by_day(shop: Starter, target: str) -> list[int]:
     """What was built in a target."""
-    rows = api.lake(api.open_project(shop.root, target)).rows("daily").to_pylist()
+    rows = api.lake_of(api.open_project(shop.root, target)).rows("daily").to_pylist()
     return [row["sessions"] for row in sorted(rows, key=lambda row: row["day"])]
 
 

@@ -96,9 +96,9 @@ def test_a_client_dies_and_what_it_asked_for_goes_no_further(
     """
     ended = kill(scenario, "table sessions: after commit")
     assert ended.returncode == -signal.SIGKILL, ended.stderr
-    assert {one["server"] for one in kept_sessions(api.ledger(scenario.project))} == {server.url}
+    assert {one["server"] for one in kept_sessions(api.ledger_of(scenario.project))} == {server.url}
     scenario.take_in()
-    assert not kept_sessions(api.ledger(scenario.project))
+    assert not kept_sessions(api.ledger_of(scenario.project))
 
 
 class Work:
@@ -196,7 +196,7 @@ def test_a_server_that_is_gone_is_not_waited_for_at_the_end() -> None:
 
 def test_tables_are_kept_in_shape(scenario: MovedScenario) -> None:
     """Rows are put into few files, snapshots go, columns get names and types, each in a commit."""
-    project, lake = scenario.project, api.lake(scenario.project)
+    project, lake = scenario.project, api.lake_of(scenario.project)
     spark = session(project)
     tables = storage_of(project).tables(spark, project, lake)
     rows = spark.range(3).selectExpr(
@@ -268,13 +268,13 @@ def test_a_catalog_by_rest_and_a_session_that_is_lost(
         on(server, first.root, catalog=shelf.declared)
         first("run")
         project = api.open_project(first.root)
-        daily = api.lake(project).rows("daily").to_pylist()
+        daily = api.lake_of(project).rows("daily").to_pylist()
         assert sorted(row["sessions"] for row in daily) == [2, 3]
         first.add_a_column()
         first("run --env most")
         assert "Promoted 1 table of most" in first("promote most --yes")
         assert "Nothing to do" in first("run")
-        daily = api.lake(project).rows("daily").to_pylist()
+        daily = api.lake_of(project).rows("daily").to_pylist()
         assert {str(row["most"]) for row in daily} == {"59.90", "None"}
         end(RemoteSession.of(project.target.engine, session(project)), server.secret_url)
 

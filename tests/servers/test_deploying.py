@@ -121,7 +121,7 @@ def test_runs_that_lose_their_connection(shop: Shop, monkeypatch: pytest.MonkeyP
             patch.setattr(SqlLedger, write, lose)
             lost = shop.infold("--target prod run", code=1)
         assert "ledger-connection-lost" in lost.output
-        first = api.ledger(api.open_project(shop.root, "prod")).runs(1)[0]
+        first = api.ledger_of(api.open_project(shop.root, "prod")).runs(1)[0]
         assert [step.state for step in first.steps] == [state]
 
         shop("--target prod run")

@@ -91,7 +91,7 @@ def test_a_day_of_the_starter(store: StoreServer, tmp_path: Path) -> None:
     shop("run")
     again = shop("show", "daily", "--format", "csv")
     assert sorted(again.splitlines()) == sorted(daily.splitlines())
-    assert api.lake(api.open_project(shop.root)).size("sessions") > 0
+    assert api.lake_of(api.open_project(shop.root)).size("sessions") > 0
     store.put(other := f"{warehouse}/shop/clicks__1/x", b"another's")
     shop("teardown", "--yes")
     assert store.below(warehouse) == [other]
@@ -163,7 +163,7 @@ def test_commits_of_delta(store: StoreServer, tmp_path: Path) -> None:
     (shop.root / "models" / "daily.sql").unlink()
     shop("run")
     project = api.open_project(shop.root)
-    lake = api.lake(project)
+    lake = api.lake_of(project)
     assert isinstance(lake, DeltaLake)
     first = lake.log("clicks")
     assert first is not None

@@ -177,7 +177,7 @@ class SparkProject:
 
     def records(self, table: str, *columns: str) -> list[dict[str, Any]]:
         """The table's rows with the names of their columns, times as people write them."""
-        lake = api.lake(self.project(downgrade=True))
+        lake = api.lake_of(self.project(downgrade=True))
         found = lake.rows(table_name(table), columns=list(columns) or None).to_pylist()
         return [{name: _shown(value) for name, value in row.items()} for row in found]
 
@@ -193,7 +193,7 @@ class SparkProject:
 
     def aside(self, model: str = "") -> list[tuple[str, str]]:
         """File and reason of the rows set aside, by all models or one of them."""
-        if api.lake(self.project()).metadata(SET_ASIDE) is None:
+        if api.lake_of(self.project()).metadata(SET_ASIDE) is None:
             return []
         return sorted(
             (row["file"].removeprefix("landing/"), row["reason"])
@@ -203,13 +203,13 @@ class SparkProject:
 
     def version(self, model: str) -> int:
         """The table's newest version."""
-        return api.ledger(self.project()).newest_versions()[model].number
+        return api.ledger_of(self.project()).newest_versions()[model].number
 
     def changes(self, since: int, model: str) -> list[tuple[str, int, int]]:
         """Cells that changed since a version, with rows added and removed."""
         return [
             (interval.show_instant(change.cell.start), change.added, change.removed)
-            for change in api.ledger(self.project()).changes(model, since)
+            for change in api.ledger_of(self.project()).changes(model, since)
         ]
 
     def proven(self) -> bool:

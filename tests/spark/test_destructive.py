@@ -52,7 +52,7 @@ class Guarded(Production):
 
     def state(self) -> Mapping[str, object]:
         """What is applied, every table's version and where its metadata is."""
-        book, tables = api.ledger(self.project()), api.lake(self.project())
+        book, tables = api.ledger_of(self.project()), api.lake_of(self.project())
         heads = book.newest_versions()
         found = {name: tables.metadata(table_name(name)) for name in heads}
         return {
@@ -84,7 +84,7 @@ def test_a_destructive_change_is_refused_before_anything_is_written_and_producti
     shop = Guarded(tmp_path / "shop")
     shop.allow()
     project = shop.project()
-    stored = {node.name: api.lake(project).columns(table_name(node.name)) for node in project}
+    stored = {node.name: api.lake_of(project).columns(table_name(node.name)) for node in project}
     assert {kind for kind in Kind if kind is not Kind.VIEW} == {n.model.kind for n in project}
     assert {name: {*columns} for name, columns in stored.items()} == {
         node.name: {*node.columns} for node in project
@@ -114,7 +114,7 @@ def test_a_destructive_change_is_refused_before_anything_is_written_and_producti
 
     shop.models(daily=model(NO_AMOUNT))
     assert shop.allow("daily") == ["daily"]
-    assert {*api.lake(project).columns("daily")} == {"day", "n"}
+    assert {*api.lake_of(project).columns("daily")} == {"day", "n"}
     shop.land("2024-03-01T11:00:00")
     shop.run()
 
@@ -127,7 +127,7 @@ def test_what_spark_refuses_is_not_applied(tmp_path: Path) -> None:
     shop.models(daily=model(DAILY), rolling=model(ROLLING))
     shop.land("2024-03-01T10:00:00", "2024-03-02T10:00:00")
     assert built(shop.apply()) == ["raw.clicks", "daily", "rolling"]
-    before = api.ledger(shop.project()).applied()
+    before = api.ledger_of(shop.project()).applied()
     wrong = DAILY.replace("count(*) AS n", "length(ts, ts) AS n, count(*) AS m")
     shop.models(daily=model(wrong), rolling=model(ROLLING.replace("6 DAYS", "2 DAYS")))
 
@@ -136,7 +136,7 @@ def test_what_spark_refuses_is_not_applied(tmp_path: Path) -> None:
 
     assert (caught.value.slug, caught.value.exit_code) == ("refused-by-spark", 2)
     assert "daily" in str(caught.value)
-    assert api.ledger(shop.project()).applied() == before
+    assert api.ledger_of(shop.project()).applied() == before
     shop.land("2024-03-01T11:00:00")
     done = shop.go()
     assert (built(done), done.unapplied) == (

@@ -29,7 +29,7 @@ def test_a_target_that_works_and_one_that_does_not(tmp_path: Path) -> None:
     assert {check.verdict for check in found.values()} == {CheckVerdict.OK}, found
     assert found["source raw.clicks"].found.endswith("2024-03-09.json was read")
     assert not list((root / "warehouse").rglob("*.parquet"))
-    assert not api.ledger(api.open_project(root)).exists()
+    assert not api.ledger_of(api.open_project(root)).exists()
 
     project = api.open_project(root)
     spark = api.session(project)

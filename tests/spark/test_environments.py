@@ -190,7 +190,7 @@ MORE = {
 def production(shop: Shop) -> tuple[Any, ...]:
     """Everything of production: files, rows of the catalog, and what the ledger knows."""
     project = shop.project()
-    book = api.ledger(project)
+    book = api.ledger_of(project)
     own = {one.key for each in book.environments().values() for one in each.tables}
     with sqlite3.connect(project.catalog_db) as catalog:
         rows = catalog.execute("SELECT table_name, metadata_location FROM iceberg_tables")
@@ -226,7 +226,7 @@ def new_shop(root: Path, *, more: bool = False) -> Shop:
 
 def own(shop: Shop, name: str) -> set[str]:
     """The models with tables of an environment's own."""
-    return set(api.ledger(shop.project()).environments()[name].own)
+    return set(api.ledger_of(shop.project()).environments()[name].own)
 
 
 def test_an_environment_beside_production(tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def test_production_and_back(tmp_path: Path) -> None:
     shop.define(CHANGED)
     shop.run_environment()
     shop.exact(changed=False)
-    book, tables = api.ledger(shop.project()), api.lake(shop.project())
+    book, tables = api.ledger_of(shop.project()), api.lake_of(shop.project())
     at = {model: tables.location(key) for model, key in book.environments()["dev"].own.items()}
     [daily] = diff_environment(shop.project(declared=True), "dev", ["daily"]).tables
     assert [name for name, old, new in daily.columns if not old] == ["top"]

@@ -101,7 +101,7 @@ def test_drawn_names_of_every_kind(tmp_path: Path) -> None:
     assert {name: shop.files_of(name) for name in every} == before
     assert sum(receipt.read + receipt.written for _, receipt in done.steps) == 0
     assert done.notes == ()
-    tables = api.lake(shop.project())
+    tables = api.lake_of(shop.project())
     assert all(shop.names[column] in tables.columns(column[0]) for column in LOOSE)
 
     shop.rename(*READ)
@@ -118,7 +118,7 @@ def test_drawn_names_of_every_kind(tmp_path: Path) -> None:
 
     shop.rename(("visits", "most"))
     shop.die_at("visits", "table visits: after commit")
-    assert shop.names["visits", "most"] in api.lake(shop.project()).columns("visits")
+    assert shop.names["visits", "most"] in api.lake_of(shop.project()).columns("visits")
     assert shop.actions() == {}
     shop.land("2024-03-01T10:05:00")
     shop.run()
@@ -274,7 +274,7 @@ def test_columns_are_added_and_get_other_values(shop: DailyProject) -> None:
     assert built(shop) == {"base": "derive", "every": "build", "names": "build", "clicks": "derive"}
     assert {y for *_, y in (*shop.rows("base"), *shop.rows("every"))} == {"new"}
     assert built(shop) == {}
-    traces = api.ledger(shop.project()).traces()
+    traces = api.ledger_of(shop.project()).traces()
     assert {traces[name].inputs["base"] for name in ("ids", "values", "pairs")} == {2}
 
     shop.land("2024-03-02T11:00:00Z", who="bob")

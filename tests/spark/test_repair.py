@@ -21,7 +21,7 @@ def repaired(scenario: Scenario) -> RepairReport:
     """What was done, after which nothing is left to do."""
     found = repair_ledger(scenario.project)
     assert not repair_ledger(scenario.project).changes
-    assert api.ledger(scenario.project).contradictions() == {}
+    assert api.ledger_of(scenario.project).contradictions() == {}
     return found
 
 

@@ -57,7 +57,7 @@ def test_the_target_chooses_the_adapters(tmp_path: Path, monkeypatch: pytest.Mon
     target = replace(Target("dev"), storage=elsewhere)
     project = Project("shop", tmp_path, None, {}, (), target)
 
-    found: Any = api.lake(project)
+    found: Any = api.lake_of(project)
     engine: Any = SparkEngine(None, project, None, found, "run")  # type: ignore[arg-type]
 
     assert (found, engine.tables) == ("its lake", "its tables")

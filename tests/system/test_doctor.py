@@ -91,7 +91,7 @@ def test_no_project(root: Path, tmp_path: Path) -> None:
 
 def test_the_lease_of_a_ledger(root: Path) -> None:
     """It is taken and given back; that of a run that is at work stays its own, and is no fault."""
-    book = api.ledger(api.open_project(root))
+    book = api.ledger_of(api.open_project(root))
     for run in ("one", "two"):
         book.acquire(run)
         at_work = checks(root)["ledger"]

@@ -33,11 +33,11 @@ from infold.api.opening import (
     chosen_models,
     definition_errors,
     dropper,
-    lake,
-    ledger,
+    lake_of,
+    ledger_of,
     observe,
     observe_all,
-    observer,
+    observer_of,
     open_project,
     refuse_lost_ledger,
     refuse_unknown_allowed,
@@ -101,16 +101,16 @@ __all__ = [
     "forget",
     "forgettable",
     "history",
-    "lake",
+    "lake_of",
     "lateness",
-    "ledger",
+    "ledger_of",
     "list_quarantine_entries",
     "make_plan",
     "manifest",
     "now",
     "observe",
     "observe_all",
-    "observer",
+    "observer_of",
     "open_project",
     "plan",
     "plan_to_save",
@@ -188,7 +188,7 @@ def make_plan(
         project, planned(project, observed, asked), observed.refused, asked.selected
     )
     refuse_unknown_allowed(wanted(project), asked)
-    tables = lake(project)
+    tables = lake_of(project)
     lost = destroyed(
         project, made, observed.redefinitions, lambda m: tables.columns(table_name(m)), asked
     )
@@ -205,7 +205,7 @@ def make_plan(
     )
     if project.target.protected:
         notes = protection_warnings(
-            project, made, asked, unrecorded_table(ledger(project), lake(project))
+            project, made, asked, unrecorded_table(ledger_of(project), lake_of(project))
         )
         made = replace(made, notes=(*made.notes, *notes))
     return made
@@ -336,7 +336,7 @@ def status(
 ) -> tuple[ModelStatus, ...]:
     """The state of each model; ``with_cells`` with those of its table, of which there are many."""
     project = with_apart(project)
-    return states(project, observer(project, as_of), with_cells=with_cells)
+    return states(project, observer_of(project, as_of), with_cells=with_cells)
 
 
 def explain(
@@ -347,9 +347,9 @@ def explain(
 
     declared = definitions_of(wanted(project)).get(model)
     project = with_apart(project)
-    return explained(observer(project, as_of, estimate=True), model, cell, declared)
+    return explained(observer_of(project, as_of, estimate=True), model, cell, declared)
 
 
 def history(project: Project, limit: int = 10, model: str | None = None) -> Sequence[RunRecord]:
     """Past runs, newest first."""
-    return ledger(project).runs(limit, model)
+    return ledger_of(project).runs(limit, model)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from infold.api.opening import lake, ledger, observer, with_chosen
+from infold.api.opening import lake_of, ledger_of, observer_of, with_chosen
 from infold.core.definition import Redefinition
 from infold.core.environment import BUILT_APART
 from infold.core.plan import Destroyed, Observations, PlanOptions
@@ -49,16 +49,18 @@ def as_run(
     """The project as a run goes by it, with what it would begin to build apart."""
     base = wanted(project)
     asked = with_chosen(base, asked, select, exclude)
-    looking = observer(base, as_of, asked=asked)
-    may = beginning(looking, asked, allowed=False)
-    return tables_apart(base, looking.ledger, looking.lake, may, asked).project
+    observer = observer_of(base, as_of, asked=asked)
+    may = beginning(observer, asked, allowed=False)
+    return tables_apart(base, observer.ledger, observer.lake, may, asked).project
 
 
 def with_apart(project: Project) -> Project:
     """The project with the tables that are being built apart."""
-    base, book = wanted(project), ledger(project)
+    base, ledger = wanted(project), ledger_of(project)
     return (
-        tables_apart(base, book, lake(base)).project if BUILT_APART in book.own_tables() else base
+        tables_apart(base, ledger, lake_of(base)).project
+        if BUILT_APART in ledger.own_tables()
+        else base
     )
 
 
@@ -66,7 +68,7 @@ def notes_apart(project: Project, observed: Observations) -> tuple[str, ...]:
     """What is said of the tables of a project that are, or would be, built apart."""
     if not project.apart:
         return ()
-    found = progress_apart(project, observed, ledger(project), lake(project))
+    found = progress_apart(project, observed, ledger_of(project), lake_of(project))
     return (*map(apart_note, found), *waiting_notes(project))
 
 
@@ -79,10 +81,10 @@ def lost_by_beginning(
 
 
 def beginning(
-    looking: Observer, asked: PlanOptions, *, allowed: bool
+    observer: Observer, asked: PlanOptions, *, allowed: bool
 ) -> Callable[[Sequence[Node]], Collection[str]]:
     """Which changed models begin to be built apart: those that take more than one run."""
-    target = looking.project.target
+    target = observer.project.target
 
     def may_begin(nodes: Sequence[Node]) -> Collection[str]:
         limited = [
@@ -93,7 +95,7 @@ def beginning(
         ]
         if not limited or (target.protected and target.apply is not Apply.MANUAL and not allowed):
             return ()
-        seen = looking.observe_all()
+        seen = observer.observe_all()
         return [node.name for node in limited if exceeds_limit(node, seen.models[node.name], asked)]
 
     return may_begin
@@ -185,7 +187,7 @@ def next_swap(
     base: Project,
     ledger: Ledger,
     lake: Lake,
-    looking: Observe,
+    observer: Observe,
     selected: frozenset[str] | None = None,
 ) -> tuple[Swap | None, tuple[BuiltApart, ...]]:
     """The swap of the tables that are complete, if there is one, and how far the others are."""
@@ -194,7 +196,7 @@ def next_swap(
     found = tables_apart(base, ledger, lake)
     if not found.project.apart:
         return None, ()
-    observed = looking(found.project).observe_all()
+    observed = observer(found.project).observe_all()
     swap = swap_of_complete(found, observed, ledger, lake, selected)
     done = {one.model for one in swap.tables}
     progress = progress_apart(found.project, observed, ledger, lake)
@@ -203,7 +205,7 @@ def next_swap(
 
 
 def swap_complete_tables(
-    base: Project, by: Dropper, looking: Observe, wait: float, selected: frozenset[str] | None
+    base: Project, by: Dropper, observer: Observe, wait: float, selected: frozenset[str] | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """
     Let complete tables take the place of those that readers have; these models, and notes.
@@ -215,7 +217,7 @@ def swap_complete_tables(
         return (), ()
 
     def found() -> tuple[Swap | None, tuple[BuiltApart, ...]]:
-        return next_swap(base, by.ledger, by.lake, looking, selected)
+        return next_swap(base, by.ledger, by.lake, observer, selected)
 
     swap, left = found()
     notes = tuple(map(apart_note, left))

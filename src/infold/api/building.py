@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from infold.api.apart import ApartRun, beginning, chosen_of, swap_complete_tables
 from infold.api.extraction import Extraction
-from infold.api.opening import dropper, ledger, observer, refuse_unknown_allowed, with_chosen
+from infold.api.opening import dropper, ledger_of, observer_of, refuse_unknown_allowed, with_chosen
 from infold.api.sole_writer import sole_writer
 from infold.api.spark_sessions import engine
 from infold.core.interval import now
@@ -102,18 +102,18 @@ class Building:
     def _found(self) -> TablesApart:
         """The project to run, as it is now."""
         asked = with_chosen(self.base, self.request.options, self.select, self.exclude)
-        looking = self._observer(self.base, asked)
-        may = beginning(looking, asked, allowed=self.request.allow_refresh)
-        return tables_apart(self.base, looking.ledger, looking.lake, may, asked)
+        observer = self._observer(self.base, asked)
+        may = beginning(observer, asked, allowed=self.request.allow_refresh)
+        return tables_apart(self.base, observer.ledger, observer.lake, may, asked)
 
     def _observer(self, project: Project, asked: PlanOptions | None = None) -> Observer:
         """Observes a project as it was asked for."""
         estimate = self.request.max_rows is not None
-        return observer(project, self.as_of, estimate=estimate, asked=asked)
+        return observer_of(project, self.as_of, estimate=estimate, asked=asked)
 
-    def _engine(self, project: Project, looking: Observer, run: str, first: Plan) -> Engine:
+    def _engine(self, project: Project, observer: Observer, run: str, first: Plan) -> Engine:
         """What carries steps out."""
-        return engine(project, looking, run, first)
+        return engine(project, observer, run, first)
 
     def _dropper(self) -> Dropper:
         """What swaps tables."""
@@ -128,22 +128,22 @@ class Building:
         asked = replace(asked, jobs=request.options.jobs)
         self._selected = asked.selected
         refuse_unknown_allowed(self.base, asked)
-        looking = self._observer(project, asked)
-        changed = ChangedDefinitions(project, looking.ledger, asked.forward_only)
-        declared = ChangedDefinitions(self.base, looking.ledger, asked.forward_only)
-        looking.redefinitions = changed
+        observer = self._observer(project, asked)
+        changed = ChangedDefinitions(project, observer.ledger, asked.forward_only)
+        declared = ChangedDefinitions(self.base, observer.ledger, asked.forward_only)
+        observer.redefinitions = changed
         if self.saved is not None:
-            listing = listing_as_saved(self.saved, project, looking.ledger, looking.listing)
-            looking.listing = listing
-            looking.dated = dated_as_saved(self.saved, project, looking.ledger, looking.dated)
-        looking.listing = self._extraction.checked(looking.listing)
+            listing = listing_as_saved(self.saved, project, observer.ledger, observer.listing)
+            observer.listing = listing
+            observer.dated = dated_as_saved(self.saved, project, observer.ledger, observer.dated)
+        observer.listing = self._extraction.checked(observer.listing)
         apart = ApartRun(
             found,
-            looking.ledger,
-            looking.lake,
+            observer.ledger,
+            observer.lake,
             asked,
             again=self._found,
-            changes=lambda: changed(looking.ledger.traces()),
+            changes=lambda: changed(observer.ledger.traces()),
             allowed=request.allow_refresh,
         )
 
@@ -152,7 +152,7 @@ class Building:
                 apart.refuse_moved()
             if self.saved is not None:
                 refuse_if_outdated(
-                    looking,
+                    observer,
                     self.saved,
                     max_rows=request.max_rows,
                     allow_removals=request.allow_removals,
@@ -164,21 +164,21 @@ class Building:
             if found.recorded:
                 yield from apart.at_end(run)
             keep = project.target.keep_old
-            yield from drop_what_is_over(looking.ledger, looking.lake, run, now(), keep_old=keep)
+            yield from drop_what_is_over(observer.ledger, observer.lake, run, now(), keep_old=keep)
 
         runner = Runner(
             project=project,
-            ledger=looking.ledger,
-            lake=looking.lake,
-            observer=looking,
-            engine=partial(self._engine, project, looking),
+            ledger=observer.ledger,
+            lake=observer.lake,
+            observer=observer,
+            engine=partial(self._engine, project, observer),
             progress=self.progress,
             definitions=lambda: definitions_of(project),
             changes=lambda: found.other_changes(declared.all()),
             at_begin=at_begin,
             record=apart.record if found.recorded else None,
             at_end=at_end,
-            writer_lock=lambda: sole_writer(project, looking.ledger),
+            writer_lock=lambda: sole_writer(project, observer.ledger),
         )
         result = runner.run(replace(request, options=asked))
         return replace(result, notes=(*result.notes, *waiting_notes(project)))
@@ -195,8 +195,8 @@ def plan_to_save(
 ) -> SavedPlan:
     """A plan with everything that it follows from; the arguments are those of ``make_plan``."""
     asked = with_chosen(project, asked, select, exclude)
-    book = ledger(project)
-    return carry_out_saved.plan_to_save(project, book, observed, made, asked, _digests(project))
+    ledger = ledger_of(project)
+    return carry_out_saved.plan_to_save(project, ledger, observed, made, asked, _digests(project))
 
 
 def read_saved(path: Path) -> SavedPlan:
@@ -220,20 +220,20 @@ def project_of_saved(declared: Project, saved: SavedPlan) -> Project:
     carry_out_saved.refuse_plan_of_another(saved, declared)
     if declared.target.apply is not Apply.MANUAL:
         return declared
-    return project_to_apply(declared, ledger(declared), saved.asked.selected)
+    return project_to_apply(declared, ledger_of(declared), saved.asked.selected)
 
 
 def refuse_if_outdated(
-    looking: Observer, saved: SavedPlan, *, max_rows: int | None, allow_removals: bool
+    observer: Observer, saved: SavedPlan, *, max_rows: int | None, allow_removals: bool
 ) -> None:
     """
     Raise ``apply_errors.plan_outdated`` where a saved plan does not fit what is there now.
 
     Raises what a run would raise for its limits too, before anything is applied.
     """
-    project = looking.project
+    project = observer.project
     observed = carry_out_saved.refuse_outdated(
-        saved, looking.ledger, looking.observe_all, _digests(project)
+        saved, observer.ledger, observer.observe_all, _digests(project)
     )
     refuse_too_much(
         project,

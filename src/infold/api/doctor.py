@@ -68,7 +68,7 @@ def examine(root: Path, target: str | None = None) -> Iterator[Check]:
     else:
         from infold.spark import probes
 
-        lake = opening.lake(project)
+        lake = opening.lake_of(project)
         yield _check("catalog", lambda: (probes.table(spark, project, lake), None))[0]
         yield _check("clocks", lambda: (probes.clocks(spark, now), None))[0]
     for name, source in project.sources.items():
@@ -111,23 +111,23 @@ def _opened(root: Path, target: str | None) -> tuple[str, Project]:
 
 def _ledger(project: Project) -> tuple[str, None]:
     """Reads it, and takes its lease as a run does; where there is none yet, of one beside it."""
-    book = opening.ledger(project)
-    refuse_other_project(project, book)
-    newest = next(iter(book.runs(limit=1)), None)
-    if not book.exists():
-        where = book.try_create()
-        book.close()
+    ledger = opening.ledger_of(project)
+    refuse_other_project(project, ledger)
+    newest = next(iter(ledger.runs(limit=1)), None)
+    if not ledger.exists():
+        where = ledger.try_create()
+        ledger.close()
         return f"{where}: the first run makes it; it can be written there", None
     try:
-        book.acquire("doctor")
-        book.release()
-        where = book.place
+        ledger.acquire("doctor")
+        ledger.release()
+        where = ledger.place
     except InfoldError as error:
         if error.slug != "locked":
             raise
-        return f"{book.place}: a run is at work in it, so no lease was taken", None
+        return f"{ledger.place}: a run is at work in it, so no lease was taken", None
     finally:
-        book.close()
+        ledger.close()
     runs = "no run yet" if newest is None else f"newest run {newest.id}"
     return f"{where}: {runs}; its lease was taken and given back", None
 
@@ -146,21 +146,21 @@ def _warehouse(project: Project) -> tuple[str, None]:
 
 def _tables(project: Project) -> tuple[str, None]:
     """Whether the catalog has the tables that the ledger knows, and may have views if it is to."""
-    looking = opening.observer(project)
-    check_views(project, looking.lake)
-    if wrong := looking.check_ledger():
+    observer = opening.observer_of(project)
+    check_views(project, observer.lake)
+    if wrong := observer.check_ledger():
         raise InfoldErrors(wrong.values())
-    stored = [head for head in looking.ledger.newest_versions().values() if head.snapshot]
+    stored = [head for head in observer.ledger.newest_versions().values() if head.snapshot]
     if not stored:
         return "the ledger knows none yet", None
-    if dropped := looking.vanished():
+    if dropped := observer.vanished():
         return f"{', '.join(dropped)}: dropped, not by infold; the next run builds it again", None
     return f"{count(len(stored), 'table')}, as the ledger says", None
 
 
 def _metastore(project: Project) -> tuple[str, None]:
     """Whether it answers, and has nothing else under the names of the tables."""
-    found = check_readers(project, opening.lake(project))
+    found = check_readers(project, opening.lake_of(project))
     where = f"{hide_passwords(project.target.catalog.uri)}, namespace {project.catalog_namespace}"
     return f"{where}: {count(len(found), 'table')} registered", None
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from infold.api.environments import ShownByName, observer_of
+from infold.api.environments import ShownByName, variant_observer
 from infold.api.extraction import Extraction
 from infold.api.listening import told
-from infold.api.opening import lake, ledger, with_chosen
+from infold.api.opening import lake_of, ledger_of, with_chosen
 from infold.api.repairing import finish_steps
 from infold.api.rows import coverage
 from infold.api.sole_writer import sole_writer
@@ -60,13 +60,13 @@ def plan_environment(
 
     Readers of tables that are to be built count as different until these are there.
     """
-    book, tables = ledger(declared), lake(declared)
-    refuse_other_project(declared, book)
+    ledger, tables = ledger_of(declared), lake_of(declared)
+    refuse_other_project(declared, ledger)
     known: frozenset[str] = frozenset()
     while True:
-        found = variant(checked_name(name), declared, book, tables, known, assume=True)
-        looking = observer_of(found, as_of, estimate=True)
-        observed = looking.observe_all()
+        found = variant(checked_name(name), declared, ledger, tables, known, assume=True)
+        observer = variant_observer(found, as_of, estimate=True)
+        observed = observer.observe_all()
         everything = planned(found.project, observed, PlanOptions(selected=found.to_build))
         if known == (known := found.up_to_date(observed, everything)):
             break
@@ -148,7 +148,7 @@ def run_environment(
     )
 
     def carry_out(shown: Progress) -> RunResult:
-        refuse_other_project(declared, ledger(declared))
+        refuse_other_project(declared, ledger_of(declared))
         finish_steps(declared, wait)
         extraction = Extraction(shown, beside=True)
         level = _Level(declared, name, request, shown, extraction, select, exclude, as_of)
@@ -195,31 +195,31 @@ class _Level:
 
     def run(self) -> RunResult:
         """Build what is known to be its own; whether that was all is known then."""
-        book, tables = ledger(self.declared), lake(self.declared)
-        refuse_other_project(self.declared, book)
-        found = self._variant(book, tables, self.known)
+        ledger, tables = ledger_of(self.declared), lake_of(self.declared)
+        refuse_other_project(self.declared, ledger)
+        found = self._variant(ledger, tables, self.known)
         asked = _asked(found, self.request.options, self.select, self.exclude)
         estimate = self.request.max_rows is not None
-        looking = observer_of(found, self.as_of, estimate=estimate, asked=asked)
-        looking.listing = self.extraction.checked(looking.listing)
+        observer = variant_observer(found, self.as_of, estimate=estimate, asked=asked)
+        observer.listing = self.extraction.checked(observer.listing)
 
         def at_begin() -> Iterator[str]:
-            again = self._variant(looking.ledger, looking.lake, self.known)
+            again = self._variant(observer.ledger, observer.lake, self.known)
             if again.follows_from != found.follows_from:
                 raise environment_errors.environment_moved(name=self.name)
             yield from self.extraction.extract(found.project, asked.selected)
 
         runner = Runner(
             project=found.project,
-            ledger=looking.ledger,
-            lake=looking.lake,
-            observer=looking,
-            engine=lambda run_id, first: engine(found.project, looking, run_id, first),
+            ledger=observer.ledger,
+            lake=observer.lake,
+            observer=observer,
+            engine=lambda run_id, first: engine(found.project, observer, run_id, first),
             progress=ShownByName(self.progress, found.models, self.before),
             at_begin=at_begin,
-            record=partial(_record, found, looking.ledger),
-            at_end=partial(self._end, found, looking),
-            writer_lock=lambda: sole_writer(self.declared, looking.ledger),
+            record=partial(_record, found, observer.ledger),
+            at_end=partial(self._end, found, observer),
+            writer_lock=lambda: sole_writer(self.declared, observer.ledger),
         )
         request = replace(self.request, options=asked)
         try:
@@ -227,44 +227,44 @@ class _Level:
         except RunFailed as failed:
             raise RunFailed(with_model_names(failed.result, found.models)) from failed
 
-    def _variant(self, book: Ledger, tables: Lake, known: frozenset[str]) -> Variant:
-        return variant(self.name, self.declared, book, tables, known)
+    def _variant(self, ledger: Ledger, tables: Lake, known: frozenset[str]) -> Variant:
+        return variant(self.name, self.declared, ledger, tables, known)
 
-    def _end(self, found: Variant, looking: Observer, run: str) -> Iterator[str]:
+    def _end(self, found: Variant, observer: Observer, run: str) -> Iterator[str]:
         """Find out what else is its own; if nothing is, drop what it no longer uses."""
-        observed = looking.observe_all()
+        observed = observer.observe_all()
         left = planned(found.project, observed, PlanOptions(selected=found.to_build))
         self.up_to_date = found.up_to_date(observed, left)
-        after = self._variant(looking.ledger, looking.lake, self.up_to_date)
+        after = self._variant(observer.ledger, observer.lake, self.up_to_date)
         self.is_last = self.up_to_date == self.known or (
             after.decided.identities == found.decided.identities
             and after.decided.waiting == found.decided.waiting
         )
         if not self.is_last:
             return
-        made = looking.ledger.environments()[self.name]
+        made = observer.ledger.environments()[self.name]
         whole = not after.decided.waiting and len(self.up_to_date) == len(after.decided.identities)
         built_at = now() if whole else None
-        looking.ledger.put_environment(replace(made, tables=after.tables, built_at=built_at))
-        yield from drop_left_tables(looking.ledger, looking.lake, run, self.name)
+        observer.ledger.put_environment(replace(made, tables=after.tables, built_at=built_at))
+        yield from drop_left_tables(observer.ledger, observer.lake, run, self.name)
         for model in after.decided.waiting:
             yield f"{model} waits: whether it differs is known once what it reads is up to date"
 
 
-def _record(found: Variant, book: Ledger) -> Mapping[str, str]:
+def _record(found: Variant, ledger: Ledger) -> Mapping[str, str]:
     """Record an environment before it is built; the digests of definitions, by key."""
     name, at = found.project.environment, now()
     digests = {model: digest_of(one) for model, one in found.definitions.items()}
     by_digest = {digests[model]: one for model, one in found.definitions.items()}
     lifetime = found.declared.target.environment_ttl
-    known = book.environments().get(name)
+    known = ledger.environments().get(name)
     # First of all that it is not built: nobody may promote it by definitions that nothing is of.
-    book.put_environment(recorded(found, known, _user(), at, lifetime))
-    book.keep_definitions(by_digest, digests, {}, environment=name)
+    ledger.put_environment(recorded(found, known, _user(), at, lifetime))
+    ledger.keep_definitions(by_digest, digests, {}, environment=name)
     for model, key in found.own.items():  # entries made by hand hold in the environment too
-        have = len(book.entries(key))
-        if missing := book.entries(model)[have:]:
-            book.add_entries(key, missing)
+        have = len(ledger.entries(key))
+        if missing := ledger.entries(model)[have:]:
+            ledger.add_entries(key, missing)
     return {key: digests[model] for model, key in found.own.items()}
 
 

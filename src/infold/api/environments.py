@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from infold.api.opening import dropper, lake, ledger, observer, refuse_unknown_allowed
+from infold.api.opening import dropper, lake_of, ledger_of, observer_of, refuse_unknown_allowed
 from infold.api.repairing import finish_swaps
 from infold.api.rows import events_of, lateness, show
 from infold.api.states import states
@@ -51,7 +51,7 @@ _MOST_RUNS = 1_000
 """In how many runs of an environment those of one model are looked for."""
 
 
-def observer_of(
+def variant_observer(
     found: Variant,
     as_of: int | None = None,
     *,
@@ -59,9 +59,9 @@ def observer_of(
     asked: PlanOptions | None = None,
 ) -> Observer:
     """Observes an environment: a model that changed has another table there, never the same."""
-    looking = observer(found.project, as_of, estimate=estimate, asked=asked)
-    looking.redefinitions = lambda _: {}
-    return looking
+    observer = observer_of(found.project, as_of, estimate=estimate, asked=asked)
+    observer.redefinitions = lambda _: {}
+    return observer
 
 
 def diff_environment(declared: Project, name: str, select: Sequence[str] = ()) -> EnvironmentDiff:
@@ -79,14 +79,14 @@ def diff_environment(declared: Project, name: str, select: Sequence[str] = ()) -
     there, stretched = found.production.project, found.production.stretched
     decided = own_models(found.declared, there, lambda *_: None, assume=True, stretched=stretched)
     changes = [one for one in decided.changes if not select or one.model in wanted]
-    book, tables = ledger(declared), lake(declared)
-    heads = book.newest_versions()
+    ledger, tables = ledger_of(declared), lake_of(declared)
+    heads = ledger.newest_versions()
     diffs = []
     for model, key in found.own.items():
         if model not in wanted or key not in heads:
             continue
         if model in there:
-            diffs.append(table_diff(book, tables, found.declared[model], model, key))
+            diffs.append(table_diff(ledger, tables, found.declared[model], model, key))
         else:
             diffs.append(TableDiff(model, (0, heads[key].rows), compared=False))
     return EnvironmentDiff(name, tuple(changes), tuple(diffs))
@@ -121,9 +121,9 @@ class ShownByName:
 
 def stored(declared: Project, name: str) -> Variant:
     """An environment as it was run last."""
-    book = ledger(declared)
-    refuse_other_project(declared, book)
-    return stored_variant(checked_name(name), declared, book)
+    ledger = ledger_of(declared)
+    refuse_other_project(declared, ledger)
+    return stored_variant(checked_name(name), declared, ledger)
 
 
 def show_environment(declared: Project, name: str, table: str, **options: Any) -> pa.Table:
@@ -197,9 +197,9 @@ def environment_status(
 ) -> tuple[Project, tuple[ModelStatus, ...]]:
     """The state of each table that is an environment's own, and the project of these."""
     found = stored(declared, name)
-    looking = observer_of(found, as_of)
+    observer = variant_observer(found, as_of)
     asked = PlanOptions(selected=frozenset(found.own.values()))
-    known = states(found.project, looking, asked, with_cells=with_cells)
+    known = states(found.project, observer, asked, with_cells=with_cells)
     own = tuple(entry for entry in known if entry.model in found.models)
     return with_model_names((found.project, own), found.models)
 
@@ -225,9 +225,9 @@ def explain_environment(
         raise command_errors.unknown_model(model, [*found.own, *(n.name for n in project)])
     if project is not found.project:
         shared = (("table", f"production's: {name} has none of its own"),)
-        explained = explain(observer(project, as_of, estimate=True), key, cell)
+        explained = explain(observer_of(project, as_of, estimate=True), key, cell)
         return replace(explained, applied=None, notes=(*shared, *explained.notes))
-    explained = explain(observer_of(found, as_of, estimate=True), key, cell)
+    explained = explain(variant_observer(found, as_of, estimate=True), key, cell)
     shown = with_model_names(explained, found.models)
     return replace(shown, sql=found.declared[model].model.written)
 
@@ -238,7 +238,7 @@ def environment_history(
     """The runs of an environment, newest first; with ``model`` those that built its table of it."""
     find_environment(declared, name)
     most = limit if model is None else _MOST_RUNS
-    runs = ledger(declared).runs(most, command=command_of_run(name))
+    runs = ledger_of(declared).runs(most, command=command_of_run(name))
     named = [
         replace(
             run, steps=tuple(replace(step, model=model_of_key(step.model)) for step in run.steps)
@@ -252,9 +252,9 @@ def environment_history(
 
 def list_environments(project: Project) -> tuple[EnvironmentSize, ...]:
     """The environments of a target."""
-    book, tables = ledger(project), lake(project)
-    refuse_other_project(project, book)
-    heads = book.newest_versions()
+    ledger, tables = ledger_of(project), lake_of(project)
+    refuse_other_project(project, ledger)
+    heads = ledger.newest_versions()
     return tuple(
         EnvironmentSize(
             one,
@@ -262,7 +262,7 @@ def list_environments(project: Project) -> tuple[EnvironmentSize, ...]:
             sum(tables.size(table_name(table.key)) for table in one.tables)
             + tables.size(set_aside_of(one.name)),
         )
-        for one in book.environments().values()
+        for one in ledger.environments().values()
     )
 
 
@@ -274,7 +274,7 @@ def drop_environment(project: Project, name: str, *, wait: float = 0.0) -> Envir
 
 def find_environment(project: Project, name: str) -> Environment:
     """An environment by its name, or ``unknown_environment``."""
-    known = ledger(project).environments()
+    known = ledger_of(project).environments()
     if checked_name(name) not in known:
         target = project.target.name
         raise environment_errors.unknown_environment(name=name, target=target, known=known)
@@ -333,19 +333,19 @@ def _promotion(project: Project, name: str, allow: Collection[str]) -> FindSwap:
     from infold.inspecting.swaps import promotion
 
     refuse_unknown_allowed(project, PlanOptions(allow_destructive=frozenset(allow)))
-    return lambda book, tables: promotion(
-        stored(project, name), name, book, tables, frozenset(allow)
+    return lambda ledger, tables: promotion(
+        stored(project, name), name, ledger, tables, frozenset(allow)
     )
 
 
 def _rollback(project: Project) -> FindSwap:
     from infold.inspecting.swaps import rollback as rolled_back
 
-    return lambda book, tables: rolled_back(project, book, tables)
+    return lambda ledger, tables: rolled_back(project, ledger, tables)
 
 
 def _found(project: Project, find: FindSwap) -> SwapPreview:
-    refuse_other_project(project, ledger(project))
+    refuse_other_project(project, ledger_of(project))
     finish_swaps(project)
     outside = dropper(project)
     return find(outside.ledger, outside.lake)

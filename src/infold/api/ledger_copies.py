@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from infold.api.opening import ledger
+from infold.api.opening import ledger_of
 from infold.core.project import Project
 from infold.core.report import LedgerCopy
 from infold.declare.targets import LEDGERS, ledger_fault
@@ -36,7 +36,7 @@ def copy_ledger(project: Project, url: str, *, schema: str = "", wait: float = 0
     named = replace(target, ledger_schema=schema or target.ledger_schema)
     name = ledger_schema(replace(project, target=named))
     to = open_ledger(url, project.root, key=key, schema=name)
-    original = ledger(project)
+    original = ledger_of(project)
     refuse_other_project(project, original)
     _require(project, original)
     at, place = (shown(target.ledger, ledger_schema(project)), shown(url, name))
@@ -47,7 +47,7 @@ def export_ledger(project: Project, path: Path) -> LedgerCopy:
     """Write the target's ledger to a file, packed if its name ends with .gz."""
     from infold.ledger.exported_file import export_ledger as exported
 
-    original = ledger(project)
+    original = ledger_of(project)
     _require(project, original)
     return exported(
         original,
@@ -64,7 +64,7 @@ def import_ledger(project: Project, path: Path) -> LedgerCopy:
 
     target = project.target
     return imported(
-        ledger(project),
+        ledger_of(project),
         path,
         place=shown(target.ledger, ledger_schema(project)),
         project=project.name,

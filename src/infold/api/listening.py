@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infold.api.opening import lake, ledger
+from infold.api.opening import lake_of, ledger_of
 from infold.core.hooks import Sinks
 from infold.core.ports import Progress, SilentProgress
 from infold.core.project import Node, Project
@@ -137,8 +137,8 @@ def _lineage_of(project: Project, declared: Lineage) -> Listener:
     return LineageEvents(
         sender_of(declared, project.root),
         declared.namespace,
-        columns=lambda table: lake(project).columns(table),
-        audits=lambda: ledger(project).audits(),
+        columns=lambda table: lake_of(project).columns(table),
+        audits=lambda: ledger_of(project).audits(),
         column_sources=column_sources_of,
     )
 

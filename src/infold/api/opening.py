@@ -63,17 +63,17 @@ def by_applied(declared: Project, wrong: InfoldErrors | None = None) -> Project:
 
     if declared.target.apply is not Apply.MANUAL and wrong is None:
         return declared
-    book = ledger(declared)
-    refuse_other_project(declared, book)
-    return project_as_applied(declared, book, wrong)
+    ledger = ledger_of(declared)
+    refuse_other_project(declared, ledger)
+    return project_as_applied(declared, ledger, wrong)
 
 
 def refuse_lost_ledger(project: Project) -> None:
     """Raise ``ledger_behind`` where nothing was ever applied, and there are tables all the same."""
     if project.unapplied and not project.nodes:
         declared = open_project(project.root, project.target.name, declared=True)
-        book, tables = ledger(declared), lake(declared)
-        foreign_tables(declared, book, tables, book.newest_versions(), tables.moved_tables({}))
+        ledger, tables = ledger_of(declared), lake_of(declared)
+        foreign_tables(declared, ledger, tables, ledger.newest_versions(), tables.moved_tables({}))
 
 
 def to_apply(declared: Project, select: Sequence[str] = (), exclude: Sequence[str] = ()) -> Project:
@@ -89,12 +89,12 @@ def to_apply(declared: Project, select: Sequence[str] = (), exclude: Sequence[st
         chosen = with_landed(declared, select_models(declared, select, exclude), exclude)
     if declared.target.apply is not Apply.MANUAL:
         return declared
-    book = ledger(declared)
-    refuse_other_project(declared, book)
-    return project_to_apply(declared, book, chosen)
+    ledger = ledger_of(declared)
+    refuse_other_project(declared, ledger)
+    return project_to_apply(declared, ledger, chosen)
 
 
-def ledger(project: Project) -> SqlLedger:
+def ledger_of(project: Project) -> SqlLedger:
     """The target's ledger; nothing is created before something is written."""
     from infold.ledger import ledger_schema, open_ledger
 
@@ -103,7 +103,7 @@ def ledger(project: Project) -> SqlLedger:
     return open_ledger(target.ledger, project.root, key=key, schema=schema)
 
 
-def lake(project: Project) -> Lake:
+def lake_of(project: Project) -> Lake:
     """The target's tables, readable without a JVM."""
     from infold.spark.storages import storage_of
 
@@ -126,11 +126,11 @@ def definition_errors(project: Project) -> Mapping[str, InfoldError]:
     spark = session(project)  # what is imported next is imported while its JVM starts
     from infold.spark.engine import SparkEngine
 
-    engine = SparkEngine(spark, project, ledger(project), lake(project), "check")
+    engine = SparkEngine(spark, project, ledger_of(project), lake_of(project), "check")
     return engine.analyse([node.name for node in project])
 
 
-def observer(
+def observer_of(
     project: Project,
     as_of: int | None = None,
     *,
@@ -140,7 +140,7 @@ def observer(
     """Observes sources and tables; ``estimate`` reads the event times of small new files."""
     from infold.lake.reading.formats import FORMAT_FILES
 
-    book, tables, clock = ledger(project), lake(project), now()
+    ledger, tables, clock = ledger_of(project), lake_of(project), now()
 
     def files(source: Source) -> tuple[Sequence[ListedFile], Sequence[str]]:
         return FORMAT_FILES[source.format].list_files(project, source, clock)
@@ -174,15 +174,15 @@ def observer(
 
     return Observer(
         project,
-        book,
+        ledger,
         tables,
         files,
         clock if as_of is None else as_of,
         times if estimate else None,
         frozenset(asked.restated) if asked else frozenset(),
         count,
-        redefinitions=ChangedDefinitions(project, book, asked.forward_only if asked else {}),
-        stretches=Stretches(project, book, declared=True),
+        redefinitions=ChangedDefinitions(project, ledger, asked.forward_only if asked else {}),
+        stretches=Stretches(project, ledger, declared=True),
         dated=DatedLook(path, some),
         full_listing=asked is not None and asked.full_listing,
         other_files=others,
@@ -193,7 +193,7 @@ def observe(
     project: Project, *, as_of: int | None = None, asked: PlanOptions | None = None
 ) -> Observations:
     """Everything that a plan follows from."""
-    return observer(project, as_of, estimate=True, asked=asked).observe()
+    return observer_of(project, as_of, estimate=True, asked=asked).observe()
 
 
 def observe_all(
@@ -203,12 +203,12 @@ def observe_all(
     As :func:`observe`, with all changed definitions; refused models are part of the result, and no
     error.
     """
-    looking = observer(project, as_of, estimate=True, asked=asked)
-    book, forward = looking.ledger, asked.forward_only if asked is not None else {}
-    changes = ChangedDefinitions(project, book, forward)
-    looking.redefinitions = changes
-    declared = ChangedDefinitions(project.wanted, book, forward) if project.wanted else changes
-    return replace(looking.observe_all(), redefinitions=declared.all())
+    observer = observer_of(project, as_of, estimate=True, asked=asked)
+    ledger, forward = observer.ledger, asked.forward_only if asked is not None else {}
+    changes = ChangedDefinitions(project, ledger, forward)
+    observer.redefinitions = changes
+    declared = ChangedDefinitions(project.wanted, ledger, forward) if project.wanted else changes
+    return replace(observer.observe_all(), redefinitions=declared.all())
 
 
 def spark_work(project: Project, tables: Lake | None = None) -> Work:
@@ -220,14 +220,14 @@ def spark_work(project: Project, tables: Lake | None = None) -> Work:
     spark = session(project)
     from infold.spark.engine import SparkEngine
 
-    found = lake(project) if tables is None else tables
-    return SparkEngine(spark, project, ledger(project), found, "show").work("")
+    found = lake_of(project) if tables is None else tables
+    return SparkEngine(spark, project, ledger_of(project), found, "show").work("")
 
 
 def dropper(project: Project) -> Dropper:
     """Drops tables of the project's target, under its lease."""
-    book = ledger(project)
-    return Dropper(project, book, lake(project), now(), lambda: sole_writer(project, book))
+    ledger = ledger_of(project)
+    return Dropper(project, ledger, lake_of(project), now(), lambda: sole_writer(project, ledger))
 
 
 def with_chosen(
@@ -245,7 +245,7 @@ def refuse_unknown_allowed(project: Project, asked: PlanOptions) -> None:
     """Raise ``unknown_model`` where an allowed change is of no model, not even a removed one."""
     names = asked.allow_destructive - {node.name for node in project}
     if names:
-        known = {node.name for node in project} | ledger(project).applied().keys()
+        known = {node.name for node in project} | ledger_of(project).applied().keys()
         for name in sorted(names - known):
             raise command_errors.unknown_model(name, sorted(known))
 

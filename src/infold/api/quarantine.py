@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from infold.api.opening import (
-    lake,
-    ledger,
+    lake_of,
+    ledger_of,
 )
 from infold.core.project import Project
 from infold.core.session_rules import ManualEntry
@@ -32,11 +32,11 @@ def add_quarantine_entries(
     """
     from infold.inspecting.manual_entries import manual_entries_for
 
-    book = ledger(project)
+    ledger = ledger_of(project)
     found = manual_entries_for(
         project,
-        book,
-        lake(project),
+        ledger,
+        lake_of(project),
         model,
         terms=terms,
         users=users,
@@ -45,23 +45,23 @@ def add_quarantine_entries(
         reason=reason,
         force=force,
     )
-    book.add_entries(model, found)
+    ledger.add_entries(model, found)
     return tuple(_as_shown(project, model, entry) for entry in found)
 
 
 def list_quarantine_entries(project: Project) -> Mapping[str, tuple[tuple[ManualEntry, bool], ...]]:
     """The manual entries of every model's quarantine, and whether a run has applied them."""
-    book = ledger(project)
-    traces = book.traces()
+    ledger = ledger_of(project)
+    traces = ledger.traces()
     return {
         model: tuple(
             (
                 _as_shown(project, model, entry),
                 model in traces and entry.number <= traces[model].applied_entry,
             )
-            for entry in book.entries(model)
+            for entry in ledger.entries(model)
         )
-        for model in sorted(book.newest_entries())
+        for model in sorted(ledger.newest_entries())
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from infold.api.opening import dropper, lake, ledger, open_project
+from infold.api.opening import dropper, lake_of, ledger_of, open_project
 from infold.api.sole_writer import sole_writer
 from infold.core.interval import now
 from infold.core.project import Project
@@ -23,17 +23,17 @@ def look_at_ledger(
     project: Project, *, drop_orphans: bool = False, drop: Sequence[str] = ()
 ) -> RepairReport:
     """What there is to repair, and to drop; nothing is written."""
-    book = ledger(project)
-    if why := damage_of(book):
+    ledger = ledger_of(project)
+    if why := damage_of(ledger):
         # What cannot be read tells nothing: as if there was none.
-        none = SqlLedger(Path(f"{book.place}.none"))
-        entries = _number(entries_in(Path(book.place)))
+        none = SqlLedger(Path(f"{ledger.place}.none"))
+        entries = _number(entries_in(Path(ledger.place)))
         found = _repairer(project, none).look(drop_orphans=drop_orphans, drop=drop)
         return replace(found, damage=why, entries=entries)
-    found = _repairer(project, book).look(drop_orphans=drop_orphans, drop=drop)
-    if (path := damaged_file(book)) is None:
+    found = _repairer(project, ledger).look(drop_orphans=drop_orphans, drop=drop)
+    if (path := damaged_file(ledger)) is None:
         return found
-    return replace(found, aside=str(path), entries=_number(entries_left(book, path)))
+    return replace(found, aside=str(path), entries=_number(entries_left(ledger, path)))
 
 
 def repair_ledger(
@@ -44,19 +44,19 @@ def repair_ledger(
     wait: float = 0.0,
 ) -> RepairReport:
     """Repair it; see :mod:`infold.running.repair`. What cannot be read is put aside, and kept."""
-    book, aside = ledger(project), ""
-    if why := damage_of(book):
+    ledger, aside = ledger_of(project), ""
+    if why := damage_of(ledger):
         with writer_lock(project.root, project.target.name):
-            aside = book.database.put_aside()
-    path = damaged_file(book)  # also one that was put aside by a command that died
+            aside = ledger.database.put_aside()
+    path = damaged_file(ledger)  # also one that was put aside by a command that died
     taken = None
 
     def take() -> None:
         nonlocal taken
         if path is not None:
-            taken = _number(take_entries(book, path))
+            taken = _number(take_entries(ledger, path))
 
-    repairer = replace(_repairer(project, book), begin=take)
+    repairer = replace(_repairer(project, ledger), begin=take)
     done = repairer.repair(drop_orphans=drop_orphans, drop=drop, wait=wait)
     return replace(done, damage=why, aside=aside or str(path or ""), entries=taken)
 
@@ -65,13 +65,13 @@ def _number(entries: Sequence[object] | None) -> int | None:
     return None if entries is None else len(entries)
 
 
-def _repairer(project: Project, book: SqlLedger) -> Repairer:
+def _repairer(project: Project, ledger: SqlLedger) -> Repairer:
     return Repairer(
         project,
-        book,
-        lake(project),
+        ledger,
+        lake_of(project),
         now(),
-        lambda: sole_writer(project, book),
+        lambda: sole_writer(project, ledger),
     )
 
 
@@ -91,7 +91,7 @@ def after_swaps(project: Project, wait: float) -> Project:
 
 def finish_swaps(project: Project, wait: float = 0.0) -> bool:
     """Finish or forget a swap of tables that a dead command began; whether there was one."""
-    found = any(moves_names(step) for step in ledger(project).unfinished())
+    found = any(moves_names(step) for step in ledger_of(project).unfinished())
     if found:
         dropper(project).recover(wait)
     return found
@@ -99,5 +99,5 @@ def finish_swaps(project: Project, wait: float = 0.0) -> bool:
 
 def finish_steps(project: Project, wait: float = 0.0) -> None:
     """Finish or forget whatever a dead command left: what an environment shares follows from it."""
-    if ledger(project).unfinished():
+    if ledger_of(project).unfinished():
         dropper(project).recover(wait)

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infold.api.opening import (
-    lake,
-    ledger,
-    observer,
+    lake_of,
+    ledger_of,
+    observer_of,
     published_lake,
     spark_work,
 )
@@ -62,15 +62,15 @@ def show(
             return left_out(work, table, nodes, most)
 
     def left(most: int | None) -> pa.Table | None:
-        return left_out_of(project, ledger(project), lake(project), most, by_spark)
+        return left_out_of(project, ledger_of(project), lake_of(project), most, by_spark)
 
     manifest_table = manifest_table_of(table)
     if manifest_table is None:
         shown = published_lake(project)
-        beside = evaluate, left, lambda: audit_failure_rows(project, ledger(project))
+        beside = evaluate, left, lambda: audit_failure_rows(project, ledger_of(project))
         stored = None
         if order is None and table in project and project[table].model.kind.is_stored:
-            stored = StoredRows(project[table], ledger(project).cells(table), note)
+            stored = StoredRows(project[table], ledger_of(project).cells(table), note)
         return shown_rows(
             project, shown, table, columns, where, limit, *beside, order=order, stored=stored
         )
@@ -88,10 +88,10 @@ def lateness(
     """
     from infold.inspecting import lateness as measured
 
-    tables, book = lake(project), ledger(project)
+    tables, ledger = lake_of(project), ledger_of(project)
     room = bins or (measured.BINS, measured.BINS)
     return tuple(
-        measured.lateness_of(project, book, tables, name, room)
+        measured.lateness_of(project, ledger, tables, name, room)
         for name in events_of(project, terms)
     )
 
@@ -136,7 +136,7 @@ def manifest(
     from infold.lake.chosen_rows import filtered_rows
 
     names = select_models(project, select)
-    found = manifest_rows(project, ledger(project), lake(project), table, names)
+    found = manifest_rows(project, ledger_of(project), lake_of(project), table, names)
     return found if where is None else filtered_rows(found, where)
 
 
@@ -144,12 +144,12 @@ def coverage(project: Project, plan: Plan | None = None) -> Mapping[str, Ranges]
     """The cells that hold rows, of every stored table, or of those that a plan's screen draws."""
     from infold.render.plan import models_to_draw
 
-    looking = observer(project)
-    book, vanished_models = looking.ledger, looking.vanished()
+    observer = observer_of(project)
+    ledger, vanished_models = observer.ledger, observer.vanished()
     drawn = None if plan is None else models_to_draw(project, plan)
     return {
-        name: Ranges.of(state.cell for state in book.cells(name))
-        for name in book.newest_versions()
+        name: Ranges.of(state.cell for state in ledger.cells(name))
+        for name in ledger.newest_versions()
         if name not in vanished_models and (drawn is None or name in drawn)
     }
 
@@ -165,7 +165,7 @@ def session_history(
     from infold.inspecting.read_session_history import read_session_histories
     from infold.spark.storages import storage_of
 
-    book, snapshots = ledger(project), storage_of(project).snapshot_reader(project)
+    ledger, snapshots = ledger_of(project), storage_of(project).snapshot_reader(project)
 
     def spark_events(
         node: Node,
@@ -180,5 +180,5 @@ def session_history(
             return events_of(work, node, match, snapshots, start, end)
 
     return read_session_histories(
-        project, book, snapshots, id_, model, spark_events if deep else None
+        project, ledger, snapshots, id_, model, spark_events if deep else None
     )

@@ -213,10 +213,10 @@ def _import_steps() -> None:
     import infold.spark.engine  # noqa: F401
 
 
-def run_size(looking: Observer, first: Plan) -> Size:
+def run_size(observer: Observer, first: Plan) -> Size:
     """How a run is sized: by the rows it is known to read, the files it takes in, the history."""
     files = sum(file.size for step in first.steps if step.files for file in step.files.new)
-    heads = looking.ledger.newest_versions()
+    heads = observer.ledger.newest_versions()
     refolds = [step.model for step in first.steps if step.action is Action.REFOLD]
     rows = first.rows_to_read + sum(heads[name].rows for name in refolds if name in heads)
     if rows > LARGE_ROWS or files > LARGE_BYTES:
@@ -227,23 +227,23 @@ def run_size(looking: Observer, first: Plan) -> Size:
     return "small"
 
 
-def whole_size(looking: Observer) -> Size:
+def whole_size(observer: Observer) -> Size:
     """How reading all tables is sized: by the largest."""
-    rows = max((head.rows for head in looking.ledger.newest_versions().values()), default=0)
+    rows = max((head.rows for head in observer.ledger.newest_versions().values()), default=0)
     return "large" if rows > LARGE_ROWS else "medium" if rows > MEDIUM_ROWS else "small"
 
 
-def engine(project: Project, looking: Observer, run_id: str, first: Plan) -> Engine:
+def engine(project: Project, observer: Observer, run_id: str, first: Plan) -> Engine:
     """The engine of a run, in a session as large as its first plan asks for."""
-    size = run_size(looking, first)
+    size = run_size(observer, first)
 
     def numbered(number: int) -> Any:
         found = numbered_session(project, size, number)
         if project.target.engine.remote:
-            announce(project, looking.ledger, found)
+            announce(project, observer.ledger, found)
         return found
 
-    own = (numbered(0), project, looking.ledger, looking.lake, run_id)
+    own = (numbered(0), project, observer.ledger, observer.lake, run_id)
     from infold.spark.engine import SparkEngine
 
     return SparkEngine(

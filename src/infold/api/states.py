@@ -23,22 +23,22 @@ from infold.running.observe import Observer
 
 def states(
     project: Project,
-    looking: Observer,
+    observer: Observer,
     asked: PlanOptions | None = None,
     *,
     with_cells: bool = False,
 ) -> tuple[ModelStatus, ...]:
     """The state of each model of a project; ``with_cells`` with those of its table."""
-    seen = looking.observe_all()
+    seen = observer.observe_all()
     todo = planned(project, seen, asked or PlanOptions())
     steps = {step.model: step for step in todo.steps}
     known = {entry.model: entry for entry in model_states(project, seen, todo)}
-    built_at, left_out = _built_at(looking.ledger), looking.ledger.left_out()
-    stored = looking.ledger.stored()
+    built_at, left_out = _built_at(observer.ledger), observer.ledger.left_out()
+    stored = observer.ledger.stored()
     found = (
         model_status(
             node,
-            looking.ledger,
+            observer.ledger,
             seen,
             steps.get(node.name),
             known.get(node.name),
@@ -49,9 +49,9 @@ def states(
         )
         for node in project
     )
-    refused, apart = seen.refused, _apart(project, looking, seen)
+    refused, apart = seen.refused, _apart(project, observer, seen)
     judged: dict[str, list[JudgedAudit]] = {}
-    for one in audits_found(project, looking.ledger):
+    for one in audits_found(project, observer.ledger):
         judged.setdefault(one.result.model, []).append(one)
     return tuple(
         replace(
@@ -75,13 +75,13 @@ def _built_at(ledger: Ledger) -> Mapping[str, int]:
     return found
 
 
-def _apart(project: Project, looking: Observer, seen: Observations) -> Mapping[str, BuiltApart]:
+def _apart(project: Project, observer: Observer, seen: Observations) -> Mapping[str, BuiltApart]:
     """The tables that are built apart, by model."""
     if not project.apart:
         return {}
     from infold.inspecting.tables_apart import progress_apart
 
-    return {one.model: one for one in progress_apart(project, seen, looking.ledger, looking.lake)}
+    return {one.model: one for one in progress_apart(project, seen, observer.ledger, observer.lake)}
 
 
 def model_status(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 
-from infold.api.opening import ledger, observer, spark_work
+from infold.api.opening import ledger_of, observer_of, spark_work
 from infold.api.spark_sessions import session, whole_size
 from infold.core.audits import AuditReport, AuditResult
 from infold.core.interval import now
@@ -23,18 +23,18 @@ def verify_models(
     """Compare the stored tables of some models (None: of all) with a full rebuild of each."""
     from infold.spark.verify.verify import Verifier
 
-    looking = observer(project)
-    looking.check_ledger()
+    observer = observer_of(project)
+    observer.check_ledger()
     started = time.monotonic()
     verifier = Verifier(
-        session(project, size=whole_size(looking)),
+        session(project, size=whole_size(observer)),
         project,
-        looking.ledger,
-        looking.lake,
+        observer.ledger,
+        observer.lake,
         progress or SilentProgress(),
     )
     verdicts = verifier.verify(chosen, sample)
-    return VerificationReport(verdicts, looking.as_of, time.monotonic() - started)
+    return VerificationReport(verdicts, observer.as_of, time.monotonic() - started)
 
 
 def audit_models(
@@ -52,14 +52,14 @@ def audit_models(
 
     started = time.monotonic()
     clock = now() if as_of is None else as_of
-    observer(project).check_ledger()
+    observer_of(project).check_ledger()
     nodes = [
         node for node in project if node.model.audits and (chosen is None or node.name in chosen)
     ]
     shown = progress or SilentProgress()
     results: list[AuditResult] = []
     missing: list[str] = []
-    book = ledger(project)
+    ledger = ledger_of(project)
     for node in nodes:
         shown.note(f"judging {node.name}")
         with spark_work(project) as work:
@@ -67,6 +67,6 @@ def audit_models(
         if found is None:
             missing.append(node.name)
         else:
-            book.record_audits(node.name, found)
+            ledger.record_audits(node.name, found)
             results += found
     return AuditReport(tuple(results), tuple(missing), clock, time.monotonic() - started)

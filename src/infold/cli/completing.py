@@ -124,4 +124,4 @@ def environments(ctx: click.Context, _: str) -> Iterable[str]:
     project = _project(ctx)
     if not project.target.ledger.startswith(SQLITE):
         return ()
-    return api.ledger(project).environments()
+    return api.ledger_of(project).environments()

@@ -126,7 +126,7 @@ def existing_environment(env: str | None) -> str | None:
     found = environment(env)
     if found is None or env is not None:
         return found
-    return found if found in api.ledger(opened(declared=True)).environments() else None
+    return found if found in api.ledger_of(opened(declared=True)).environments() else None
 
 
 def opened(

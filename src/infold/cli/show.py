@@ -208,5 +208,5 @@ def _rows_not_shown(project: Project, table: str, where: str | None, shown: int)
 
     if where is not None:
         return None
-    head = api.ledger(project).newest_versions().get(table)
+    head = api.ledger_of(project).newest_versions().get(table)
     return head.rows - shown if head is not None and head.rows > shown else None

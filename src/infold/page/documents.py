@@ -205,14 +205,14 @@ class Documents:
 
     def names(self) -> Iterator[str]:
         """All names with a document, as an export has them: none of single sessions."""
-        project, book = self._open()
+        project, ledger = self._open()
         yield from _PLAIN
         for node in project:
             yield f"model/{node.name}"
             yield f"explained/{node.name}"
             if node.model.kind is Kind.EVENTS:
                 yield f"lateness/{node.name}"
-        for run in project_documents.runs_document(book)["runs"][:RUNS]:
+        for run in project_documents.runs_document(ledger)["runs"][:RUNS]:
             yield f"run/{run['run']}"
 
     def _open(self) -> tuple[Project, SqlLedger]:
@@ -222,38 +222,40 @@ class Documents:
             if self._opened is None or now - self._opened[0] > SAME_FOR:
                 project = api.open_project(self._root, self._target)
                 same = self._opened is not None and self._opened[1].target == project.target
-                book = self._opened[2] if self._opened is not None and same else api.ledger(project)
-                self._opened = (now, project, book)
+                ledger = (
+                    self._opened[2] if self._opened is not None and same else api.ledger_of(project)
+                )
+                self._opened = (now, project, ledger)
             return self._opened[1:]
 
     def _made(self, name: str) -> JsonObject | None:
-        project, book = self._open()
+        project, ledger = self._open()
         if name in _PLAIN:
-            return _PLAIN[name](project, book)
+            return _PLAIN[name](project, ledger)
         kind, _, of = name.partition("/")
         if kind == "run":
-            return run_document(project, book, of)
+            return run_document(project, ledger, of)
         if kind == "session" and of:
             return session_document(project, of)
         if of not in project:
             return None
         if kind == "model":
-            return project_documents.model_document(project, book, of)
+            return project_documents.model_document(project, ledger, of)
         if kind == "explained":
             return project_documents.explained_document(project, of)
         if kind == "lateness" and project[of].model.kind is Kind.EVENTS:
-            return lateness_document(project, book, api.lake(project), of)
+            return lateness_document(project, ledger, api.lake_of(project), of)
         if kind == "sessions" and project[of].model.kind is Kind.SESSIONS:
-            return sessions_document(book, api.lake(project), of)
+            return sessions_document(ledger, api.lake_of(project), of)
         return None
 
 
-def _runs(_: Project, book: SqlLedger) -> JsonObject:
-    return project_documents.runs_document(book)
+def _runs(_: Project, ledger: SqlLedger) -> JsonObject:
+    return project_documents.runs_document(ledger)
 
 
-def _aside(project: Project, book: SqlLedger) -> JsonObject:
-    return aside_document(project, book, api.lake(project))
+def _aside(project: Project, ledger: SqlLedger) -> JsonObject:
+    return aside_document(project, ledger, api.lake_of(project))
 
 
 _PLAIN: dict[str, Callable[[Project, SqlLedger], JsonObject]] = {

@@ -180,7 +180,7 @@ def _few(node: Node, start: str, name: str, rows: list[Row]) -> list[Row]:
 
 def _rows(project: Project, name: str, where: str | None = None) -> list[Row]:
     """The rows of a table, in the order of their values."""
-    tables = api.lake(project)
+    tables = api.lake_of(project)
     types = {column: shown(of) for column, of in tables.columns(table_name(name)).items()}
     found = tables.rows(table_name(name), where=where).to_pylist()
     typed = [{c: stored_value(value, types[c]) for c, value in row.items()} for row in found]

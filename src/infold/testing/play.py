@@ -180,7 +180,7 @@ class Player:
 
                 with self.scratch.engine(project).work("") as work:
                     return view_rows(work, project[model])
-            return api.lake(project).rows(model, columns=list(self.tables.models[model]))
+            return api.lake_of(project).rows(model, columns=list(self.tables.models[model]))
         except InfoldError as error:
             if error.slug == "not-built":
                 return pa.table({})

@@ -100,7 +100,7 @@ class Scratch:
                 old.backup(new)
         found = replace(of, target=self.target(ledger), targets={}, root=self.root)
         for entry in state.entries:
-            api.ledger(found).add_entries(entry.of, [entry.entry])
+            api.ledger_of(found).add_entries(entry.of, [entry.entry])
         return found
 
     def target(self, ledger: Path) -> Target:
@@ -152,7 +152,7 @@ class Scratch:
 
     def engine(self, project: Project, run: str = "test") -> SparkEngine:
         """An engine on the tables of a project of this scratch."""
-        return SparkEngine(self.spark, project, api.ledger(project), api.lake(project), run)
+        return SparkEngine(self.spark, project, api.ledger_of(project), api.lake_of(project), run)
 
     def go_to(self, project: Project, state: State) -> None:
         """Let tables and landed files be those of a state."""
@@ -208,11 +208,11 @@ class _ScratchRun(Building):
 
     scratch: Scratch | None = None
 
-    def _engine(self, project: Project, looking: Observer, run: str, first: Plan) -> Engine:
+    def _engine(self, project: Project, observer: Observer, run: str, first: Plan) -> Engine:
         del first  # every run is small
         assert self.scratch is not None
         spark, types = self.scratch.spark, self.scratch.types
-        return _ScratchEngine(spark, project, looking.ledger, looking.lake, run, types=types)
+        return _ScratchEngine(spark, project, observer.ledger, observer.lake, run, types=types)
 
 
 @dataclass(frozen=True)

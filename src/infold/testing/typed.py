@@ -237,14 +237,14 @@ def _listed(scratch: Scratch, project: Project, node: Node) -> Iterator[Mapping[
         with scratch.engine(project).work("") as work:
             return left_out(work, table, nodes, most)
 
-    lake = api.lake(project)
+    lake = api.lake_of(project)
     try:
         found = [lake.rows(project.set_aside)]
     except InfoldError as error:
         if error.slug != "not-built":
             raise
         found = []  # it is made with its first row
-    left = rows_left_out(project, api.ledger(project), lake, None, by_spark)
+    left = rows_left_out(project, api.ledger_of(project), lake, None, by_spark)
     for table in [*found, *([] if left is None else [left])]:
         yield from (row for row in table.to_pylist() if node.name in row["model"].split(", "))
 

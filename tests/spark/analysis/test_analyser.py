@@ -258,7 +258,7 @@ def test_a_function_that_replaces_one_of_sparks(tmp_path: Path) -> None:
     }
     project = _project(tmp_path, models)
     spark = api.session(project).newSession()
-    engine = SparkEngine(spark, project, api.ledger(project), api.lake(project), "check")
+    engine = SparkEngine(spark, project, api.ledger_of(project), api.lake_of(project), "check")
     spark.udf.register("another", lambda text: text)
     assert dict(engine.analyse(list(models))) == {}
 
@@ -291,7 +291,7 @@ def test_a_run_judges_before_its_first_step(tmp_path: Path) -> None:
         EXPECTED[name][0] for name in wrong
     }
     assert {step["model"] for step in printed["steps"]} == {"events", "raw.rates", "rates_now"}
-    [book] = api.ledger(project).runs(1)
+    [book] = api.ledger_of(project).runs(1)
     assert {step.model for step in book.steps} == {"events", "raw.rates", "rates_now"}
 
 
@@ -404,8 +404,8 @@ def test_names_are_found_however_they_are_written(tmp_path: Path) -> None:
 
     found = api.verify(project)
     assert [v.model for v in found.models if not v.equal] == []
-    assert api.lake(project).rows("daily").column_names == ["D", "Total"]
-    assert api.lake(project).rows("daily")["Total"].to_pylist() == [2]
+    assert api.lake_of(project).rows("daily").column_names == ["D", "Total"]
+    assert api.lake_of(project).rows("daily")["Total"].to_pylist() == [2]
 
 
 JUDGED = (

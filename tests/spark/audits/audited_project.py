@@ -67,13 +67,13 @@ class AuditedProject(SparkProject):
 
     def count(self, table: str) -> int:
         """How many rows a table has; 0 where there is none."""
-        head = api.ledger(self.project()).newest_versions().get(table)
+        head = api.ledger_of(self.project()).newest_versions().get(table)
         return head.rows if head else 0
 
     def found(self) -> dict[str, JudgedAudit]:
         """What audits of runs found, by ``model.audit``."""
         return {
             f"{one.result.model}.{one.result.audit}": one
-            for one in audits_found(self.project(), api.ledger(self.project()))
+            for one in audits_found(self.project(), api.ledger_of(self.project()))
             if not one.result.stored
         }

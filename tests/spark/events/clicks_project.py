@@ -67,7 +67,7 @@ class ClicksProject(SparkProject):
 
     def files(self, model: str = "clicks") -> dict[str, tuple[int, int]]:
         """Rows of each file that count, and how many of them lost to copies."""
-        book = api.ledger(self.project())
+        book = api.ledger_of(self.project())
         found = {}
         for file in book.files(model):
             cells = book.file_cells(model, [file.id])

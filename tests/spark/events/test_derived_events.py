@@ -123,9 +123,9 @@ def project(root: Path, warehouse: Path, definitions: dict[str, str]) -> ClicksP
 def state(shop: ClicksProject, models: Iterable[str]) -> dict[str, object]:
     """All that is known of each model: columns, rows, what the ledger counts, rows set aside."""
     opened = shop.project()
-    book, found = api.ledger(opened), {}
+    book, found = api.ledger_of(opened), {}
     for name in models:
-        rows = api.lake(opened).rows(table_name(name))
+        rows = api.lake_of(opened).rows(table_name(name))
         files = {
             (file.path, file.rows, file.dropped, file.waiting, file.set_aside, file.next_due)
             for file in book.files(name)
@@ -343,9 +343,9 @@ def types_and_rows(root: Path) -> dict[str, Any]:
     project = api.open_project(root)
     found = {}
     for name in (*MODELS, "raw.landed"):
-        rows = api.lake(project).rows(table_name(name))
+        rows = api.lake_of(project).rows(table_name(name))
         types = [(field.name, str(field.type)) for field in rows.schema]
-        cells = [(one.cell, one.rows, one.content) for one in api.ledger(project).cells(name)]
+        cells = [(one.cell, one.rows, one.content) for one in api.ledger_of(project).cells(name)]
         found[name] = types, sorted(map(repr, rows.to_pylist())), cells
     return found
 

@@ -164,7 +164,7 @@ class World(ClicksProject):
 
     def compare(self, now: str = NOW) -> None:
         """Every table of events holds what it should, and of its files what the ledger says."""
-        book = api.ledger(self.project())
+        book = api.ledger_of(self.project())
         for name in ("priced", "known", "dated", "viewed"):
             if name in self.project():
                 found = self.table(name)

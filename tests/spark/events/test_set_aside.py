@@ -110,7 +110,7 @@ def test_their_texts_are_there_however_their_file_is_read(
             (shop.root / "landing" / f"{number}.json").write_text("\n".join(lines))
             shop.run()
 
-    found = api.lake(api.open_project(shop.root)).rows(SET_ASIDE).to_pylist()
+    found = api.lake_of(api.open_project(shop.root)).rows(SET_ASIDE).to_pylist()
     assert sorted((row["file"], row["raw"]) for row in found) == sorted(
         (f"landing/{number}.json", line) for number in range(3) for line in bad
     )

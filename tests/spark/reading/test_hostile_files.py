@@ -42,7 +42,7 @@ def test_each_file_is_accounted_for(format_: str, taken: tuple[Path, int]) -> No
     """
     root, _ = taken
     project = api.open_project(root)
-    lake, book = api.lake(project), api.ledger(project)
+    lake, book = api.lake_of(project), api.ledger_of(project)
     paths = {file.id: file.path for file in book.files(f"raw.{format_}")}
     stored: dict[str, list[str]] = {}
     query = f"SELECT id, _source_file AS file FROM infold.hostile.raw__{format_}"

@@ -97,7 +97,7 @@ def test_sessions_that_follow_from_stored_states(tmp_path: Path) -> None:
     Where a run died after its commit, the next one does not change the table again.
     """
     shop = shop_of(tmp_path, visits=visits_of(KEYS, select=BEFORE))
-    ledger = api.ledger(shop.project())
+    ledger = api.ledger_of(shop.project())
     held = {one.owner for one in ledger.quarantined("visits")}
     assert (held, ledger.left_out()["visits"]) == ({"ann", "bob"}, 4)
     changed = visits_of(KEYS, select=AFTER).replace("clicks\n", f"clicks {NAMED}\n")
@@ -107,7 +107,7 @@ def test_sessions_that_follow_from_stored_states(tmp_path: Path) -> None:
     assert shop.rows("visits") != before
     assert "visits" not in shop.actions()
 
-    ledger = api.ledger(shop.project())
+    ledger = api.ledger_of(shop.project())
     assert {one.owner for one in ledger.quarantined("visits")} == {"ann"}
     assert ledger.left_out()["visits"] == 0
     shop.models(
@@ -144,7 +144,7 @@ def forward(text: str) -> str:
 
 def visits(shop: DailyProject) -> list[str]:
     """The sessions: whose, from when to when, events, number and greatest id; but for the crowd."""
-    rows = api.lake(shop.project()).rows("visits").to_pylist()
+    rows = api.lake_of(shop.project()).rows("visits").to_pylist()
     return sorted(
         f"{row['who']} {row['session_start']:%d %H:%M}-{row['session_end']:%H:%M}"
         f" {row['n']} #{row['session_number']} {row.get('top')}"
@@ -185,7 +185,7 @@ def test_each_side_of_a_border_has_its_definition(tmp_path: Path) -> None:
     shop.land("2024-03-05T23:59:00Z", "2024-03-06T03:00:00Z")
     shop.drop(gone)
     entry = ManualEntry(0, "bob", False, None, None)
-    api.ledger(shop.project()).add_entries("visits", [entry])
+    api.ledger_of(shop.project()).add_entries("visits", [entry])
     assert shop.actions()["visits"] == ["fold"]
     assert visits(shop) == [
         "ann 01 10:00-10:50 3 #1 None",
@@ -212,7 +212,7 @@ def test_each_side_of_a_border_has_its_definition(tmp_path: Path) -> None:
         "bob 06 12:00-12:00 1 #3 14",
     ]
     assert visits(shop) == third
-    rows = api.lake(shop.project()).rows("visits", where="session_number = 2").to_pylist()
+    rows = api.lake_of(shop.project()).rows("visits", where="session_number = 2").to_pylist()
     [id_] = [row["session_id"] for row in rows if row["who"] == "ann"]
     [told] = api.session_history(shop.project(), id_).histories
     assert "Its definition is in force before 2024-03-05: sessions end there." in told.notes

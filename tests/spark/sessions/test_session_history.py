@@ -134,7 +134,9 @@ class HistoryProject(SparkProject):
 
     def id(self, model: str, start: str) -> str:
         """The id of ann's session that starts then."""
-        rows = api.lake(self.project()).rows(model, where=f"session_start = '2024-03-09 {start}'")
+        rows = api.lake_of(self.project()).rows(
+            model, where=f"session_start = '2024-03-09 {start}'"
+        )
         (id_,) = {row["session_id"] for row in rows.to_pylist() if "ann" in row.values()}
         return str(id_)
 

@@ -39,7 +39,7 @@ class Shop(ClicksProject):
         """Somebody deletes a click, by Spark and without infold."""
         project = api.open_project(self.root)
         if project.target.by_folders:
-            folder = api.lake(project).folder("clicks")  # type: ignore[attr-defined]
+            folder = api.lake_of(project).folder("clicks")  # type: ignore[attr-defined]
             jvm: Any = spark._jvm
             session = spark._jsparkSession
             jvm.io.delta.tables.DeltaTable.forPath(session, folder).delete("id = 'a'")
@@ -48,7 +48,7 @@ class Shop(ClicksProject):
 
     def others_roll_back(self, spark: SparkSession, snapshot: int) -> None:
         """Somebody rolls the table back to a snapshot, as the error says."""
-        lake = api.lake(api.open_project(self.root))
+        lake = api.lake_of(api.open_project(self.root))
         if not api.open_project(self.root).target.by_folders:
             procedure = "infold.system.rollback_to_snapshot"
             spark.sql(f"CALL {procedure}('{self.table()}', {snapshot})").collect()
@@ -114,7 +114,7 @@ def test_a_commit_while_a_step_is_at_work(
     """
     shop = make(storage)
     project = api.open_project(shop.root)
-    before = api.ledger(project).newest_versions()["clicks"].snapshot
+    before = api.ledger_of(project).newest_versions()["clicks"].snapshot
     assert before is not None
     shop.put("second.csv", "c,2024-03-01 11:00:00,4")
     passed = write_points.point
@@ -160,7 +160,7 @@ def test_maintenance_by_others_and_what_it_would_hide(
         raise SystemExit
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(api.ledger(project)), "finish_step", die)
+        patch.setattr(type(api.ledger_of(project)), "finish_step", die)
         with pytest.raises(SystemExit):
             shop.run()
     shop.rewrite(spark)

@@ -64,7 +64,7 @@ class DailyProject(SparkProject):
 
     def rows(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
         """A table's rows with the values that they have, in order."""
-        lake = api.lake(self.project(downgrade=True))
+        lake = api.lake_of(self.project(downgrade=True))
         found = lake.rows(table, columns=list(columns) or None).to_pylist()
         return sorted(tuple(row.values()) for row in found)
 

@@ -73,7 +73,7 @@ def test_no_table_ever_has_two_definitions(tmp_path: Path, monkeypatch: pytest.M
     assert [row[1] for row in shop.rows("limited")] == [1, 2]
     shop.models(reader=model("SELECT l.day, l.id FROM limited AS l WHERE TRUE"))
     assert "reader" in {step.model for step, _ in shop.go().steps}  # by the same words as before
-    trace = api.ledger(shop.project()).traces()["reader"]
+    trace = api.ledger_of(shop.project()).traces()["reader"]
     assert trace.fingerprint == shop.project()["reader"].fingerprint
 
     shop.models(limited=model(QUERY.format("month(ts) - 1 AS x, 'b' AS y", ""), KEYS))
@@ -96,7 +96,7 @@ def test_no_table_ever_has_two_definitions(tmp_path: Path, monkeypatch: pytest.M
     assert (verdict.equal, verdict.rows) == (True, 4)
     assert verdict.note.startswith("by the definition of ")
     assert "; the files have another since" in verdict.note
-    with sqlite3.connect(api.ledger(shop.project()).place) as connection:
+    with sqlite3.connect(api.ledger_of(shop.project()).place) as connection:
         connection.execute("DELETE FROM trace_definitions")
     verdict = verdict_on(shop.project(), "limited")
     assert not verdict.equal
@@ -176,7 +176,7 @@ class Shop(DailyProject):
 
     def numbers(self, table: str, column: str = "n") -> dict[int, Any]:
         """A column of a table by day."""
-        found = api.lake(self.project()).rows(table).to_pylist()
+        found = api.lake_of(self.project()).rows(table).to_pylist()
         assert len(found) == len({row["day"] for row in found})
         return {(row["day"] - BEGIN).days + 1: row[column] for row in found}
 

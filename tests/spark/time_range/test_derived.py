@@ -111,7 +111,7 @@ CHANGES = {
 
 def steps(shop: DailyProject, before: int) -> list[tuple[str, str]]:
     """What was done to which model since some runs; a step that derives reads nothing."""
-    runs = api.ledger(shop.project()).runs(100)
+    runs = api.ledger_of(shop.project()).runs(100)
     found = [step for run in runs[: len(runs) - before] for step in run.steps]
     return [(step.model, str(step.action)) for step in found if step.state == "done"]
 
@@ -146,7 +146,7 @@ def test_rows_that_follow_from_stored_ones(tmp_path: Path, monkeypatch: pytest.M
     assert [ids(shop, name) for name in ("above_1", "nought", "at_least_0")] == [[1], [2], [1, 2]]
     assert shop.rows("total") == [("ann", 4), ("bob", 1)]
     assert ids(shop, "started") == [3, 4, 5]
-    layout = api.lake(shop.project()).layout("columns")
+    layout = api.lake_of(shop.project()).layout("columns")
     assert layout is not None
     assert layout.column == "day"
     assert layout.partition is not None
@@ -156,14 +156,14 @@ def test_rows_that_follow_from_stored_ones(tmp_path: Path, monkeypatch: pytest.M
         ("2024-03-04T13:00:00", ["derive"], [5]),
     ):
         shop.models(started=model(ROWS, f"{{start: '{start}', exact_start: true}}"))
-        versions = len(api.ledger(shop.project()).versions("started", 0))
+        versions = len(api.ledger_of(shop.project()).versions("started", 0))
         moved = shop.go()
         assert [(step.model, str(step.action)) for step, _ in moved.steps] == [
             ("started", action) for action in done
         ]
         assert ids(shop, "started") == kept
         # A start that only moves earlier changes no row: the ledger alone records it.
-        assert len(api.ledger(shop.project()).versions("started", 0)) - versions == 1
+        assert len(api.ledger_of(shop.project()).versions("started", 0)) - versions == 1
     shop.verify()
 
 
@@ -309,7 +309,7 @@ def land(shop: DailyProject, rng: Random, rows: int) -> None:
 
 def table(shop: DailyProject, name: str) -> tuple[list[tuple[str, str]], list[str]]:
     """Names and types of a table's columns, and its rows."""
-    found = api.lake(shop.project()).rows(name)
+    found = api.lake_of(shop.project()).rows(name)
     columns = [(field.name, str(field.type)) for field in found.schema]
     return columns, sorted(repr(tuple(row.values())) for row in found.to_pylist())
 
@@ -402,7 +402,7 @@ def run(shop: DailyProject, *models: str) -> set[tuple[str, Action]]:
 
 def states(shop: DailyProject) -> dict[str, list[tuple[object, ...]]]:
     """The states of the cells of all tables, and of the files by cell, in the ledger."""
-    book = api.ledger(shop.project())
+    book = api.ledger_of(shop.project())
     found: dict[str, list[tuple[object, ...]]] = {
         name: [(state.cell, state.rows, state.content) for state in book.cells(name)]
         for name in TABLES

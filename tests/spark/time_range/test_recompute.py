@@ -55,7 +55,7 @@ def test_new_cells_are_counted_and_hashed_once(shop: DailyProject) -> None:
     new = shop.go()
     assert (cells(new, "daily"), new.receipt.cells_cut_off) == (2, 0)
     assert (new.receipt.written, new.receipt.clamped, new.receipt.removed) == (6, 3, 0)
-    heads = api.ledger(shop.project()).newest_versions()
+    heads = api.ledger_of(shop.project()).newest_versions()
 
     shop.land(*days("2024-03-04", 1), who="bob")
     shop.drop(name)
@@ -63,12 +63,12 @@ def test_new_cells_are_counted_and_hashed_once(shop: DailyProject) -> None:
     again = shop.go()
     assert again.receipt.cells_cut_off == 2  # the same sums of other rows
     assert (commits(again, "daily"), commits(again, "rolling")) == (0, 0)
-    assert api.ledger(shop.project()).newest_versions()["daily"] == heads["daily"]
+    assert api.ledger_of(shop.project()).newest_versions()["daily"] == heads["daily"]
 
     shop.land(*days("2024-03-06", 2), who="zoe")
     shop.die_at("daily", "table daily: after commit")
     others = PlanOptions(selected=frozenset({"raw.clicks"}))
-    book = api.ledger(shop.project())
+    book = api.ledger_of(shop.project())
     [note] = shop.go(asked=others).notes
     assert note == "daily: a step that a dead run had committed was finished"
     assert [state.rows for state in book.cells("daily")] == [1] * 7
@@ -314,7 +314,7 @@ def test_cases_that_other_tools_get_wrong(
     assert [(row[0].month, row[1]) for row in shop.rows("since")] == [(3, 6)]
     assert [row[1] for row in shop.rows("numbered")] == [1] * 7
     assert sum(row[1] for row in shop.rows("asked")) == 7
-    layout = api.lake(shop.project()).layout("hourly")
+    layout = api.lake_of(shop.project()).layout("hourly")
     assert layout is not None
     assert str(layout.partition) == "month"
     shop.verify(differing=["numbered"])  # evaluated as a whole it has other numbers

@@ -42,7 +42,7 @@ def shop(tmp_path: Path) -> Project:
 
 def moment(shop: Project, model: str) -> Moment:
     """The present moment of a model."""
-    found = moment_of(shop, api.ledger(shop), api.lake(shop), shop[model])
+    found = moment_of(shop, api.ledger_of(shop), api.lake_of(shop), shop[model])
     assert found is not None
     return found
 
@@ -50,7 +50,7 @@ def moment(shop: Project, model: str) -> Moment:
 def commit(shop: Project, number: int, *, counted: bool = True) -> None:
     """A step of a run commits a version of clicks; ``counted``: the ledger has it."""
     run, step = f"r{number}", f"r{number}-1"
-    book = api.ledger(shop)
+    book = api.ledger_of(shop)
     book.acquire(run)
     book.begin_run(run, "run", 0, {})
     book.begin_step(run, step, 1, "clicks", "ingest", {})
@@ -106,17 +106,17 @@ class TestMoment:
     ) -> None:
         """A version of clicks ends the moments of clicks and of what reads them."""
         found = moment(shop, model)
-        assert not found.is_past(api.ledger(shop))
+        assert not found.is_past(api.ledger_of(shop))
 
         commit(shop, 2)
 
-        assert found.is_past(api.ledger(shop)) is past
+        assert found.is_past(api.ledger_of(shop)) is past
 
     def test_a_step_that_ends_between_two_questions_is_in_it_whole(
         self, shop: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """No cells of one version come with the trace of another."""
-        book, steps = api.ledger(shop), iter([2])
+        book, steps = api.ledger_of(shop), iter([2])
         cells = book.cells
 
         def cells_after_a_step(table: str) -> Any:
@@ -125,7 +125,7 @@ class TestMoment:
             return cells(table)
 
         monkeypatch.setattr(book, "cells", cells_after_a_step)
-        found = moment_of(shop, book, api.lake(shop), shop["clicks"])
+        found = moment_of(shop, book, api.lake_of(shop), shop["clicks"])
 
         assert found is not None
         assert (found.snapshot, len(found.cells)) == (102, 3)
@@ -159,7 +159,7 @@ class TestVerdictsBesideRuns:
 
             monkeypatch.setattr(Verifier, "_verdict_or_damage", compare)
             spark: Any = None
-            book, lake = api.ledger(shop), api.lake(shop)
+            book, lake = api.ledger_of(shop), api.lake_of(shop)
             verifier = Verifier(spark, shop, book, lake, SilentProgress())
             return VerificationReport(verifier.verify(frozenset({"clicks"}), None))
 
