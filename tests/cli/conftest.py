@@ -113,7 +113,9 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
         "history": found.noted("history", sample.history, "limit", "model"),
         "coverage": lambda *_, **__: sample.COVERED,
         "refuse_too_much": lambda *_, **__: None,
-        **dict.fromkeys(("as_run", "to_apply", "with_apart"), lambda project, *_, **__: project),
+        **dict.fromkeys(
+            ("project_to_run", "to_apply", "with_apart"), lambda project, *_, **__: project
+        ),
     }.items():
         monkeypatch.setattr(api, name, answer)
     return found

@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from infold.api.apart import (
-    as_run,
-    chosen_of,
+    choose_models,
     lost_by_beginning,
     notes_apart,
-    wanted,
+    once_complete,
+    project_to_run,
     with_apart,
 )
 from infold.api.building import (
@@ -89,7 +89,6 @@ __all__ = [
     "RunResult",
     "SilentProgress",
     "add_quarantine_entries",
-    "as_run",
     "audit",
     "backbuild",
     "by_applied",
@@ -115,6 +114,7 @@ __all__ = [
     "plan",
     "plan_to_save",
     "project_of_saved",
+    "project_to_run",
     "read_saved",
     "refuse_too_much",
     "restate",
@@ -160,7 +160,7 @@ def plan(
     """
     if window is not None:
         asked = replace(asked or PlanOptions(), window=window)
-    project = as_run(project, asked, select=select, exclude=exclude, as_of=as_of)
+    project = project_to_run(project, asked, select=select, exclude=exclude, as_of=as_of)
     observed = observe_all(project, as_of=as_of, asked=asked)
     return make_plan(project, observed, asked, select=select, exclude=exclude)
 
@@ -183,11 +183,11 @@ def make_plan(
     )
     from infold.planning.plan_notes import audit_notes, extraction_notes, unused_forward_only
 
-    asked = chosen_of(project, asked, select, exclude)
+    asked = choose_models(project, asked, select, exclude)
     made = without_refused(
         project, planned(project, observed, asked), observed.refused, asked.selected
     )
-    refuse_unknown_allowed(wanted(project), asked)
+    refuse_unknown_allowed(once_complete(project), asked)
     tables = lake_of(project)
     lost = destroyed(
         project, made, observed.redefinitions, lambda m: tables.columns(table_name(m)), asked
@@ -238,7 +238,7 @@ def run(
     Raises RunFailed where some tables are not up to date, once all others are (``fail_fast``: at
     once).
     """
-    project = wanted(project)
+    project = once_complete(project)
     asked = replace(asked or PlanOptions(), jobs=jobs)
     if window is not None:
         asked = replace(asked, window=window)
@@ -345,7 +345,7 @@ def explain(
     """Everything that is known about a model, or about one cell of it."""
     from infold.declare.definitions import definitions_of
 
-    declared = definitions_of(wanted(project)).get(model)
+    declared = definitions_of(once_complete(project)).get(model)
     project = with_apart(project)
     return explained(observer_of(project, as_of, estimate=True), model, cell, declared)
 

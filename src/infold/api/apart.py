@@ -1,8 +1,8 @@
 """
 Changed tables that take more than a run: what is built apart, and when it replaces what is read.
 
-A run goes by the project that :func:`as_run` makes. After it, tables that are complete take the
-place of those that readers have, and another run brings their readers up to date.
+A run goes by the project that :func:`project_to_run` makes. After it, tables that are complete take
+the place of those that readers have, and another run brings their readers up to date.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ Observe = Callable[[Project], Observer]
 """Observes a project as a command asked for it."""
 
 
-def wanted(project: Project) -> Project:
+def once_complete(project: Project) -> Project:
     """A project by the definitions that are wanted, whatever is built apart."""
-    return project.wanted or project
+    return project.once_complete or project
 
 
-def as_run(
+def project_to_run(
     project: Project,
     asked: PlanOptions | None = None,
     *,
@@ -47,16 +47,16 @@ def as_run(
     as_of: int | None = None,
 ) -> Project:
     """The project as a run goes by it, with what it would begin to build apart."""
-    base = wanted(project)
+    base = once_complete(project)
     asked = with_chosen(base, asked, select, exclude)
     observer = observer_of(base, as_of, asked=asked)
-    may = beginning(observer, asked, allowed=False)
+    may = may_build_apart(observer, asked, allowed=False)
     return tables_apart(base, observer.ledger, observer.lake, may, asked).project
 
 
 def with_apart(project: Project) -> Project:
     """The project with the tables that are being built apart."""
-    base, ledger = wanted(project), ledger_of(project)
+    base, ledger = once_complete(project), ledger_of(project)
     return (
         tables_apart(base, ledger, lake_of(base)).project
         if BUILT_APART in ledger.own_tables()
@@ -80,7 +80,7 @@ def lost_by_beginning(
     yield from _destroyed(project, observed.redefinitions, new, asked)
 
 
-def beginning(
+def may_build_apart(
     observer: Observer, asked: PlanOptions, *, allowed: bool
 ) -> Callable[[Sequence[Node]], Collection[str]]:
     """Which changed models begin to be built apart: those that take more than one run."""
@@ -109,7 +109,7 @@ def with_own_tables(project: Project, asked: PlanOptions) -> PlanOptions:
     return replace(asked, selected=(asked.selected - project.apart.keys()) | own)
 
 
-def chosen_of(
+def choose_models(
     project: Project, asked: PlanOptions | None, select: Sequence[str], exclude: Sequence[str]
 ) -> PlanOptions:
     """What is asked for of a project with tables that are built apart."""
@@ -146,7 +146,7 @@ class ApartRun:
         begun = self.found.begun
         models = {one.model for one in begun}
         lost = _destroyed(self.found.project, begun, models, self.asked)
-        refuse_destructive(self.found.wanted, tuple(lost))
+        refuse_destructive(self.found.once_complete, tuple(lost))
 
     def record(self) -> Mapping[str, str]:
         """
@@ -157,7 +157,7 @@ class ApartRun:
         from infold.declare.definitions import definitions_of
 
         digests = keep_definitions(
-            *(self.found.project, self.ledger, definitions_of(self.found.wanted)),
+            *(self.found.project, self.ledger, definitions_of(self.found.once_complete)),
             changes=self.changes(),
             rebuilds_allowed=self.allowed,
             forward_only=self.asked.forward_only,
@@ -175,7 +175,7 @@ def _destroyed(
     project: Project, changes: Sequence[Redefinition], models: Collection[str], asked: PlanOptions
 ) -> Iterator[Destroyed]:
     """What changes of some models destroy, unless `infold apply` has permitted it before."""
-    base = wanted(project)
+    base = once_complete(project)
     permitted = base.target.apply is Apply.MANUAL
     for one in changes:
         asks = one.model in base.applies or not permitted

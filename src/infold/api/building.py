@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infold.api.apart import ApartRun, beginning, chosen_of, swap_complete_tables
+from infold.api.apart import ApartRun, choose_models, may_build_apart, swap_complete_tables
 from infold.api.extraction import Extraction
 from infold.api.opening import dropper, ledger_of, observer_of, refuse_unknown_allowed, with_chosen
 from infold.api.sole_writer import sole_writer
@@ -103,7 +103,7 @@ class Building:
         """The project to run, as it is now."""
         asked = with_chosen(self.base, self.request.options, self.select, self.exclude)
         observer = self._observer(self.base, asked)
-        may = beginning(observer, asked, allowed=self.request.allow_refresh)
+        may = may_build_apart(observer, asked, allowed=self.request.allow_refresh)
         return tables_apart(self.base, observer.ledger, observer.lake, may, asked)
 
     def _observer(self, project: Project, asked: PlanOptions | None = None) -> Observer:
@@ -124,7 +124,7 @@ class Building:
 
         found = self._found()
         project, request = found.project, self.request
-        asked = chosen_of(project, request.options, self.select, self.exclude)
+        asked = choose_models(project, request.options, self.select, self.exclude)
         asked = replace(asked, jobs=request.options.jobs)
         self._selected = asked.selected
         refuse_unknown_allowed(self.base, asked)
@@ -259,8 +259,8 @@ def _digests(project: Project) -> Mapping[str, str]:
     from infold.declare.definitions import definitions_of
 
     found = {name: digest_of(one) for name, one in definitions_of(project).items()}
-    if project.wanted is not None:
-        for name, one in definitions_of(project.wanted).items():
+    if project.once_complete is not None:
+        for name, one in definitions_of(project.once_complete).items():
             if found.get(name) != digest_of(one):
                 found[f"{name}, as it is wanted"] = digest_of(one)
     return found

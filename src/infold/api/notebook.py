@@ -107,7 +107,7 @@ class Project:
 
         project = api.to_apply(self.opened(declared=True), terms, exclude)
         asked, at = _window(project, terms, start, end), _instant("as_of", as_of)
-        project = api.as_run(project, asked, select=terms, exclude=exclude, as_of=at)
+        project = api.project_to_run(project, asked, select=terms, exclude=exclude, as_of=at)
         observed = api.observe_all(project, as_of=at, asked=asked)
         found = api.make_plan(project, observed, asked, select=terms, exclude=exclude)
         covered = api.coverage(project, found) if found else {}

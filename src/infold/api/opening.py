@@ -207,7 +207,11 @@ def observe_all(
     ledger, forward = observer.ledger, asked.forward_only if asked is not None else {}
     changes = ChangedDefinitions(project, ledger, forward)
     observer.redefinitions = changes
-    declared = ChangedDefinitions(project.wanted, ledger, forward) if project.wanted else changes
+    declared = (
+        ChangedDefinitions(project.once_complete, ledger, forward)
+        if project.once_complete
+        else changes
+    )
     return replace(observer.observe_all(), redefinitions=declared.all())
 
 

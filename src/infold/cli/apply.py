@@ -67,7 +67,7 @@ def command(
     project = options.project_to_apply()
     asked = options.plan_options(project)
     chosen = {"select": options.selected, "exclude": options.exclude}
-    project = api.as_run(project, asked, as_of=options.instant, **chosen)
+    project = api.project_to_run(project, asked, as_of=options.instant, **chosen)
     observed = api.observe_all(project, as_of=options.instant, asked=asked)
     plan = api.make_plan(project, observed, asked, **chosen)
     nothing = not (plan or plan.refused or project.applies)

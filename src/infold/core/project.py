@@ -303,8 +303,8 @@ class Project:
     """
     waits: tuple[str, ...] = ()
     """The models with a wanted definition that waits for one of these: changed readers, and new."""
-    wanted: Project | None = None
-    """With tables that are built ``apart``: the project by the definitions that are wanted."""
+    once_complete: Project | None = None
+    """The project as it will be when the tables that are built ``apart`` are; None without any."""
     _by_name: Mapping[str, Node] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -232,7 +232,7 @@ def swap_of_complete(
     # Readers have the tables of this project, and by its definitions.
     stretched = {name: trace for name, trace in ledger.traces().items() if trace.earlier}
     readable = Production(project, {}, stretched)
-    as_variant = Variant(project, found.wanted, {}, readable, OwnModels({}), found.tables)
+    as_variant = Variant(project, found.once_complete, {}, readable, OwnModels({}), found.tables)
     unchanged = UnchangedColumns(as_variant, ledger)
     tables = tuple(
         _swapped(project.apart[key], key, ledger, lake, unchanged)

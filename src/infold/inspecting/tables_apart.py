@@ -64,9 +64,9 @@ class TablesApart:
     begun: tuple[Redefinition, ...] = ()
 
     @property
-    def wanted(self) -> Project:
-        """The project by the definitions that are wanted."""
-        return self.project.wanted or self.project
+    def once_complete(self) -> Project:
+        """The project as it will be when all of them are complete."""
+        return self.project.once_complete or self.project
 
     @property
     def recorded(self) -> bool:
@@ -85,46 +85,46 @@ class TablesApart:
 
 
 def tables_apart(
-    wanted: Project,
+    project: Project,
     ledger: Ledger,
     lake: Lake,
     may_begin: MayBegin = lambda _: (),
     asked: PlanOptions | None = None,
 ) -> TablesApart:
-    """What is built apart of a project by the ``wanted`` definitions, and what may begin to be."""
+    """What is built apart of a project, and what may begin to be."""
     asked = asked or PlanOptions()
     had = ledger.own_tables().get(BUILT_APART, ())
     traces = ledger.traces()
-    old = [node for node in wanted if may_be_apart(node, traces.get(node.name))]
+    old = [node for node in project if may_be_apart(node, traces.get(node.name))]
     if not old:
-        return TablesApart(wanted, tuple(replace(one, current=False) for one in had))
+        return TablesApart(project, tuple(replace(one, current=False) for one in had))
     from infold.declare.definitions import definitions_of  # parsers: most runs need none
 
-    found = ChangedDefinitions(wanted, ledger, asked.forward_only)(traces)
+    found = ChangedDefinitions(project, ledger, asked.forward_only)(traces)
     changes = {node.name: found[node.name] for node in old if is_rebuilt(found.get(node.name))}
     here = {one.identity: one for one in had if one.current}
-    new = [wanted[name] for name in changes if _identity(wanted[name]) not in here]
+    new = [project[name] for name in changes if _identity(project[name]) not in here]
     chosen = set(may_begin(new) if new else ())
-    chosen |= {name for name in changes if _identity(wanted[name]) in here}
+    chosen |= {name for name in changes if _identity(project[name]) in here}
     chosen -= {name for name in chosen if name in asked.restated}
-    chosen -= wanted.downstream(chosen)  # one after the other
-    names = {node.name for node in wanted}
-    definitions = definitions_of(wanted) if chosen else {}
+    chosen -= project.downstream(chosen)  # one after the other
+    names = {node.name for node in project}
+    definitions = definitions_of(project) if chosen else {}
     tables = tables_from_now_on(
-        {name: _identity(wanted[name]) for name in sorted(chosen)},
+        {name: _identity(project[name]) for name in sorted(chosen)},
         had,
         {name: digest_of(definitions[name]) for name in chosen},
         {name: traces[name].definition for name in chosen},
         partial(free_key, ledger=ledger, lake=lake, names=names),
     )
-    made = _Combined(wanted, ledger, traces, {one.model: one for one in tables if one.current})
-    below = wanted.downstream(chosen)
-    project = None if below & asked.forward_only.keys() else made.project()
-    if project is None:
+    made = _Combined(project, ledger, traces, {one.model: one for one in tables if one.current})
+    below = project.downstream(chosen)
+    both = None if below & asked.forward_only.keys() else made.project()
+    if both is None:
         there = {one.identity for one in had}
-        return TablesApart(wanted, tuple(one for one in tables if one.identity in there))
+        return TablesApart(project, tuple(one for one in tables if one.identity in there))
     begun = tuple(changes[one.model] for one in tables if one.current and one.identity not in here)
-    return TablesApart(project, tuple(tables), made.digests, begun)
+    return TablesApart(both, tuple(tables), made.digests, begun)
 
 
 def progress_apart(
@@ -146,7 +146,7 @@ def _identity(node: Node) -> str:
 class _Combined:
     """The definitions of a project together with those that go on for the time being."""
 
-    wanted: Project
+    new: Project
     ledger: Ledger
     traces: Mapping[str, Trace]
     own: Mapping[str, OwnTable]
@@ -154,18 +154,18 @@ class _Combined:
     waiting: list[str] = field(default_factory=list)
 
     def project(self) -> Project | None:
-        """All of them compiled; None where they do not fit, and ``wanted`` if there is nothing."""
+        """All of them compiled; None where they do not fit, and ``new`` if there is nothing."""
         from infold.declare.definitions import definitions_of
         from infold.declare.from_definitions import project_of_definitions
 
         if not self.own:
-            return self.wanted
-        definitions = definitions_of(self.wanted)
+            return self.new
+        definitions = definitions_of(self.new)
         found = self._tables_of(definitions)
         if found is None or not self._add_views(found, definitions):
             return None
         try:
-            compiled = project_of_definitions(self.wanted, found, {})
+            compiled = project_of_definitions(self.new, found, {})
         except InfoldErrors:
             return None
         if any(node.fingerprint != found[node.name].fingerprint for node in compiled):
@@ -177,22 +177,22 @@ class _Combined:
         self.digests |= {one.key: one.definition for one in self.own.values()}
         # Views may be earlier ones, too, with everything that reads them.
         others = {*self.own, *(name for name, one in found.items() if one != definitions[name])}
-        others |= self.wanted.downstream(others)
-        nodes = (node if node.name in others else self.wanted[node.name] for node in compiled)
+        others |= self.new.downstream(others)
+        nodes = (node if node.name in others else self.new[node.name] for node in compiled)
         return replace(
-            self.wanted,
-            sources={**compiled.sources, **self.wanted.sources},
+            self.new,
+            sources={**compiled.sources, **self.new.sources},
             nodes=(*nodes, *beside),
             apart={one.key: one.model for one in self.own.values()},
             waits=tuple(self.waiting),
-            wanted=self.wanted,
+            once_complete=self.new,
         )
 
     def _tables_of(self, definitions: Mapping[str, Definition]) -> dict[str, Definition] | None:
         """The definition that is in force of each table; None where one is not known."""
-        below = self.wanted.downstream(self.own)
+        below = self.new.downstream(self.own)
         found: dict[str, Definition] = {}
-        for node in self.wanted:
+        for node in self.new:
             trace = self.traces.get(node.name)
             if node.downgraded:
                 return None
@@ -233,15 +233,15 @@ class _Combined:
         if not by_digest.keys() >= set(digests.values()):
             return False
         found |= {name: by_digest[digest] for name, digest in digests.items()}
-        below = self.wanted.downstream(self.own)
-        for node in self.wanted:
+        below = self.new.downstream(self.own)
+        for node in self.new:
             alone = node.model.kind.is_view and node.name not in found
             if alone and node.name not in below and found.keys() >= self._models(node):
                 found[node.name] = definitions[node.name]
         return True
 
     def _models(self, node: Node) -> frozenset[str]:
-        return frozenset(name for name in node.reads if name in self.wanted)
+        return frozenset(name for name in node.reads if name in self.new)
 
     def _beside(
         self, definitions: Mapping[str, Definition], found: Mapping[str, Definition]
@@ -249,9 +249,9 @@ class _Combined:
         """The wanted models under the keys of their tables, after the views that only they read."""
         from infold.analysis.renamed_tables import renamed
 
-        above = self.wanted.upstream(self.own)
+        above = self.new.upstream(self.own)
         views: dict[str, str] = {}
-        for node in self.wanted:
+        for node in self.new:
             if node.name not in above or node.model.kind.is_stored:
                 continue
             other = found.get(node.name) != definitions[node.name]
@@ -261,7 +261,7 @@ class _Combined:
                 views[node.name] = name
                 self.digests[name] = digest_of(definitions[node.name])
         for one in self.own.values():
-            yield renamed(self.wanted[one.model], one.key, views)
+            yield renamed(self.new[one.model], one.key, views)
 
 
 # Which changes that may be, and when such a table can replace the one that readers have: pure.

@@ -81,7 +81,7 @@ def given_up_if_damaged(project: Project, change: Redefinition | None) -> bool:
 
 
 def give_up_damaged(
-    project: Project, ledger: Ledger, course: RunProgress, step: Step, error: InfoldError
+    project: Project, ledger: Ledger, progress: RunProgress, step: Step, error: InfoldError
 ) -> bool:
     """
     Whether a step failed as the rows are damaged that a changed definition was to follow from.
@@ -93,8 +93,8 @@ def give_up_damaged(
         return False
     if not mismatches.is_damage_of(step.model, error):
         return False
-    course.given_up += 1
-    id_ = f"{course.run}-lost{course.given_up}"
-    forget_table(ledger, None, run=course.run, step=id_, seq=0, model=step.model)
-    course.notes = (*course.notes, DAMAGED.format(step.model))
+    progress.given_up += 1
+    id_ = f"{progress.run}-lost{progress.given_up}"
+    forget_table(ledger, None, run=progress.run, step=id_, seq=0, model=step.model)
+    progress.notes = (*progress.notes, DAMAGED.format(step.model))
     return True

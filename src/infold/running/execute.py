@@ -113,22 +113,22 @@ class Runner:
         Raises RunFailed when a model could not be brought up to date, after all others were: its
         ``result`` says what was done nevertheless.
         """
-        course = RunProgress(new_id(), self.project, request.options, fail_fast=request.fail_fast)
+        progress = RunProgress(new_id(), self.project, request.options, fail_fast=request.fail_fast)
         started = time.monotonic()
         refuse_other_project(self.project, self.ledger)
         refuse_nothing_applied(self.project)
-        self.ledger.acquire(course.run, wait=request.wait)
+        self.ledger.acquire(progress.run, wait=request.wait)
         try:
             with self.writer_lock():
-                self._begin_run(course, request, started)
-                with self._record_failures(course, started):
-                    self._plan_and_execute(course, request)
-                    if not course.failures:
-                        course.notes = (*course.notes, *self.at_end(course.run))
-                    refresh_after_run(course, self.ledger, self.lake)
-                    result = course.result(changed_cells(self.ledger, course.done))
+                self._begin_run(progress, request, started)
+                with self._record_failures(progress, started):
+                    self._plan_and_execute(progress, request)
+                    if not progress.failures:
+                        progress.notes = (*progress.notes, *self.at_end(progress.run))
+                    refresh_after_run(progress, self.ledger, self.lake)
+                    result = progress.result(changed_cells(self.ledger, progress.done))
                 self.ledger.finish_run(
-                    course.run, result.state, result.receipt, result.error or None
+                    progress.run, result.state, result.receipt, result.error or None
                 )
         finally:
             self.ledger.release()
@@ -137,35 +137,35 @@ class Runner:
             raise RunFailed(result) from result.failures[0].error
         return result
 
-    def _begin_run(self, course: RunProgress, request: Request, started: float) -> None:
+    def _begin_run(self, progress: RunProgress, request: Request, started: float) -> None:
         """Record that the run begins, and finish or undo what earlier runs left."""
         self.ledger.begin_run(
-            course.run, request.command, self.observer.as_of, request_detail(request)
+            progress.run, request.command, self.observer.as_of, request_detail(request)
         )
-        with self._record_failures(course, started):
+        with self._record_failures(progress, started):
             self.observer.check_ledger()
         if self.ledger.owner() is None:
             self.ledger.set_owner(self.project.name, warehouse_of(self.project))
-        with self._record_failures(course, started):
+        with self._record_failures(progress, started):
             recovered = recover(self.ledger, self.lake)
         self.observer.unrecovered = recovered.open
-        with self._record_failures(course, started):
+        with self._record_failures(progress, started):
             hold_back(self.project, self.ledger, self.lake)
-        with self._record_failures(course, started):
+        with self._record_failures(progress, started):
             begun = tuple(self.at_begin())
-        lost = tuple(forget_lost(self.observer, course.run))
-        with self._record_failures(course, started):
+        lost = tuple(forget_lost(self.observer, progress.run))
+        with self._record_failures(progress, started):
             changes = self.observer.redefinitions(self.ledger.traces())
             refuse_not_forward_only(self.project, changes, request.options)
-            self._refuse_changes(course, request)
-            course.digests = (
+            self._refuse_changes(progress, request)
+            progress.digests = (
                 self.record() if self.record else self._keep_definitions(request, changes)
             )
         # Whoever is killed before the definitions are kept has applied nothing: a removed model
         # of theirs is still to be built.
         removed = tuple(forget_removed_models(self.project, self.ledger))
         notes = (*recovered.notes, *begun, *removed, *lost, *definition_notes(self.project))
-        course.notes = (*notes, *course.notes)
+        progress.notes = (*notes, *progress.notes)
 
     def _keep_definitions(
         self, request: Request, changes: Mapping[str, Redefinition]
@@ -181,7 +181,7 @@ class Runner:
     def _destructive(self) -> DestructiveChanges:
         return DestructiveChanges(self.project, self.lake, self.changes)
 
-    def _refuse_changes(self, course: RunProgress, request: Request) -> None:
+    def _refuse_changes(self, progress: RunProgress, request: Request) -> None:
         """Raise what changed definitions destroy, or what is wrong with them: before they apply."""
         if not (self.project.applies or self._destructive.are_declared):
             return
@@ -189,82 +189,82 @@ class Runner:
         observed = self.observer.observe_all()
         now = plan(self.project, observed, request.options)
         self._destructive.refuse(now, request.options)
-        definitions = DefinitionsToAnalyse(self.project, course.analysed)
+        definitions = DefinitionsToAnalyse(self.project, progress.analysed)
         if self.project.applies and (new := definitions.not_analysed(observed, now)):
-            engine = self.engine(course.run, now)
+            engine = self.engine(progress.run, now)
             if found := definitions.analyse(engine, new):
                 raise errors.InfoldErrors(found.values())
-            course.notes = self._destructive.refuse_types(engine, new, request.options)
+            progress.notes = self._destructive.refuse_types(engine, new, request.options)
 
-    def _plan_and_execute(self, course: RunProgress, request: Request) -> None:
+    def _plan_and_execute(self, progress: RunProgress, request: Request) -> None:
         engine: Engine | None = None
         key_locations = KeyLocations(self.project)
-        definitions = DefinitionsToAnalyse(self.project, course.analysed)
+        definitions = DefinitionsToAnalyse(self.project, progress.analysed)
         derivations = ExactDerivations()
         while True:
-            asked = derivations.limit(still_asked(request.options, course.done))
+            asked = derivations.limit(still_asked(request.options, progress.done))
             self.observer.restated = frozenset(asked.restated)
             self.observer.removals_allowed = request.allow_removals
             observed = key_locations.add_to(self.observer.observe_all())
             advance_traces(self.ledger, observed, self.project.shared)
-            now = with_definitions(plan(self.project, observed, asked), course.digests)
-            if missing := key_locations.unanswered(observed, course.runnable(now)):
-                engine = engine or self.engine(course.run, now)
-                self._locate_keys(course, key_locations, engine, missing)
+            now = with_definitions(plan(self.project, observed, asked), progress.digests)
+            if missing := key_locations.unanswered(observed, progress.runnable(now)):
+                engine = engine or self.engine(progress.run, now)
+                self._locate_keys(progress, key_locations, engine, missing)
                 continue
             known, allowed = unrecorded_table(self.ledger, self.lake), request.allow_refresh
             refused = refused_rebuilds(self.project, now, asked, known, allowed=allowed)
-            possible = (step for step in course.runnable(now).steps if step.model not in refused)
+            possible = (step for step in progress.runnable(now).steps if step.model not in refused)
             if unchecked := derivations.unchecked(possible):
-                engine = engine or self.engine(course.run, now)
+                engine = engine or self.engine(progress.run, now)
                 if inexact := derivations.refuse(engine, unchecked):
-                    course.note_failed_models(not_forward_only(now, inexact))
+                    progress.note_failed_models(not_forward_only(now, inexact))
                     continue
-            if not course.plans:
-                self._begin_work(course, request, observed, now)
-            course.plans.append(now)
-            course.note_refused(observed.refused, now)
-            course.note_refused(refused, now)
-            if not self._steps_ready(course, now, asked):
+            if not progress.plans:
+                self._begin_work(progress, request, observed, now)
+            progress.plans.append(now)
+            progress.note_refused(observed.refused, now)
+            progress.note_refused(refused, now)
+            if not self._steps_ready(progress, now, asked):
                 break
-            engine = engine or self.engine(course.run, now)
-            if new := definitions.not_analysed(observed, course.runnable(now)):
-                self._analyse(course, definitions, engine, new)
-            ready = self._steps_ready(course, now, asked, engine.models_at_once)
+            engine = engine or self.engine(progress.run, now)
+            if new := definitions.not_analysed(observed, progress.runnable(now)):
+                self._analyse(progress, definitions, engine, new)
+            ready = self._steps_ready(progress, now, asked, engine.models_at_once)
             if not ready:
                 break
-            total = len(course.done) + max(len(now.steps), len(ready))
-            self._execute_steps(course, total, ready, engine)
-        published = publish(course, self.lake)
-        if engine is not None and course.done and published:
-            built = tuple(step.model for step, _ in course.done)
-            course.notes = (*course.notes, *engine.maintain(built))
-        self._remember_locations(course)
+            total = len(progress.done) + max(len(now.steps), len(ready))
+            self._execute_steps(progress, total, ready, engine)
+        published = publish(progress, self.lake)
+        if engine is not None and progress.done and published:
+            built = tuple(step.model for step, _ in progress.done)
+            progress.notes = (*progress.notes, *engine.maintain(built))
+        self._remember_locations(progress)
 
     def _analyse(
         self,
-        course: RunProgress,
+        progress: RunProgress,
         definitions: DefinitionsToAnalyse,
         engine: Engine,
         models: frozenset[str],
     ) -> None:
         """Analyse definitions, and their types before anything is written."""
         found = definitions.analyse(engine, models)
-        course.note_failed_models(found)
-        if not course.done:
-            lost = self._destructive.refuse_types(engine, models, course.asked)
-            course.notes = (*course.notes, *lost)
+        progress.note_failed_models(found)
+        if not progress.done:
+            lost = self._destructive.refuse_types(engine, models, progress.asked)
+            progress.notes = (*progress.notes, *lost)
 
     def _begin_work(
-        self, course: RunProgress, request: Request, observed: Observations, now: Plan
+        self, progress: RunProgress, request: Request, observed: Observations, now: Plan
     ) -> None:
         """Refuse a first plan that does more than was allowed; note the states before it."""
         if request.max_rows is not None and now.rows_to_read > request.max_rows:
             raise run_errors.over_budget(rows=now.rows_to_read, max_rows=request.max_rows)
         refuse_removals(self.project, now, allowed=request.allow_removals)
         lost = self._destructive.refuse(now, request.options)
-        course.notes = (*course.notes, *self.observer.empty.values(), *lost)
-        course.model_states = tuple(
+        progress.notes = (*progress.notes, *self.observer.empty.values(), *lost)
+        progress.model_states = tuple(
             entry
             for entry in model_states(self.project, observed, now)
             if is_selected(request, entry)
@@ -272,7 +272,7 @@ class Runner:
 
     def _locate_keys(
         self,
-        course: RunProgress,
+        progress: RunProgress,
         located: KeyLocations,
         engine: Engine,
         missing: Sequence[KeyQuestion],
@@ -285,56 +285,58 @@ class Runner:
             try:
                 located.locate(engine, sought)
             except Exception as error:  # noqa: BLE001 - one model's failure, whatever it is
-                course.note_failed_models({sought[0]: self._as_model_error(error, sought[0])})
+                progress.note_failed_models({sought[0]: self._as_model_error(error, sought[0])})
 
     def _steps_ready(
-        self, course: RunProgress, now: Plan, asked: PlanOptions, at_once: int = 1
+        self, progress: RunProgress, now: Plan, asked: PlanOptions, at_once: int = 1
     ) -> list[tuple[Step, CommitTurn]]:
         """The steps that can be executed now; a model that stays stale again and again fails."""
-        ready = side_by_side(self.project, self.lake, course.runnable(now), asked.jobs, at_once)
-        stale = [step for step, _ in ready if course.repeats(step)]
+        ready = side_by_side(self.project, self.lake, progress.runnable(now), asked.jobs, at_once)
+        stale = [step for step, _ in ready if progress.repeats(step)]
         for step in stale:
-            course.note_failed(step, run_errors.still_stale(model=step.model))
-        return self._steps_ready(course, now, asked, at_once) if stale else ready
+            progress.note_failed(step, run_errors.still_stale(model=step.model))
+        return self._steps_ready(progress, now, asked, at_once) if stale else ready
 
     def _execute_steps(
         self,
-        course: RunProgress,
+        progress: RunProgress,
         total: int,
         ready: Sequence[tuple[Step, CommitTurn]],
         engine: Engine,
     ) -> None:
         """Execute steps side by side; all of them end, even if others fail."""
-        numbered = list(enumerate(ready, course.steps_begun + 1))
-        course.steps_begun += len(numbered)
+        numbered = list(enumerate(ready, progress.steps_begun + 1))
+        progress.steps_begun += len(numbered)
         for seq, (step, _) in numbered:
             self.progress.step(seq, total, step)
         if len(numbered) == 1:
             [(seq, (step, turn))] = numbered
-            self._report(course, step, self._try_step(course.run, seq, step, engine, turn))
+            self._report(progress, step, self._try_step(progress.run, seq, step, engine, turn))
             return
         engines = [engine, *(engine.concurrent(at) for at in range(len(numbered) - 1))]
         with ThreadPoolExecutor(len(numbered)) as pool:
             begun = [
-                pool.submit(self._try_step, course.run, seq, step, own, turn)
+                pool.submit(self._try_step, progress.run, seq, step, own, turn)
                 for (seq, (step, turn)), own in zip(numbered, engines, strict=True)
             ]
         for (seq, (step, _)), made in zip(numbered, begun, strict=True):
             if made.exception() is None:
                 self.progress.step(seq, total, step)
-                self._report(course, step, made.result())
+                self._report(progress, step, made.result())
         for made in begun:
             made.result()  # raises what ends the run
 
-    def _report(self, course: RunProgress, step: Step, made: Receipt | errors.InfoldError) -> None:
+    def _report(
+        self, progress: RunProgress, step: Step, made: Receipt | errors.InfoldError
+    ) -> None:
         """Report the end of a step, and record it."""
         if isinstance(made, Receipt):
             self.progress.done(step, made)
-            course.done.append((step, made))
+            progress.done.append((step, made))
         else:
             self.progress.failed(step, made)
-            if not give_up_damaged(self.project, self.ledger, course, step, made):
-                course.note_failed(step, made)
+            if not give_up_damaged(self.project, self.ledger, progress, step, made):
+                progress.note_failed(step, made)
 
     def _try_step(
         self, run: str, seq: int, step: Step, engine: Engine, turn: CommitTurn
@@ -386,25 +388,25 @@ class Runner:
             turn.release(outcome)
         return receipt
 
-    def _remember_locations(self, course: RunProgress) -> None:
+    def _remember_locations(self, progress: RunProgress) -> None:
         if self.observer.compared:
             self.ledger.remember_locations(self.observer.compared)
-        if course.done or self.observer.damage.checked_closely:
+        if progress.done or self.observer.damage.checked_closely:
             remember_locations(self.project, self.ledger, self.lake, self.observer.damage.tables)
 
     @contextmanager
-    def _record_failures(self, course: RunProgress, started: float) -> Iterator[None]:
+    def _record_failures(self, progress: RunProgress, started: float) -> Iterator[None]:
         """When something ends the run, record it as failed, with all that it did before."""
         try:
             with signals.before_errors():
                 yield
         except Exception as error:
             known = failures.as_user_error(error, self.project.root)
-            result = course.result_after_error(known)
+            result = progress.result_after_error(known)
             result = replace(result, seconds=time.monotonic() - started)
             with suppress(errors.InfoldError):  # the ledger itself may be what failed
-                self.ledger.finish_run(course.run, result.state, result.receipt, known.what)
-            if course.done or len(result.failures) > 1:
+                self.ledger.finish_run(progress.run, result.state, result.receipt, known.what)
+            if progress.done or len(result.failures) > 1:
                 raise RunFailed(result) from error
             if known is error:
                 raise
@@ -415,7 +417,7 @@ class Runner:
                 signals.end_children()
             with suppress(errors.InfoldError):
                 why = f"stopped by {signals.stopped_by(error)}"
-                self.ledger.finish_run(course.run, "failed", course.receipt, why)
+                self.ledger.finish_run(progress.run, "failed", progress.receipt, why)
             raise
 
 

@@ -45,32 +45,32 @@ def hold_back(project: Project, ledger: Ledger, lake: Lake) -> None:
         lake.publish(hold_back=False)
 
 
-def publish(course: RunProgress, lake: Lake) -> bool:
+def publish(progress: RunProgress, lake: Lake) -> bool:
     """
     At the end of a run: publish what is held back; whether readers see all that was built.
 
     A run of an environment shows its own tables alone, and nothing that production has yet to
     publish.
     """
-    if course.project.target.publish is not Publish.TOGETHER:
+    if progress.project.target.publish is not Publish.TOGETHER:
         return True
-    if course.failures:
-        course.notes = (*course.notes, NOT_PUBLISHED)
+    if progress.failures:
+        progress.notes = (*progress.notes, NOT_PUBLISHED)
         return False
-    project = course.project
+    project = progress.project
     own = [table_name(node.name) for node in project if node.name not in project.shared]
     of_environment = project.environment != PRODUCTION
     lake.publish(hold_back=True, tables=(*own, project.set_aside) if of_environment else None)
     return True
 
 
-def refresh_after_run(course: RunProgress, ledger: Ledger, lake: Lake) -> None:
+def refresh_after_run(progress: RunProgress, ledger: Ledger, lake: Lake) -> None:
     """At the end of a run, after what it drops: as :func:`refresh_readers`, with fewer looks."""
     notes = register(lake)
-    if course.done or course.project.target.hide_technical:
-        known = not course.done and _ended_well(ledger, course.run)
-        notes = [*notes, *refresh_views(course.project, lake, only_new=known)]
-    course.notes = (*course.notes, *notes)
+    if progress.done or progress.project.target.hide_technical:
+        known = not progress.done and _ended_well(ledger, progress.run)
+        notes = [*notes, *refresh_views(progress.project, lake, only_new=known)]
+    progress.notes = (*progress.notes, *notes)
 
 
 def _ended_well(ledger: Ledger, run: str) -> bool:
@@ -140,5 +140,7 @@ def refresh_views(project: Project, lake: Lake, *, only_new: bool = False) -> Se
 def _shown(project: Project) -> Sequence[str]:
     """The tables that have views, where a target has any."""
     return [
-        table_name(node.name) for node in project.wanted or project if node.model.kind.is_stored
+        table_name(node.name)
+        for node in project.once_complete or project
+        if node.model.kind.is_stored
     ]

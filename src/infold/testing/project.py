@@ -88,7 +88,7 @@ def project_under_test(
         shared=frozenset(),
         apart={},
         waits=(),
-        wanted=None,
+        once_complete=None,
     )
 
 
