@@ -15,12 +15,17 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from tests.reference.world import Row
 from tests.spark.project import WHOLE, SparkProject, new_name
 
+from infold import api
 from infold.core import interval
+from infold.core.audits import AuditState
 from infold.core.interval import DAY, HOUR, MINUTE
+from infold.inspecting.audits import audits_found
 
 pytestmark = pytest.mark.spark
 
@@ -48,6 +53,8 @@ class WideEvents(SparkProject):
 
     now = "2024-03-20"
 
+    source, storage = "path: landing/*.json", "iceberg"
+
     def __init__(self, root: Path, warehouse: Path, width: int = 150) -> None:
         self.columns = {"event_id": "string", "user_id": "string", "at": "timestamp"}
         for number in range(width - len(self.columns)):
@@ -58,9 +65,9 @@ class WideEvents(SparkProject):
         declared = "".join(f'      {name}: "{type_}"\n' for name, type_ in self.columns.items())
         super().__init__(
             root,
-            f"name: {new_name('wide')}\nsources:\n  raw.events:\n    path: landing/*.json\n"
+            f"name: {new_name('wide')}\nsources:\n  raw.events:\n    {self.source}\n"
             f"    event_time_column: at\n    columns:\n{declared}"
-            f"targets:\n  dev: {{storage: iceberg, warehouse: '{warehouse}'}}\n",
+            f"targets:\n  dev: {{storage: {self.storage}, warehouse: '{warehouse}'}}\n",
         )
         self.models(**self._models())
 
@@ -141,6 +148,64 @@ class WideEvents(SparkProject):
         }
 
 
+class WideDelta(WideEvents):
+    """A table of Delta Lake as wide, from one of another owner; audits and a lookup as wide."""
+
+    source, storage = "path: landing/raw\n    format: delta", "delta"
+
+    def _models(self) -> dict[str, str]:
+        """Audits of all columns: of the events, and of what is joined to them."""
+        words = ", ".join(self.plain)
+        most = ", ".join(f"max({name}) AS {name}" for name in self.plain)
+        known = ", ".join(f"u.{name} AS most_{name}" for name in self.plain)
+        audits = "audits:\n  - not_null: [event_id, user_id, at]\n  - unique: [event_id]\n"
+        audits += f"  - not_null: [{words}]\n    severity: warn\n    name: no gaps in it\n"
+        return {
+            "by_time": (
+                "---\nmaterialization: events\nunique_key: [event_id]\n"
+                f"timeseries: {{event_time_column: at}}\n{audits}---\nSELECT * FROM raw.events"
+            ),
+            "users": (
+                "---\nmaterialization: cumulative_aggregate\n---\n"
+                f"SELECT user_id, {most} FROM by_time GROUP BY user_id"
+            ),
+            "known": (
+                "---\nmaterialization: table\ntimeseries: {event_time_column: at, "
+                f"partition_column: day}}\nincremental: {{}}\n{audits}---\n"
+                f"SELECT cast(e.at AS date) AS day, e.*, {known} "
+                "FROM by_time e LEFT JOIN users u ON u.user_id = e.user_id"
+            ),
+        }
+
+    def append(self, *rows: Row) -> None:
+        """The owner of the source adds rows."""
+        schema = pa.schema([(name, arrow_type(type_)) for name, type_ in self.columns.items()])
+        there = pa.Table.from_pylist(list(rows), schema)
+        write_deltalake((self.root / "landing/raw").as_uri(), there, mode="append")
+
+    def delete(self, condition: str) -> None:
+        """The owner deletes rows."""
+        DeltaTable((self.root / "landing/raw").as_uri()).delete(condition)
+
+
+def arrow_type(type_: str) -> pa.DataType:
+    """The type of a column in a file."""
+    page = pa.struct({"title": pa.string(), "size": pa.int64(), "tags": pa.list_(pa.string())})
+    nested = {"struct": pa.struct({"schema": pa.string(), "data": page})}
+    nested["array"] = pa.list_(nested["struct"])
+    plain = {
+        "string": pa.string(),
+        "bigint": pa.int64(),
+        "int": pa.int32(),
+        "double": pa.float64(),
+        "boolean": pa.bool_(),
+        "decimal(18,2)": pa.decimal128(18, 2),
+        "timestamp": pa.timestamp("us", "UTC"),
+        "date": pa.date32(),
+    }
+    return plain.get(type_) or nested[type_.partition("<")[0]]
+
+
 def value_of(type_: str, seed: int) -> Any:
     """A value of a type that follows from a number."""
     if type_.startswith("array"):
@@ -194,3 +259,25 @@ def test_each_kind_after_each_arrival(tmp_path: Path, warehouse: Path) -> None:
     for name, rows in wide.tables().items():
         assert rows == wanted[name], name
     assert [len(wanted[name]) for name in ("by_time", "anywhere", "users")] == [20, 19, 6]
+
+
+def test_delta_from_a_table_with_audits_and_a_lookup(tmp_path: Path, warehouse: Path) -> None:
+    """A table source whose owner deletes, replaces and adds rows; a late row changes a lookup."""
+    wide = WideDelta(tmp_path, warehouse)
+    event = wide.event
+    wide.append(*(event(number, f"u{number % 4}", number * 200) for number in range(12)))
+    wide.go()
+
+    wide.delete("event_id IN ('e3', 'e5')")
+    wide.append(event(5, "u1", 1000, 1), event(20, "u1", 10))
+    wide.go()
+
+    wide.verify()
+    assert [len(wide.records(name, "user_id")) for name in wide.tables()] == [12, 4, 12]
+    project = wide.project()
+    failed = {
+        (one.result.model, one.result.audit)
+        for one in audits_found(project, api.ledger(project))
+        if one.result.state is AuditState.FAILED
+    }
+    assert failed == {("by_time", "no gaps in it"), ("known", "no gaps in it")}

@@ -17,7 +17,11 @@ from infold.analysis.inputs.fold_inputs import FoldInputs, fold_inputs_of
 from infold.analysis.names.column_lineage import Tracer
 from infold.analysis.names.query_pieces import QueryPieces, first_outside, qualifier_spans
 from infold.analysis.names.relation import Block, Origin, Table, own_nodes
-from infold.analysis.names.select_parts import calls_over_rows, clauses_beyond_row_wise
+from infold.analysis.names.select_parts import (
+    calls_over_rows,
+    clauses_beyond_row_wise,
+    group_of_several_sets,
+)
 from infold.analysis.names.subject import Subject, time_column
 from infold.analysis.sql.functions import is_aggregate
 from infold.analysis.sql.token_calls import Call, calls, split_arguments
@@ -84,19 +88,9 @@ def _refused_constructs(subject: Subject) -> Iterator[tuple[str, Spot]]:
     for item in block.node.expressions:
         if item.is_star:
             yield "a star", text.spot_of_token(text.tokens[1])
-    group = block.node.args.get("group")
-    if group is not None and _has_several_sets(group):
+    if group_of_several_sets(block) is not None:
         token = text.token_after(-1, TokenType.GROUP_BY)
         yield "GROUPING SETS, ROLLUP and CUBE", text.spot_of_token(token or text.tokens[0])
-
-
-def _has_several_sets(group: exp.Group) -> bool:
-    """Whether rows are grouped in several ways at once."""
-    if any(group.args.get(key) for key in ("rollup", "cube", "grouping_sets", "totals")):
-        return True
-    return any(
-        isinstance(item, (exp.GroupingSets, exp.Rollup, exp.Cube)) for item in group.expressions
-    )
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from infold.render.json_shapes import pair_rows
 from infold.spark.verify import verify
 from infold.spark.verify.beyond_bounds import least_bounds
 from infold.spark.verify.compare import Comparison, compare
-from infold.spark.verify.verify import TRIES, Moment, Verifier, moment_of
+from infold.spark.verify.verify import TRIES, Moment, Verifier, about_doubles, moment_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -300,6 +300,28 @@ def test_each_row_beside_its_rebuild(spark: SparkSession, key: tuple[str, ...]) 
     assert all(
         pair.stored and pair.stored["at"].isoformat()[10:] == "T12:00:00+00:00" for pair in pairs
     )
+
+
+@pytest.mark.parametrize(
+    ("total", "n", "differing", "said"),
+    [
+        ("3 + id", "id", 0, "1 cell equal but for the last digits of doubles"),
+        ("1", "id", 1, "only doubles differ"),
+        ("1", "id + 1", 1, ""),
+    ],
+)
+@pytest.mark.spark
+def test_sums_of_doubles_that_cancel(
+    spark: SparkSession, total: str, n: str, differing: int, said: str
+) -> None:
+    """Last digits are no difference; other ones are, and verify says where doubles alone differ."""
+    stored = spark.sql("SELECT id AS n, 3D + id AS total FROM range(5)")
+    rebuilt = spark.sql(f"SELECT {n} AS n, ({total}) * (1 + 1e-15D) AS total FROM range(5)")
+
+    found = compare(stored, rebuilt, None, None)
+
+    assert len(found.differing) == differing
+    assert [note.partition(": ")[0] for note in about_doubles(found)] == ([said] if said else [])
 
 
 @pytest.mark.spark

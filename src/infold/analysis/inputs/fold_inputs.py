@@ -112,9 +112,8 @@ class _FoldInputFinder:
             names = [name.lower() for name in relation.columns or ()]
             yield FoldInput(node, dict(zip(names, names, strict=True)))
         elif isinstance(relation, RenamedColumns):
-            names = [name.lower() for name in relation.columns or ()]
             yield from (
-                self._renamed(feed, relation.inner, names)
+                self._renamed(feed, relation.inner, relation)
                 for feed in self.inputs_of(relation.inner)
             )
         elif isinstance(relation, SetOperation):
@@ -130,17 +129,16 @@ class _FoldInputFinder:
             raise _NotRowWiseError("it compares rows with others; UNION ALL does not")
         if node.args.get("by_name") or any(node.args.get(key) for key in _AROUND):
             raise _NotRowWiseError("its UNION ALL has more around it than its sides")
-        names = [name.lower() for name in relation.columns or ()]
         for side in (relation.left, relation.right):
-            yield from (self._renamed(feed, side, names) for feed in self.inputs_of(side))
+            yield from (self._renamed(feed, side, relation) for feed in self.inputs_of(side))
 
-    def _renamed(self, feed: FoldInput, relation: Relation, names: list[str]) -> FoldInput:
+    def _renamed(self, feed: FoldInput, inner: Relation, outer: Relation) -> FoldInput:
         """What is passed on, under the names that columns have in the same places."""
-        there = [name.lower() for name in relation.columns or ()]
+        there = [name.lower() for name in inner.columns or ()]
         passed = {
-            name: feed.passed_columns[own]
-            for name, own in zip(names, there, strict=False)
-            if own in feed.passed_columns and names.count(name) == 1
+            name: feed.passed_columns[there[at]]
+            for name, (at, *more) in outer.places.items()
+            if not more and at < len(there) and there[at] in feed.passed_columns
         }
         return FoldInput(feed.node, passed)
 

@@ -151,7 +151,7 @@ class _LookupFinder:
         for name in join.args.get("using") or ():
             column = name.name.lower()
             sides = [block.entries[number]]
-            sides += [e for e in block.entries[:number] if column in _column_names(e)][:1]
+            sides += [e for e in block.entries[:number] if column in (e.names or ())][:1]
             mine = [e for e in sides if e is block.entries[at]]
             others = [e for e in sides if e is not block.entries[at]]
             if len(sides) == 2 and len(mine) == 1:
@@ -234,10 +234,6 @@ def _is_plain_join(join: exp.Join, *sides: str) -> bool:
         and join.kind.upper() in ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI")
         and join.args.get("method") is None
     )
-
-
-def _column_names(entry: FromEntry) -> set[str]:
-    return {name.lower() for name in entry.relation.columns or ()}
 
 
 # A row of such a lookup is found only by rows with its key and a time in its stretch. So when it

@@ -35,14 +35,13 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         return
     column, relation = series.partition_column, subject.relation
     known = cells.known(relation)
-    names = [name.lower() for name in relation.columns or ()]
-    if relation.columns is not None and column.lower() not in names:
+    places = relation.places.get(column.lower())
+    if relation.columns is not None and places is None:
         return  # time_columns says so
     if not known.reads_time:
         yield _no_time_input(cells)
     elif not _can_partition(cells, known.columns.get(column.lower(), {})):
-        at = names.index(column.lower()) if names else 0
-        found = [*_findings_at(cells, relation, at)]
+        found = [*_findings_at(cells, relation, places[0] if places else 0)]
         if not found and not _another_rule_has_findings(cells):
             found = [
                 _finding_without_place(
@@ -192,13 +191,12 @@ def _computed_in(cells: Cells, block: Block, out: OutputColumn) -> tuple[Relatio
     if origin is None:
         return None
     relation = origin.entry.relation
-    names = [name.lower() for name in relation.columns or ()]
     inside = not isinstance(relation, (Table, OtherRows)) and cells.reads_time(relation)
-    if not inside or origin.column not in names:
+    if not inside or origin.column not in relation.places:
         return None
     if _can_partition(cells, cells.known(relation).columns.get(origin.column, {})):
         return None  # there it is good; what this SELECT adds to it is not
-    return relation, names.index(origin.column)
+    return relation, relation.places[origin.column][0]
 
 
 _COMPUTED = "the unit is computed, so it may be any"

@@ -2,7 +2,8 @@
 Two sets of rows compared: by content for each cell, then row by row where that differs.
 
 A query's sums of doubles differ a little when rows come in another order. So rows whose hashes
-differ count as equal when they pair up with every double within one part in 10^9.
+differ count as equal when they pair up with every double within one part in 10^9. Where large terms
+cancel a sum differs more. Nothing here tells that from a wrong one: they differ, by doubles alone.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class Comparison:
 
     ``differing`` are (cell, rows stored, rows rebuilt) of cells whose rows differ; ``sample`` are
     a few rows that only one side has; ``rounded`` counts cells equal but for the last digits of
-    doubles. ``rows``, ``cells`` and ``content`` are those stored.
+    doubles. With ``by_doubles`` all rows pair up but for their doubles. ``rows``, ``cells`` and
+    ``content`` are those stored.
     """
 
     rows: int
@@ -60,6 +62,7 @@ class Comparison:
     differing: tuple[tuple[Interval, int, int], ...] = ()
     sample: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     rounded: int = 0
+    by_doubles: bool = False
 
 
 def compare(
@@ -95,8 +98,9 @@ def compare(
     ]
     differing: list[tuple[Interval, int, int]] = []
     sample: list[tuple[str, Mapping[str, Any]]] = []
+    by_doubles = False
     if suspects:
-        found = _row_by_row(stored, rebuilt, time, granularity, suspects, key)
+        found, by_doubles = _row_by_row(stored, rebuilt, time, granularity, suspects, key)
         bad = {cell_of(row["_cell"], granularity) for row in found}
         differing = [
             (cell, _row_count(left.get(cell)), _row_count(right.get(cell)))
@@ -109,6 +113,7 @@ def compare(
         differing=tuple(differing),
         sample=tuple(sample),
         rounded=len(suspects) - len(differing),
+        by_doubles=by_doubles,
     )
 
 
@@ -137,8 +142,12 @@ def _row_by_row(
     granularity: Granularity | None,
     suspects: list[Interval],
     key: Sequence[str],
-) -> list[Any]:
-    """Rows of the suspect cells that have no equal row on the other side; some of each cell."""
+) -> tuple[list[Any], bool]:
+    """
+    Rows of the suspect cells that have no equal row on the other side, some of each cell.
+
+    And whether each of them has one there that is equal but for its doubles.
+    """
     at = F.lit(None).cast("timestamp") if time is None else column(time)
     floats = [
         field.name
@@ -160,10 +169,13 @@ def _row_by_row(
     names = ["_cell", "_hash", "_nth"]
     right = sides[1].select(*names, *(column(name).alias(f"_other_{name}") for name in floats))
     left = sides[0].select(*names, *(column(name).alias(f"_other_{name}") for name in floats))
-    alone = _without_partner(sides[0], right, floats).unionByName(
-        _without_partner(sides[1], left, floats)
+    alone, odd = (
+        _without_partner(sides[0], right, close).unionByName(
+            _without_partner(sides[1], left, close)
+        )
+        for close in (floats, [])
     )
-    return (
+    found = (
         alone.withColumn("_rank", _place_in_cell(stored.schema, key))
         .where(F.col("_rank") <= _SAMPLE)
         .orderBy("_cell", "_rank", F.desc("_side"), "_hash", "_nth")
@@ -171,6 +183,7 @@ def _row_by_row(
         # At most ``_SAMPLE`` rows of each suspect cell.
         .collect()
     )
+    return found, bool(found and floats) and odd.isEmpty()
 
 
 @returns(ROWS_OF_A_SIDE)

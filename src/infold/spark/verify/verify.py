@@ -179,8 +179,7 @@ class Verifier:
         beyond = differing_beyond_bounds(work, node, step, time, rebuilt, cells)
         if beyond is not None:
             notes.append(beyond.note)
-        if result.rounded:
-            notes.append(f"{_cells_text(result.rounded)} equal but for the last digits of doubles")
+        notes.extend(about_doubles(result))
         if wrong:
             notes.append(
                 f"the ledger has {_cells_text(len(wrong))} otherwise, so its files changed: "
@@ -259,6 +258,17 @@ class Verifier:
                 entry.name: user_columns(work.frame(entry.name, step.inputs[entry.name][1]))
                 for entry in node.inputs
             },
+        )
+
+
+def about_doubles(result: Comparison) -> Iterator[str]:
+    """What is to be said of values that follow from the order in which doubles were added."""
+    if result.rounded:
+        yield f"{_cells_text(result.rounded)} equal but for the last digits of doubles"
+    if result.by_doubles:
+        yield (
+            "only doubles differ: a sum of them depends on the order of rows, the more its terms "
+            "cancel; sum(cast(x AS decimal(28, 6))) does not"
         )
 
 
