@@ -92,7 +92,8 @@ def test_the_screen_of_an_engine() -> None:
         "  carried out:  3 commands\n"
         "  memory:       812 MB, in Java\n"
         "  processes:    12, and Java's 13\n"
-        "  ends:         when no command came for 10 minutes, or by `infold --target dev engine stop`"
+        "  ends:         when no command came for 10 minutes, "
+        "or by `infold --target dev engine stop`"
     )
     assert "carries out a command." in warm_engine_screen(replace(FOUND, busy=True))
     assert "No engine is running" in warm_engine_screen(None)
