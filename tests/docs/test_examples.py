@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-import sqlglot
 import yaml
 from click.testing import CliRunner
 from tests.declare.shop import project, write
@@ -174,9 +173,7 @@ def test_check_accepts_sessions() -> None:
     accepted({"all_events": view + union, "priced": priced, "visits": visits})
 
 
-@pytest.mark.parametrize(
-    "page", ["annotated-project.md", "cookbook.md", "coming-from-dbt.md", "concepts/versions.md"]
-)
+@pytest.mark.parametrize("page", ["annotated-project.md", "cookbook.md", "concepts/versions.md"])
 def test_check_accepts_a_whole_project(page: str, tmp_path: Path) -> None:
     """The project that a page shows, with its comments, passes `check` without a note."""
     folder = write_project(DOCS / page, tmp_path)
@@ -212,18 +209,6 @@ def test_check_accepts_sources(page: str) -> None:
         declared["sources"] |= yaml.safe_load(example)["sources"]
 
         accepted({}, yaml.safe_dump(declared))
-
-
-def test_the_models_of_dbt_are_sql() -> None:
-    """The models of dbt on the page can be parsed after their templates are filled in."""
-    shown = [one for one in code(DOCS / "coming-from-dbt.md", "sql") if "{{" in one]
-
-    assert shown
-    for one in shown:
-        plain = re.sub(r"\{\{ (?:ref|source)\([^)]*'(\w+)'\) \}\}", r"\1", one)
-        plain = re.sub(r"\{\{ this \}\}", "this", plain)
-        plain = re.sub(r"\{\{.*?\}\}|\{%.*?%\}", "", plain, flags=re.DOTALL)
-        assert sqlglot.parse_one(plain, read="spark") is not None
 
 
 def test_check_accepts_the_functions(tmp_path: Path) -> None:

@@ -109,6 +109,9 @@ def texts(path: Path) -> tuple[str, ...]:
     return tuple(text for text in found if text is not None)
 
 
+FLAGS = ("--no-engine", "--version", "-h", "--help")
+
+
 def wrong(hint: str) -> str:
     """What of a command line is not there; nothing if all is."""
     words = hint.replace("\\`", " ").split()
@@ -116,7 +119,7 @@ def wrong(hint: str) -> str:
         known = {opt for param in cli.params for opt in param.opts} | {"-h", "--help"}
         if words[0] not in known:
             return words[0]
-        words = words[1:] if words[0] in ("--version", "-h", "--help") else words[2:]
+        words = words[1:] if words[0] in FLAGS else words[2:]
     if not words or not re.fullmatch(r"[a-z][a-z-]*[,.:;]?", words[0]):
         return ""  # a placeholder: COMMAND, X, …
     name = words[0].rstrip(",.:;")

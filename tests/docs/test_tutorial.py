@@ -1,29 +1,34 @@
-"""The tutorial can be typed as it is, and shows what then appears; so does the README."""
+"""Pages that begin in an empty folder can be typed as they are, and show what then appears."""
 
 from __future__ import annotations
 
+import os
 import re
-import shlex
 import subprocess
+import sys
 from pathlib import Path
 
+import duckdb
 import pytest
-from click.testing import CliRunner
-
-from infold.cli import cli
 
 DOCS = Path(__file__).parents[2] / "docs"
 README = DOCS.parent / "README.md"
 STEP = re.compile(
     r"^```sh\n(.*?)^```$(?:\n\n(?:\S[^\n]*\n\n)?```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL
 )
-COMMAND = re.compile(r"^(infold .*)$", re.MULTILINE)
+END = "-- end of a block"
+START = """
+end() { for target in "" "--target prod"; do infold $target engine stop || true; done; }
+trap end EXIT
+"""
+
+pytestmark = pytest.mark.spark
 
 
 def lines_of(screen: str) -> list[str]:
     """The lines of a screen, without what differs from run to run: times, names of runs, widths."""
     for pattern, instead in (
-        (r"\d+(\.\d+)? s\b", "N s"),
+        (r"\d+(\.\d+)? m?s\b", "N s"),
         (r"\d{8}T\d{6}-\w+", "RUN"),
         (r"as of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "as of NOW"),
         (r"\b20\d\d-\d\d-\d\d \d\d:\d\d(:\d\d)? \(.* ago\)", "THEN"),
@@ -34,35 +39,89 @@ def lines_of(screen: str) -> list[str]:
     return [line.strip() for line in screen.splitlines() if line.strip()]
 
 
-def printed(script: str) -> str:
-    """What a block prints; infold runs in this process, so that Java starts once for all lines."""
-    found = ""
-    for part in COMMAND.split(script):
-        if COMMAND.match(part):
-            words = shlex.split(part, comments=True)[1:]
-            done = CliRunner().invoke(cli, words, catch_exceptions=False)
-            assert done.exit_code == 0, f"{part}\n{done.output}"
-            found += done.output
-        else:
-            subprocess.run(["bash", "-eu", "-o", "pipefail", "-c", part], check=True)
-    return found
+def typed(page: str, folder: Path) -> str:
+    """
+    All that a page prints, whose blocks are typed in one shell, one after the other.
+
+    Each of its screens shows lines of what its block prints. Spark stays between the commands, as
+    it does at a terminal, and ends with the last one.
+    """
+    steps = STEP.findall((DOCS / page).read_text(encoding="utf-8"))
+    blocks = "".join(f"{script}\necho '{END}'\n" for script, _ in steps)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    with (folder / "printed").open("w+") as out:  # no pipe: who stays would hold it open
+        shell = subprocess.run(
+            ["bash", "-eu", "-o", "pipefail", "-c", START + blocks],
+            cwd=folder,
+            env=os.environ | {"INFOLD_ENGINE": "on", "PATH": path},
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            timeout=400,
+            check=False,
+        )
+        out.seek(0)
+        everything = out.read()
+    assert shell.returncode == 0, everything
+    texts = everything.split(f"{END}\n")
+    missing: list[str] = []
+    for (_, screen), text in zip(steps, texts, strict=False):
+        there = lines_of(text)
+        missing += [line for line in lines_of(screen) if line not in there]
+    assert missing == [], everything
+    return everything
 
 
-@pytest.mark.spark
-def test_the_tutorial_runs_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tutorial_runs_as_it_is(tmp_path: Path) -> None:
     """The tutorial's commands succeed and print what it shows; so does what the README shows."""
-    monkeypatch.chdir(tmp_path)
-    everything, wrong = "", []
-    for script, screen in STEP.findall((DOCS / "tutorial.md").read_text(encoding="utf-8")):
-        text = printed(script)
-        if Path("shop").exists():
-            monkeypatch.chdir("shop")  # as the first block does
-        everything += text
-        wrong += [(line, text) for line in lines_of(screen) if line not in lines_of(text)]
+    everything = typed("tutorial.md", tmp_path)
 
-    assert wrong == []
-    assert Path("daily.csv").exists()
+    assert (tmp_path / "shop" / "daily.csv").exists()
     readme = README.read_text(encoding="utf-8")
     shown = "".join(re.findall(r"^```text\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL))
     expected = [line for line in lines_of(shown) if not line.startswith("$ ")]
     assert [line for line in expected if line not in lines_of(everything)] == []
+
+
+def test_a_target_in_production(tmp_path: Path) -> None:
+    """Protected, applied by hand, changed and taken back; it fails, is refused and stopped, and
+    goes on without its ledger. What hooks are told and how commands end is what the page shows.
+    """
+    typed("production.md", tmp_path)
+
+
+TEMPLATES = (
+    (r"\{\{ config\(.*?\) \}\}|\{% if is_incremental\(\) %\}.*?\{% endif %\}", ""),
+    (r"\{\{ (?:ref|source)\((?:'raw', )?'(\w+)'\) \}\}", r"\1"),
+    (r"\{\{ env_var\('\w+', '(.*?)'\) \}\}", r"\1"),
+)
+"""dbt's templates of the page, as `dbt build --full-refresh` resolves them."""
+
+
+def test_a_project_of_dbt(tmp_path: Path) -> None:
+    """Imported, filled in and run over a late row, it has the rows of dbt's SQL in DuckDB."""
+    typed("coming-from-dbt.md", tmp_path)
+
+    theirs, ours = tmp_path / "shop_dbt", tmp_path / "shop"
+    with duckdb.connect() as dbt:
+        dbt.execute("SET TimeZone = 'UTC'")
+        dbt.execute(
+            "CREATE TABLE payments (payment_id varchar, user_id varchar, paid_at timestamp, "
+            "currency varchar, amount decimal(18,2))"
+        )
+        dbt.execute(f"COPY payments FROM '{ours}/landing/raw/payments/*.json'")
+        dbt.execute(f"CREATE TABLE rates AS FROM '{theirs}/seeds/rates.csv'")
+        for model in ("stg_payments", "daily_revenue", "users", "visits"):
+            query = (theirs / "models" / f"{model}.sql").read_text(encoding="utf-8")
+            for pattern, text in TEMPLATES:
+                query = re.sub(pattern, text, query, flags=re.DOTALL)
+            dbt.execute(f"CREATE TABLE {model} AS {query}")
+            if model != "stg_payments":
+                dbt.execute(f"CREATE TABLE ours_{model} AS FROM {model} LIMIT 0")
+                dbt.execute(f"COPY ours_{model} FROM '{ours}/{model}.csv' (HEADER)")
+                rows, copy = (
+                    dbt.execute(f"FROM {table} ORDER BY ALL").fetchall()
+                    for table in (model, f"ours_{model}")
+                )
+                assert rows
+                assert copy == rows

@@ -316,5 +316,5 @@ def test_the_starter_on_java_21(tmp_path: Path) -> None:
     )
 
     assert (ran.returncode, ran.stderr) == (0, "")
-    lake = api.lake(api.open_project(shop))
+    lake = api.lake_of(api.open_project(shop))
     assert sorted(lake.rows("daily").column("sessions").to_pylist()) == [2, 3]
