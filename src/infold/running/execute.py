@@ -197,49 +197,72 @@ class Runner:
             progress.notes = self._destructive.refuse_types(engine, new, request.options)
 
     def _plan_and_execute(self, progress: RunProgress, request: Request) -> None:
-        engine: Engine | None = None
-        key_locations = KeyLocations(self.project)
-        definitions = DefinitionsToAnalyse(self.project, progress.analysed)
-        derivations = ExactDerivations()
-        while True:
-            asked = derivations.limit(still_asked(request.options, progress.done))
-            self.observer.restated = frozenset(asked.restated)
-            self.observer.removals_allowed = request.allow_removals
-            observed = key_locations.add_to(self.observer.observe_all())
-            advance_traces(self.ledger, observed, self.project.shared)
-            now = with_definitions(plan(self.project, observed, asked), progress.digests)
-            if missing := key_locations.unanswered(observed, progress.runnable(now)):
-                engine = engine or self.engine(progress.run, now)
-                self._locate_keys(progress, key_locations, engine, missing)
-                continue
-            known, allowed = unrecorded_table(self.ledger, self.lake), request.allow_refresh
-            refused = refused_rebuilds(self.project, now, asked, known, allowed=allowed)
-            possible = (step for step in progress.runnable(now).steps if step.model not in refused)
-            if unchecked := derivations.unchecked(possible):
-                engine = engine or self.engine(progress.run, now)
-                if inexact := derivations.refuse(engine, unchecked):
-                    progress.note_failed_models(not_forward_only(now, inexact))
-                    continue
-            if not progress.plans:
-                self._begin_work(progress, request, observed, now)
-            progress.plans.append(now)
-            progress.note_refused(observed.refused, now)
-            progress.note_refused(refused, now)
-            if not self._steps_ready(progress, now, asked):
-                break
-            engine = engine or self.engine(progress.run, now)
-            if new := definitions.not_analysed(observed, progress.runnable(now)):
-                self._analyse(progress, definitions, engine, new)
-            ready = self._steps_ready(progress, now, asked, engine.models_at_once)
-            if not ready:
-                break
-            total = len(progress.done) + max(len(now.steps), len(ready))
-            self._execute_steps(progress, total, ready, engine)
+        """Carry out what is ready and plan again, until nothing is ready any more."""
+        answers = _Answers(self.project, progress, self.engine)
+        while ready := self._next_steps(progress, request, answers):
+            newest = progress.plans[-1]
+            total = len(progress.done) + max(len(newest.steps), len(ready))
+            self._execute_steps(progress, total, ready, answers.engine_for(newest))
         published = publish(progress, self.lake)
-        if engine is not None and progress.done and published:
+        if answers.engine is not None and progress.done and published:
             built = tuple(step.model for step, _ in progress.done)
-            progress.notes = (*progress.notes, *engine.maintain(built))
+            progress.notes = (*progress.notes, *answers.engine.maintain(built))
         self._remember_locations(progress)
+
+    def _next_steps(
+        self, progress: RunProgress, request: Request, answers: _Answers
+    ) -> list[tuple[Step, CommitTurn]]:
+        """The steps of a new plan that can be carried out together; none at the end."""
+        known, allowed = unrecorded_table(self.ledger, self.lake), request.allow_refresh
+        is_settled = False
+        while not is_settled:
+            asked, observed, now = self._observe_and_plan(progress, request, answers)
+            refused = refused_rebuilds(self.project, now, asked, known, allowed=allowed)
+            is_settled = not self._ask_spark(progress, answers, observed, now, refused)
+        if not progress.plans:
+            self._begin_work(progress, request, observed, now)
+        progress.plans.append(now)
+        progress.note_refused(observed.refused, now)
+        progress.note_refused(refused, now)
+        if not self._steps_ready(progress, now, asked):
+            return []
+        engine = answers.engine_for(now)
+        if new := answers.definitions.not_analysed(observed, progress.runnable(now)):
+            self._analyse(progress, answers.definitions, engine, new)
+        return self._steps_ready(progress, now, asked, engine.models_at_once)
+
+    def _observe_and_plan(
+        self, progress: RunProgress, request: Request, answers: _Answers
+    ) -> tuple[PlanOptions, Observations, Plan]:
+        """What is still asked for, what is there, and what to do."""
+        asked = answers.derivations.limit(still_asked(request.options, progress.done))
+        self.observer.restated = frozenset(asked.restated)
+        self.observer.removals_allowed = request.allow_removals
+        observed = answers.key_locations.add_to(self.observer.observe_all())
+        advance_traces(self.ledger, observed, self.project.shared)
+        now = plan(self.project, observed, asked)
+        return asked, observed, with_definitions(now, progress.digests)
+
+    def _ask_spark(
+        self,
+        progress: RunProgress,
+        answers: _Answers,
+        observed: Observations,
+        now: Plan,
+        refused: Container[str],
+    ) -> bool:
+        """Ask what a plan depends on and only Spark can say; whether the plan has to be another."""
+        runnable = progress.runnable(now)
+        if missing := answers.key_locations.unanswered(observed, runnable):
+            self._locate_keys(progress, answers.key_locations, answers.engine_for(now), missing)
+            return True
+        unchecked = answers.derivations.unchecked(
+            step for step in runnable.steps if step.model not in refused
+        )
+        inexact = unchecked and answers.derivations.refuse(answers.engine_for(now), unchecked)
+        if inexact:
+            progress.note_failed_models(not_forward_only(now, inexact))
+        return bool(inexact)
 
     def _analyse(
         self,
@@ -574,6 +597,32 @@ class ExactDerivations:
                 inexact.add(step.model)
         self._refused |= inexact
         return frozenset(inexact)
+
+
+@dataclass
+class _Answers:
+    """What a run has learned from Spark so far, which starts with the first question or step."""
+
+    project: Project
+    progress: RunProgress
+    start: Callable[[str, Plan], Engine]
+    engine: Engine | None = None
+    derivations: ExactDerivations = field(default_factory=ExactDerivations)
+
+    @cached_property
+    def key_locations(self) -> KeyLocations:
+        """Where changed keys of lookups are."""
+        return KeyLocations(self.project)
+
+    @cached_property
+    def definitions(self) -> DefinitionsToAnalyse:
+        """The definitions that Spark has typed."""
+        return DefinitionsToAnalyse(self.project, self.progress.analysed)
+
+    def engine_for(self, now: Plan) -> Engine:
+        """The engine of the run; the plan that needs it first says how large it is."""
+        self.engine = self.engine or self.start(self.progress.run, now)
+        return self.engine
 
 
 def not_forward_only(now: Plan, models: Iterable[str]) -> Mapping[str, InfoldError]:
