@@ -56,7 +56,7 @@ from infold.core.report import (
     together,
 )
 from infold.core.swap import Swap
-from infold.inspecting.environments import Variant, recorded, stored_variant, variant
+from infold.inspecting.environments import Variant, own_models, recorded, stored_variant, variant
 from infold.messages import command_errors, environment_errors
 from infold.planning.plan_draft import without_refused
 from infold.planning.plan_notes import extraction_notes
@@ -96,7 +96,6 @@ def diff_environment(declared: Project, name: str, select: Sequence[str] = ()) -
     Tables of production's own are the same by definition. Of others only the cells that differ are
     read; nothing is written, and no Spark is started.
     """
-    from infold.inspecting.own_models import own_models
     from infold.inspecting.table_diff import table_diff
 
     found = stored(declared, name)

@@ -38,8 +38,7 @@ from infold.core.trace import (
 )
 from infold.inspecting.audits import audits_found
 from infold.inspecting.changed_definitions import ChangedDefinitions
-from infold.inspecting.environments import Production, Variant
-from infold.inspecting.own_models import OwnModels, changed_models, same_rows
+from infold.inspecting.environments import OwnModels, Production, Variant, changed_models, same_rows
 from infold.inspecting.tables_apart import TablesApart, complete
 from infold.messages import apply_errors, environment_errors, mismatches
 from infold.messages.errors import InfoldErrors
