@@ -44,7 +44,7 @@ from tests.reference.tables import events
 from tests.reference.world import Broken, Record, Usable
 
 from infold import api
-from infold.api import environment_runs, environments
+from infold.api import environments
 from infold.core.definition import Definition
 from infold.core.environment import BUILT_APART, PRODUCTION
 from infold.core.files import FileCell, FilesOutcome
@@ -339,7 +339,7 @@ class BranchPlay(DryPlay):
             patch.setattr("infold.api.repairing.open_project", lambda *_: self.project)
             patch.setattr("infold.api.opening.open_project", lambda *_, **__: self.declared())
             patch.setattr("infold.api.building.engine", engine)
-            patch.setattr(environment_runs, "engine", engine)
+            patch.setattr(environments, "engine", engine)
             yield
 
     # -- playing
@@ -625,7 +625,7 @@ class BranchPlay(DryPlay):
         """A run of an environment."""
         name = random.choice(NAMES)
         before, held = name in self.whole, self._production()
-        result = environment_runs.run_environment(
+        result = environments.run_environment(
             self.declared(name), name, as_of=self.world.as_of, allow_removals=True
         )
         self._check_production_kept(held)
@@ -639,7 +639,7 @@ class BranchPlay(DryPlay):
         self.whole.discard(name)
         project = self.declared(name)
         term = random.choice([node.name for node in project])
-        environment_runs.run_environment(
+        environments.run_environment(
             project, name, as_of=self.world.as_of, allow_removals=True, select=(term,)
         )
         self._check_production_kept(held)
@@ -743,7 +743,7 @@ class BranchPlay(DryPlay):
             self.keep_old = 0
         else:
             self.ttl = 0
-            environment_runs.run_environment(
+            environments.run_environment(
                 self.declared(name), name, as_of=self.world.as_of, allow_removals=True
             )
             self.ran[name] = dict(self.branches[name])

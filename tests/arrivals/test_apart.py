@@ -214,7 +214,7 @@ def test_a_run_that_another_one_overtook_begins_anew(
     """It was made for a table that has replaced the other by now."""
     story.to_version(1)
     story.go(2)
-    find, overtaken = Building._found, list[RunResult]()
+    find, overtaken = Building._tables_apart, list[RunResult]()
 
     def found(self: Building) -> TablesApart:
         made = find(self)
@@ -223,7 +223,7 @@ def test_a_run_that_another_one_overtook_begins_anew(
             overtaken[0] = story.go()
         return made
 
-    monkeypatch.setattr(Building, "_found", found)
+    monkeypatch.setattr(Building, "_tables_apart", found)
     result = story.go()
 
     assert overtaken[0].steps

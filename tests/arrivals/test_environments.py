@@ -19,7 +19,7 @@ from tests.arrivals.play import DifferenceError
 from tests.arrivals.programs import Op
 
 from infold import api
-from infold.api import environment_runs, environments
+from infold.api import environments
 from infold.core.environment import BUILT_APART
 from infold.core.interval import DAY
 from infold.core.model import table_name
@@ -214,7 +214,7 @@ def test_who_comes_second_waits_or_is_told() -> None:
         book.acquire("somebody")
         commands: tuple[Callable[[], object], ...] = (
             lambda: play._run(api.to_apply(change), command="apply"),
-            lambda: environment_runs.run_environment(change, "a"),
+            lambda: environments.run_environment(change, "a"),
             lambda: environments.promote(production, promote),
             lambda: environments.rollback(production, back),
             lambda: environments.drop_environment(production, "a"),

@@ -23,7 +23,7 @@ from infold.core.trace import UNKNOWN, CellChange, EarlierCells, Trace
 from infold.declare.definitions import definitions_of
 from infold.inspecting.as_built import Stretches, earlier_definition_note, project_as_built
 from infold.inspecting.changed_definitions import ChangedDefinitions
-from infold.inspecting.own_models import OwnModels, own_models
+from infold.inspecting.environments import OwnModels, own_models
 from infold.inspecting.tables_apart import tables_apart
 from infold.messages.errors import InfoldError
 from infold.running.keep_definitions import keep_definitions

@@ -16,7 +16,7 @@ from tests.running.commands import infold
 from tests.spark.project import SparkProject
 
 from infold import api
-from infold.api import environment_runs, environments
+from infold.api import environments
 from infold.api.environments import (
     diff_environment,
     drop_environment,
@@ -114,7 +114,7 @@ class Shop(SparkProject):
 
     def run_environment(self) -> None:
         """`infold run --env dev`, by the files."""
-        environment_runs.run_environment(self.project(declared=True), "dev")
+        environments.run_environment(self.project(declared=True), "dev")
 
     def promote(self) -> SwapPreview:
         """`infold promote dev`."""

@@ -12,7 +12,7 @@ from tests.spark.project import built, model
 from tests.spark.time_range.daily_project import DAILY, Production, cells
 
 from infold import api
-from infold.api import environment_runs, environments
+from infold.api import environments
 from infold.core.report import RunFailed
 from infold.messages.errors import InfoldError
 from infold.spark.events import arrivals
@@ -332,7 +332,7 @@ def test_rows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     people = (shop.root / "models/people.py").read_text()
     shop.python(models__people=people.replace('"ids": [row', '"ids": [-row'))
     declared = shop.project(declared=True)
-    environment_runs.run_environment(declared, "dev")
+    environments.run_environment(declared, "dev")
     code, printed = infold(shop.project(), "explain", "people", "--env", "dev")
     assert (code, "[-row" in printed) == (0, True), printed
     assert shop.people()["Eve"] == ("01 11", [9, 8, 7, 10])

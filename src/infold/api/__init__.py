@@ -12,20 +12,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from infold.api.apart import (
+from infold.api.building import (
+    Building,
     choose_models,
     lost_by_beginning,
     notes_apart,
     once_complete,
-    project_to_run,
-    with_apart,
-)
-from infold.api.building import (
-    Building,
     plan_to_save,
     project_of_saved,
+    project_to_run,
     read_saved,
     refuse_too_much,
+    with_apart,
 )
 from infold.api.listening import told
 from infold.api.opening import (

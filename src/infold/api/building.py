@@ -1,49 +1,157 @@
 """
 A run of production, as often as it takes: once, and again after tables were swapped.
 
-Each time the project is found out anew that the run goes by: with the tables that are built apart.
+Each time the project is found out anew that the run goes by: with the tables of changed definitions
+that are built apart, as they take more than a run (:func:`project_to_run`). After it, those that
+are complete take the place of those that readers have, and another run brings readers up to date.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from infold.api.apart import ApartRun, choose_models, may_build_apart, swap_complete_tables
 from infold.api.extraction import Extraction
-from infold.api.opening import dropper, ledger_of, observer_of, refuse_unknown_allowed, with_chosen
+from infold.api.opening import (
+    dropper,
+    lake_of,
+    ledger_of,
+    observer_of,
+    refuse_unknown_allowed,
+    with_chosen,
+)
 from infold.api.sole_writer import sole_writer
 from infold.api.spark_sessions import engine
+from infold.core.definition import Redefinition
+from infold.core.environment import BUILT_APART
 from infold.core.interval import now
-from infold.core.plan import Observations, Plan, PlanOptions
+from infold.core.plan import Destroyed, Observations, Plan, PlanOptions
 from infold.core.ports import Engine, Progress
-from infold.core.project import Project
-from infold.core.report import RunFailed, RunResult, together
+from infold.core.project import Node, Project
+from infold.core.report import BuiltApart, RunFailed, RunResult, together
 from infold.core.saved_plan import SavedPlan, plan_of_text
+from infold.core.swap import Swap, SwapKind
+from infold.core.target import Apply
 from infold.inspecting.changed_definitions import ChangedDefinitions
-from infold.inspecting.tables_apart import TablesApart, tables_apart
+from infold.inspecting.tables_apart import TablesApart, exceeds_limit, progress_apart, tables_apart
 from infold.messages import apply_errors, run_errors
 from infold.messages.errors import InfoldError
-from infold.planning.destructive import refuse_destructive
+from infold.planning.destructive import policy, refuse_destructive
 from infold.planning.planner import plan
 from infold.planning.removals import refuse_removals
-from infold.render.definitions import waiting_notes
+from infold.render.definitions import apart_note, waiting_notes
 from infold.running import carry_out_saved
 from infold.running.carry_out_saved import dated_as_saved, listing_as_saved
 from infold.running.execute import Runner
 from infold.running.forget import Dropper, drop_what_is_over
+from infold.running.keep_definitions import keep_definitions
 from infold.running.observe import Observer
 from infold.running.run_progress import Request
-
-if TYPE_CHECKING:
-    from infold.core.saved_plan import SavedPlan
-
+from infold.running.table_names import drop_left_tables
 
 TRIES = 3
 """How often a run begins anew because another one changed what it followed from."""
+
+
+def once_complete(project: Project) -> Project:
+    """A project by the definitions that are wanted, whatever is built apart."""
+    return project.once_complete or project
+
+
+def project_to_run(
+    project: Project,
+    asked: PlanOptions | None = None,
+    *,
+    select: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    as_of: int | None = None,
+) -> Project:
+    """The project as a run goes by it, with what it would begin to build apart."""
+    base = once_complete(project)
+    asked = with_chosen(base, asked, select, exclude)
+    return _apart_as_asked(observer_of(base, as_of, asked=asked), asked, allowed=False).project
+
+
+def _apart_as_asked(observer: Observer, asked: PlanOptions, *, allowed: bool) -> TablesApart:
+    """The project as a run goes by it, now."""
+    may = may_build_apart(observer, asked, allowed=allowed)
+    return tables_apart(observer.project, observer.ledger, observer.lake, may, asked)
+
+
+def with_apart(project: Project) -> Project:
+    """The project with the tables that are being built apart."""
+    base, ledger = once_complete(project), ledger_of(project)
+    return (
+        tables_apart(base, ledger, lake_of(base)).project
+        if BUILT_APART in ledger.own_tables()
+        else base
+    )
+
+
+def notes_apart(project: Project, observed: Observations) -> tuple[str, ...]:
+    """What is said of the tables of a project that are, or would be, built apart."""
+    if not project.apart:
+        return ()
+    found = progress_apart(project, observed, ledger_of(project), lake_of(project))
+    return (*map(apart_note, found), *waiting_notes(project))
+
+
+def lost_by_beginning(
+    project: Project, observed: Observations, asked: PlanOptions
+) -> Iterator[Destroyed]:
+    """What readers lose by tables that would begin to be built apart."""
+    new = {model for key, model in project.apart.items() if observed.models[key].trace is None}
+    yield from _destroyed(project, observed.redefinitions, new, asked)
+
+
+def may_build_apart(
+    observer: Observer, asked: PlanOptions, *, allowed: bool
+) -> Callable[[Sequence[Node]], Collection[str]]:
+    """Which changed models begin to be built apart: those that take more than one run."""
+    target = observer.project.target
+
+    def may_begin(nodes: Sequence[Node]) -> Collection[str]:
+        limited = [
+            node
+            for node in nodes
+            if node.backfill_limit is not None
+            and (asked.selected is None or node.name in asked.selected)
+        ]
+        if not limited or (target.protected and target.apply is not Apply.MANUAL and not allowed):
+            return ()
+        seen = observer.observe_all()
+        return [node.name for node in limited if exceeds_limit(node, seen.models[node.name], asked)]
+
+    return may_begin
+
+
+def with_own_tables(project: Project, asked: PlanOptions) -> PlanOptions:
+    """What is asked for, with the tables that are built apart of the models that are asked for."""
+    if not project.apart or asked.selected is None:
+        return asked
+    own = {key for key, model in project.apart.items() if model in asked.selected}
+    return replace(asked, selected=(asked.selected - project.apart.keys()) | own)
+
+
+def choose_models(
+    project: Project, asked: PlanOptions | None, select: Sequence[str], exclude: Sequence[str]
+) -> PlanOptions:
+    """What is asked for of a project with tables that are built apart."""
+    return with_own_tables(project, with_chosen(project, asked, select, exclude))
+
+
+def _destroyed(
+    project: Project, changes: Sequence[Redefinition], models: Collection[str], asked: PlanOptions
+) -> Iterator[Destroyed]:
+    """What changes of some models destroy, unless `infold apply` has permitted it before."""
+    base = once_complete(project)
+    permitted = base.target.apply is Apply.MANUAL
+    for one in changes:
+        asks = one.model in base.applies or not permitted
+        if asks and one.model in models and one.destroys:
+            yield Destroyed(one.model, one.destroys, policy(base, one.model, asked, one))
 
 
 @dataclass
@@ -77,9 +185,7 @@ class Building:
             except RunFailed as error:
                 failed = error
                 results.append(error.result)
-            models, notes = swap_complete_tables(
-                self.base, self._dropper(), self._observer, self.request.wait, self._selected
-            )
+            models, notes = self._swap_complete()
             results[-1] = replace(results[-1], notes=(*results[-1].notes, *notes))
             if failed is not None:
                 raise RunFailed(together(results)) from failed.__cause__
@@ -99,12 +205,11 @@ class Building:
                     raise
         return self._once()
 
-    def _found(self) -> TablesApart:
+    def _tables_apart(self) -> TablesApart:
         """The project to run, as it is now."""
         asked = with_chosen(self.base, self.request.options, self.select, self.exclude)
         observer = self._observer(self.base, asked)
-        may = may_build_apart(observer, asked, allowed=self.request.allow_refresh)
-        return tables_apart(self.base, observer.ledger, observer.lake, may, asked)
+        return _apart_as_asked(observer, asked, allowed=self.request.allow_refresh)
 
     def _observer(self, project: Project, asked: PlanOptions | None = None) -> Observer:
         """Observes a project as it was asked for."""
@@ -122,8 +227,8 @@ class Building:
     def _once(self) -> RunResult:
         from infold.declare.definitions import definitions_of
 
-        found = self._found()
-        project, request = found.project, self.request
+        apart = self._tables_apart()
+        project, request = apart.project, self.request
         asked = choose_models(project, request.options, self.select, self.exclude)
         asked = replace(asked, jobs=request.options.jobs)
         self._selected = asked.selected
@@ -137,19 +242,10 @@ class Building:
             observer.listing = listing
             observer.dated = dated_as_saved(self.saved, project, observer.ledger, observer.dated)
         observer.listing = self._extraction.checked(observer.listing)
-        apart = ApartRun(
-            found,
-            observer.ledger,
-            observer.lake,
-            asked,
-            again=self._found,
-            changes=lambda: changed(observer.ledger.traces()),
-            allowed=request.allow_refresh,
-        )
 
         def at_begin() -> Iterator[str]:
-            if found.recorded:
-                apart.refuse_moved()
+            if apart.recorded:
+                self._refuse_moved(apart, asked)
             if self.saved is not None:
                 refuse_if_outdated(
                     observer,
@@ -160,9 +256,21 @@ class Building:
             else:  # a saved plan has nothing of what a database has by now
                 yield from self._extraction.extract(project, asked.selected)
 
+        def record() -> Mapping[str, str]:
+            # The definitions come first: whoever is killed before that has applied nothing.
+            digests = keep_definitions(
+                *(project, observer.ledger, definitions_of(apart.once_complete)),
+                changes=changed(observer.ledger.traces()),
+                rebuilds_allowed=request.allow_refresh,
+                forward_only=asked.forward_only,
+            )
+            if apart.tables != observer.ledger.own_tables().get(BUILT_APART, ()):
+                observer.ledger.put_own_tables(BUILT_APART, apart.tables)
+            return {**digests, **apart.digests}
+
         def at_end(run: str) -> Iterator[str]:
-            if found.recorded:
-                yield from apart.at_end(run)
+            if apart.recorded:
+                yield from drop_left_tables(observer.ledger, observer.lake, run, BUILT_APART)
             keep = project.target.keep_old
             yield from drop_what_is_over(observer.ledger, observer.lake, run, now(), keep_old=keep)
 
@@ -174,14 +282,65 @@ class Building:
             engine=partial(self._engine, project, observer),
             progress=self.progress,
             definitions=lambda: definitions_of(project),
-            changes=lambda: found.other_changes(declared.all()),
+            changes=lambda: apart.other_changes(declared.all()),
             at_begin=at_begin,
-            record=apart.record if found.recorded else None,
+            record=record if apart.recorded else None,
             at_end=at_end,
             writer_lock=lambda: sole_writer(project, observer.ledger),
         )
         result = runner.run(replace(request, options=asked))
         return replace(result, notes=(*result.notes, *waiting_notes(project)))
+
+    def _refuse_moved(self, apart: TablesApart, asked: PlanOptions) -> None:
+        """
+        Raise ``applied_meanwhile`` where another run changed what this one follows from.
+
+        Raises ``destructive_change`` where what begins now would take something from readers.
+        """
+        if self._tables_apart().follows_from != apart.follows_from:
+            raise apply_errors.applied_meanwhile(
+                target=apart.project.target.name, models=sorted({one.model for one in apart.tables})
+            )
+        models = {one.model for one in apart.begun}
+        lost = _destroyed(apart.project, apart.begun, models, asked)
+        refuse_destructive(apart.once_complete, tuple(lost))
+
+    def _swap_complete(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """
+        Let complete tables take the place of those that readers have; these models, and notes.
+
+        Another run may hold the lease by now: then it does that.
+        """
+        by = self._dropper()
+        if BUILT_APART not in by.ledger.own_tables():
+            return (), ()
+        swap, left = self._next_swap(by)
+        notes = tuple(map(apart_note, left))
+        if not swap.tables:
+            return (), notes
+        try:
+            command, wait = SwapKind.BUILT_APART.value, self.request.wait
+            done = by.swap(lambda: self._next_swap(by)[0], command=command, wait=wait)
+        except InfoldError as error:
+            if error.slug != "locked":
+                raise
+            return (), notes
+        models = tuple(one.model for one in done.tables)
+        replaced = "{}: what was built apart has replaced its table"
+        return models, (*notes, *map(replaced.format, models))
+
+    def _next_swap(self, by: Dropper) -> tuple[Swap, Sequence[BuiltApart]]:
+        """The swap of the tables that are complete, of none perhaps, and how far the others are."""
+        from infold.inspecting.swaps import swap_of_complete  # parsers: most runs need none
+
+        apart = tables_apart(self.base, by.ledger, by.lake)
+        if not apart.project.apart:
+            return Swap(SwapKind.BUILT_APART, "", ()), ()
+        observed = self._observer(apart.project).observe_all()
+        swap = swap_of_complete(apart, observed, by.ledger, by.lake, self._selected)
+        done = {one.model for one in swap.tables}
+        progress = progress_apart(apart.project, observed, by.ledger, by.lake)
+        return swap, [one for one in progress if one.model not in done]
 
 
 def plan_to_save(
@@ -214,7 +373,6 @@ def project_of_saved(declared: Project, saved: SavedPlan) -> Project:
 
     Raises ``apply_errors.plan_of_another`` if it is a plan of another one.
     """
-    from infold.core.target import Apply
     from infold.inspecting.applied_project import project_to_apply
 
     carry_out_saved.refuse_plan_of_another(saved, declared)

@@ -67,7 +67,7 @@ def _plan_environment(
     name: str, options: shared_options.BuildOptions, *, saves: bool, as_json: bool
 ) -> None:
     """The same for an environment."""
-    from infold.api.environment_runs import plan_environment
+    from infold.api.environments import plan_environment
     from infold.render import json_shapes
     from infold.render.plan import plan_screen
 

@@ -164,7 +164,7 @@ def _run_in(name: str) -> Callable[..., RunResult]:
     """What runs an environment."""
     from functools import partial
 
-    from infold.api.environment_runs import run_environment
+    from infold.api.environments import run_environment
 
     return partial(run_environment, name=name)
 

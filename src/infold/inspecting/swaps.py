@@ -38,8 +38,7 @@ from infold.core.trace import (
 )
 from infold.inspecting.audits import audits_found
 from infold.inspecting.changed_definitions import ChangedDefinitions
-from infold.inspecting.environments import Production, Variant
-from infold.inspecting.own_models import OwnModels, changed_models, same_rows
+from infold.inspecting.environments import OwnModels, Production, Variant, changed_models, same_rows
 from infold.inspecting.tables_apart import TablesApart, complete
 from infold.messages import apply_errors, environment_errors, mismatches
 from infold.messages.errors import InfoldErrors
@@ -50,10 +49,10 @@ from infold.running.table_names import free_key
 
 
 def promotion(
-    found: Variant, name: str, ledger: Ledger, lake: Lake, allowed: frozenset[str] = frozenset()
+    variant: Variant, name: str, ledger: Ledger, lake: Lake, allowed: frozenset[str] = frozenset()
 ) -> SwapPreview:
     """
-    What promoting an environment would swap; ``found`` is what it was run by.
+    What promoting an environment would swap; ``variant`` is what it was run by.
 
     Raises ``environment_unfinished``, ``production_moved``, ``promote_incomplete``,
     ``table_name_taken``, ``not_forward_only`` where all changes of a model are to be that, or
@@ -61,32 +60,32 @@ def promotion(
     something.
     """
     environment = ledger.environments()[name]
-    unfinished = [*_unfinished(found, environment, ledger, lake), *_failing(found, ledger)]
+    unfinished = [*_unfinished(variant, environment, ledger, lake), *_failing(variant, ledger)]
     if unfinished:
         raise environment_errors.environment_unfinished(name, unfinished)
-    if moved := [*_moved(found, environment, ledger)]:
+    if moved := [*_moved(variant, environment, ledger)]:
         raise environment_errors.production_moved(name, moved)
-    changes = changed_models(found.declared, found.production.project, found.own)
+    changes = changed_models(variant.declared, variant.production.project, variant.own)
     _refuse_forward_only(changes)
-    refuse_destructive(found.declared, _destroyed(found, changes, allowed))
-    unchanged = UnchangedColumns(found, ledger)
-    for model in found.own:
+    refuse_destructive(variant.declared, _destroyed(variant, changes, allowed))
+    unchanged = UnchangedColumns(variant, ledger)
+    for model in variant.own:
         refuse_taken(ledger, lake, model)
     tables = tuple(
-        _swapped(model, key, ledger, lake, unchanged) for model, key in found.own.items()
+        _swapped(model, key, ledger, lake, unchanged) for model, key in variant.own.items()
     )
     before = {model: entry.digest for model, entry in ledger.applied().items()}
     after = {model: entry.digest for model, entry in ledger.applied(name).items()}
     applied = {model: digest for model, digest in after.items() if before.get(model) != digest}
-    refuse_misfits(found.declared, ledger, {**before, **after})
+    refuse_misfits(variant.declared, ledger, {**before, **after})
     swap = Swap(SwapKind.PROMOTE, name, tables, applied)
     return replace(
-        _preview(swap, found.declared, found.production.project, ledger, unchanged.reads),
+        _preview(swap, variant.declared, variant.production.project, ledger, unchanged.reads),
         removed=tuple(model for model in before if model not in after),
         rewritten=tuple(
             (model, trace.earlier_ranges.parts[-1].end)
-            for model, trace in found.production.stretched.items()
-            if model in found.own
+            for model, trace in variant.production.stretched.items()
+            if model in variant.own
         ),
     )
 
@@ -100,33 +99,33 @@ def _refuse_forward_only(changes: Iterable[Redefinition]) -> None:
 
 
 def _destroyed(
-    found: Variant, changes: Iterable[Redefinition], allowed: frozenset[str]
+    variant: Variant, changes: Iterable[Redefinition], allowed: frozenset[str]
 ) -> list[Destroyed]:
     """What readers of production's tables would lose, and what is to happen then."""
     asked = PlanOptions(allow_destructive=allowed)
     return [
-        Destroyed(one.model, one.destroys, policy(found.declared, one.model, asked, one))
+        Destroyed(one.model, one.destroys, policy(variant.declared, one.model, asked, one))
         for one in changes
         if one.destroys
     ]
 
 
 def _unfinished(
-    found: Variant, environment: Environment, ledger: Ledger, lake: Lake
+    variant: Variant, environment: Environment, ledger: Ledger, lake: Lake
 ) -> Iterator[tuple[str, str]]:
     """Own tables that are not as their definitions and inputs are now, each with the reason."""
     traces, heads = ledger.traces(), ledger.newest_versions()
-    moved = {table_name(key): lake.location(table_name(key)) for key in found.own.values()}
-    foreign = foreign_tables(found.project, ledger, lake, heads, moved)
-    models = {key: model for model, key in found.own.items()}
+    moved = {table_name(key): lake.location(table_name(key)) for key in variant.own.values()}
+    foreign = foreign_tables(variant.project, ledger, lake, heads, moved)
+    models = {key: model for model, key in variant.own.items()}
     wrong = False
     for key, model in models.items():
         trace = traces.get(key)
         if key in foreign:
             why = foreign[key].what
-        elif trace is None or key not in found.project:
+        elif trace is None or key not in variant.project:
             why = "it is not built"
-        elif trace.fingerprint != found.project[key].fingerprint:
+        elif trace.fingerprint != variant.project[key].fingerprint:
             why = "it was built by another definition"
         elif trace.pending:
             why = "cells of it are still to be built"
@@ -144,20 +143,20 @@ def _unfinished(
         yield "last run", "it did not build all of it"
 
 
-def _failing(found: Variant, ledger: Ledger) -> Iterator[tuple[str, str]]:
+def _failing(variant: Variant, ledger: Ledger) -> Iterator[tuple[str, str]]:
     """Own tables with rows that failed an audit of severity error when they were judged last."""
-    for judged in audits_found(found.project, ledger):
-        if judged.result.fails and judged.result.model in found.models:
-            model = found.models[judged.result.model]
+    for judged in audits_found(variant.project, ledger):
+        if judged.result.fails and judged.result.model in variant.models:
+            model = variant.models[judged.result.model]
             yield model, f"its rows fail the audit {judged.result.audit}"
 
 
-def _moved(found: Variant, environment: Environment, ledger: Ledger) -> Iterator[tuple[str, str]]:
+def _moved(variant: Variant, environment: Environment, ledger: Ledger) -> Iterator[tuple[str, str]]:
     """What production has changed since the environment was run."""
-    traces, own = ledger.traces(), found.own
+    traces, own = ledger.traces(), variant.own
     names = {key: name for name, key in own.items()}
     for one in environment.tables:
-        if one.current and found.production.digests.get(one.model, "") != one.base:
+        if one.current and variant.production.digests.get(one.model, "") != one.base:
             yield one.model, "its table was built by another definition since"
         elif one.current and one.key in traces:
             shared = [name for name in traces[one.key].inputs if name not in names]
@@ -219,20 +218,20 @@ def _outdated(
 
 
 def swap_of_complete(
-    found: TablesApart,
+    apart: TablesApart,
     observed: Observations,
     ledger: Ledger,
     lake: Lake,
     selected: frozenset[str] | None = None,
 ) -> Swap:
     """The swap of all tables that are complete, of ``selected`` models; of none, perhaps."""
-    project = found.project
+    project = apart.project
     cells = {model: ledger.cells(model) for model in project.apart.values()}
     keys = complete(project, observed, cells)
     # Readers have the tables of this project, and by its definitions.
     stretched = {name: trace for name, trace in ledger.traces().items() if trace.earlier}
     readable = Production(project, {}, stretched)
-    as_variant = Variant(project, found.once_complete, {}, readable, OwnModels({}), found.tables)
+    as_variant = Variant(project, apart.once_complete, {}, readable, OwnModels({}), apart.tables)
     unchanged = UnchangedColumns(as_variant, ledger)
     tables = tuple(
         _swapped(project.apart[key], key, ledger, lake, unchanged)
@@ -320,9 +319,9 @@ def lost_file(ledger: Ledger, lake: Lake, table: str) -> str:
 
 def refuse_taken(ledger: Ledger, lake: Lake, model: str) -> None:
     """Raise ``table_name_taken`` where a new model's name is that of somebody else's table."""
-    found = lake.metadata(table_name(model))
-    if found is not None and not found.steps and model not in ledger.newest_versions():
-        raise mismatches.table_name_taken(model=model, table=found.table, location=found.location)
+    head = lake.metadata(table_name(model))
+    if head is not None and not head.steps and model not in ledger.newest_versions():
+        raise mismatches.table_name_taken(model=model, table=head.table, location=head.location)
 
 
 def _differences(ledger: Ledger, one: SwappedTable) -> Sequence[CellChange]:
@@ -355,8 +354,8 @@ def refuse_misfits(project: Project, ledger: Ledger, applied: Mapping[str, str])
 class UnchangedColumns:
     """Proofs about the tables of an environment that are production's next."""
 
-    def __init__(self, found: Variant, ledger: Ledger) -> None:
-        self._found, self._ledger = found, ledger
+    def __init__(self, variant: Variant, ledger: Ledger) -> None:
+        self._found, self._ledger = variant, ledger
         self._traces, self._heads = ledger.traces(), ledger.newest_versions()
         self._kept: dict[str, frozenset[str]] = {}
 

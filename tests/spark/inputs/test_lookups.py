@@ -17,8 +17,7 @@ from tests.spark.project import VIEW
 
 from infold import api
 from infold.api import environments
-from infold.api.environment_runs import run_environment
-from infold.api.environments import show_environment
+from infold.api.environments import run_environment, show_environment
 from infold.core.interval import Interval, parse_instant_text, show_instant
 from infold.core.plan import Action, Step
 from infold.core.project import Project

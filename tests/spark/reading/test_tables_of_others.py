@@ -22,8 +22,7 @@ from tests.spark.events.clicks_project import ClicksProject, NewShop, shop_with
 
 from infold import api
 from infold.api import doctor
-from infold.api.environment_runs import run_environment
-from infold.api.environments import find_promotion, promote, show_environment
+from infold.api.environments import find_promotion, promote, run_environment, show_environment
 from infold.core import interval
 from infold.core.project import Project
 from infold.messages.errors import InfoldError

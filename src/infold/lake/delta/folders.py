@@ -10,7 +10,7 @@ between leaves the whole table under its old name, or under both, and the same a
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection
 from pathlib import Path
 from uuid import uuid4
 
@@ -81,26 +81,14 @@ def clear(folder: str) -> None:
         places.delete_folders(folder, [*found])
 
 
-def rename(moves: Iterable[tuple[str, str]]) -> None:
-    """
-    Give folders other names, one after the other.
-
-    A name that another one has to leave first comes after that.
-    """
-    left: Sequence[tuple[str, str]] = list(moves)
-    while left:
-        taken = {folder for folder, _ in left}
-        folder, to = next((one for one in left if one[1] not in taken), left[0])
-        name = folder.rpartition("/")[2]
-        write_points.point(f"rename {name}: before")
-        if places.in_store(folder):
-            _copy(folder, to)
-            write_points.point(f"rename {name}: copied")
-            _drop_in_store(folder)
-        else:
-            Path(folder).rename(to)
-        write_points.point(f"rename {name}: after")
-        left = [one for one in left if one[0] != folder]
+def rename(folder: str, to: str) -> None:
+    """Give a folder another name."""
+    if places.in_store(folder):
+        _copy(folder, to)
+        write_points.point(f"rename {folder.rpartition('/')[2]}: copied")
+        _drop_in_store(folder)
+    else:
+        Path(folder).rename(to)
 
 
 def _copy(folder: str, to: str) -> None:

@@ -24,6 +24,7 @@ from infold.lake.delta import folders
 from infold.lake.delta.log import Log, layout_of, read_log, user_columns
 from infold.lake.delta.metastore import Entry, Metastore, location_of, wrong_names
 from infold.lake.delta.reader_views import ReaderViews
+from infold.lake.renaming import OneAfterTheOther
 from infold.lake.stores import places
 from infold.messages import catalog_errors, command_errors, run_errors
 from infold.messages.errors import InfoldError
@@ -170,29 +171,26 @@ class DeltaLake:
 
     def rename(self, renamings: Sequence[Renaming]) -> bool:
         """See ``ports.Lake``: one after the other, once all are found where they are expected."""
-        found = {name: self.location(name) for one in renamings for name in (one.table, one.to)}
-        if any(found[one.table] != one.location for one in renamings):
-            return False
-        leaving = {one.table for one in renamings}
-        if any(
-            one.to not in leaving and folders.is_taken(self.folder(one.to)) for one in renamings
-        ):
-            return False
-        folders.rename([(self.folder(one.table), self.folder(one.to)) for one in renamings])
-        return True
+        return self._one_by_one().rename(renamings)
 
     def was_renamed(self, renamings: Sequence[Renaming]) -> bool:
         """See ``ports.Lake``: a table is known by its id, also after a commit to it."""
-        if not any(self._is_at(one.to, one) for one in renamings):
-            return False
-        left = [one for one in renamings if self._is_at(one.table, one)]
-        folders.rename([(self.folder(one.table), self.folder(one.to)) for one in left])
-        return True
+        return self._one_by_one().finish(renamings)
 
-    def _is_at(self, name: str, one: Renaming) -> bool:
-        """Whether the table that is renamed has a name now."""
-        location = self.location(name)
-        return location is not None and location.split("#")[-1] == one.location.split("#")[-1]
+    def _one_by_one(self) -> OneAfterTheOther:
+        def find(names: Collection[str]) -> Mapping[str, str]:
+            found = {name: self.location(name) for name in names}
+            return {
+                name: location or ""
+                for name, location in found.items()
+                if location is not None or folders.is_taken(self.folder(name))
+            }
+
+        return OneAfterTheOther(
+            find,
+            lambda table, to: folders.rename(self.folder(table), self.folder(to)),
+            lambda location: location.split("#")[-1],
+        )
 
     def folder_for_new(self, table: str) -> str | None:
         """See ``ports.Lake``."""

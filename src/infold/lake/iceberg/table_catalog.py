@@ -8,13 +8,13 @@ A catalog is opened by what ``targets.NAME.catalog`` of infold.yml says, without
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
-from infold.core import write_points
 from infold.core.swap import Renaming
-from infold.lake.views import RefusedError
+from infold.lake.renaming import OneAfterTheOther
 
 Key = tuple[str, str]
 """Namespace and name of a table."""
@@ -73,11 +73,6 @@ class Row:
     """What it is to be, or ``VIEW``; that is not read."""
 
 
-# A swap of several takes several requests: whoever reads in between finds some under their new
-# names and some under their old ones. Intent and order are in the ledger, so one that died in the
-# middle is finished by the next command.
-
-
 class OneByOne(ABC):
     """A catalog on a server, which changes one table at a time."""
 
@@ -97,59 +92,24 @@ class OneByOne(ABC):
         """Give a table another name. Raises ``RefusedError``."""
 
     def rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
-        """See ``TableCatalog``: nothing is begun unless all tables are where they are expected."""
-        found = self._find_all(namespace, renamings)
-        if any(found.get(one.table) != one.location for one in renamings):
-            return False
-        leaving = {one.table for one in renamings}
-        if any(one.to in found and one.to not in leaving for one in renamings):
-            return False
-        return self._rename_all(namespace, renamings, begun=False)
+        """See ``TableCatalog``."""
+        return self._one_by_one(namespace).rename(renamings)
 
     def finish_rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
+        """See ``TableCatalog``."""
+        return self._one_by_one(namespace).finish(renamings)
+
+    def _one_by_one(self, namespace: str) -> OneAfterTheOther:
         """
-        See ``TableCatalog``.
+        The tables of a namespace, known by their folders.
 
-        A table that somebody committed to meanwhile is renamed too: who looks at it next finds out.
+        A commit writes its metadata beside that of before, and no two tables have one folder.
         """
-        found = self._find_all(namespace, renamings)
-        if not any(_is_at(found.get(one.to), one) for one in renamings):
-            return False
-        left = [one for one in renamings if _is_at(found.get(one.table), one)]
-        return self._rename_all(namespace, left, begun=True)
 
-    def _rename_all(self, namespace: str, renamings: Iterable[Renaming], *, begun: bool) -> bool:
-        """
-        One after the other; a name that another one has to leave first comes after that.
+        def find(names: Collection[str]) -> Mapping[str, str]:
+            found = self.find([(namespace, name) for name in names])
+            return {name: location for (_, name), location in found.items()}
 
-        False where the catalog refuses before any was renamed, because somebody else was quicker.
-        """
-        left = list(renamings)
-        while left:
-            taken = {one.table for one in left}
-            one = next((one for one in left if one.to not in taken), left[0])
-            write_points.point(f"rename {one.table}: before")
-            try:
-                self.rename_one(namespace, one.table, one.to)
-            except RefusedError as error:
-                if begun:
-                    raise error.named from None
-                return False
-            begun = True
-            write_points.point(f"rename {one.table}: after")
-            left.remove(one)
-        return True
-
-    def _find_all(self, namespace: str, renamings: Sequence[Renaming]) -> Mapping[str, str]:
-        names = {name for one in renamings for name in (one.table, one.to)}
-        found = self.find([(namespace, name) for name in sorted(names)])
-        return {name: at for (_, name), at in found.items()}
-
-
-def _is_at(location: str | None, one: Renaming) -> bool:
-    """
-    Whether metadata is of the table that is renamed, also after a commit to it.
-
-    A commit writes its metadata beside that of before, and no two tables have one folder.
-    """
-    return location is not None and location.rpartition("/")[0] == one.location.rpartition("/")[0]
+        return OneAfterTheOther(
+            find, partial(self.rename_one, namespace), lambda location: location.rpartition("/")[0]
+        )
