@@ -162,9 +162,9 @@ not_deterministic = Finding(
     "not-deterministic",
     "with {call} the table could not be verified",
     {"why": "{why}"},
-    "Make it from the row's own columns: xxhash64(key) in place of rand() or uuid(), percentile "
-    "in place of percentile_approx, approx_count_distinct or count(DISTINCT x) in place of "
-    "hll_sketch_agg.",
+    "Make it from the row's own columns: xxhash64(key) in place of rand() or uuid(), "
+    "percentile_disc(p) WITHIN GROUP (ORDER BY x) in place of percentile_approx(x, p), "
+    "approx_count_distinct or count(DISTINCT x) in place of hll_sketch_agg.",
 )
 
 random_vector = Finding(
@@ -339,8 +339,9 @@ values_over_cells = Finding(
     "subquery-over-cells",
     "IN looks at values of all time, so {cell} cannot be rebuilt alone",
     todo=(
-        "Write EXISTS or NOT EXISTS, and in its WHERE how far its rows are from the row around it "
-        "(b.ts BETWEEN a.ts - INTERVAL … AND a.ts, or equal days), " + _WHOLE
+        "For IN write EXISTS (… WHERE b.x = a.x), for NOT IN write NOT EXISTS (… WHERE "
+        "coalesce(b.x = a.x, true)), and there how far its rows are from the row around it "
+        "(AND b.ts BETWEEN a.ts - INTERVAL … AND a.ts, or equal days), " + _WHOLE
     ),
 )
 
