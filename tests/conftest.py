@@ -289,11 +289,11 @@ def _every_jar(request: pytest.FixtureRequest) -> Iterator[None]:
     if any(item.get_closest_marker("servers") for item in items):
         from tests.servers.hdfs import USER
 
-        from infold.lake.stores.hdfs import USER_SETTING
+        from infold.lake.stores.settings import HDFS_USER_SETTING
         from infold.spark.tables.iceberg.catalogs import POSTGRESQL
         from infold.spark.tables.store_access import JARS as CONNECTORS
 
-        more[USER_SETTING] = USER
+        more[HDFS_USER_SETTING] = USER
         jars += [POSTGRESQL, *(jar for each in CONNECTORS.values() for jar in each)]
 
     def first_session(

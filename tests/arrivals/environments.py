@@ -331,10 +331,9 @@ class BranchPlay(DryPlay):
         adapters = SimpleNamespace(
             lake=lambda project: self.memory, published_lake=lambda project: self.memory
         )
-        formats = dict.fromkeys(_formats(), listing)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("infold.spark.storages.storage_of", lambda project: adapters)
-            patch.setattr("infold.lake.reading.formats.FORMAT_FILES", formats)
+            patch.setattr("infold.lake.reading.formats.files_of", lambda _: listing)
             patch.setattr("infold.spark.jvm.class_archive.make_later", lambda: False)
             patch.setattr("infold.api.repairing.open_project", lambda *_: self.project)
             patch.setattr("infold.api.opening.open_project", lambda *_, **__: self.declared())
@@ -1079,9 +1078,3 @@ def _time_column(spec: TableSpec) -> str:
     if spec.sessions:
         return "session_start"
     return spec.cell or spec.time
-
-
-def _formats() -> Collection[Any]:
-    from infold.core.formats import Format
-
-    return tuple(Format)

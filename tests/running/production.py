@@ -15,7 +15,7 @@ from tests.running.standing_tables import DECLARED, copied, in_ledger, new_folde
 
 from infold import api
 from infold.core.project import Project
-from infold.lake.reading.formats import FORMAT_FILES
+from infold.lake.reading.formats import files_of
 from infold.ledger.database import close_all
 
 TARGET = "  prod: {warehouse: tables, ledger: 'sqlite:///prod.db', protected: true}\n"
@@ -28,7 +28,7 @@ def production(root: Path) -> Project:
     path = root / "landing" / "clicks" / "a.json"
     path.write_text(json.dumps(EVENT), encoding="utf-8")
     source = shop.sources["raw.clicks"]
-    listed, _ = FORMAT_FILES[source.format].list_files(shop, source, api.now())
+    listed, _ = files_of(source.format).list_files(shop, source, api.now())
     [file] = listed
     size, _, written = file.fingerprint.split(":")  # copies have other numbers on the disk
     known = "UPDATE files SET path = ?, size = ?, fingerprint = ?"

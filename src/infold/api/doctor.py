@@ -184,9 +184,9 @@ def _spark(project: Project) -> tuple[str, Any]:
 
 def _source(project: Project, source: Source, spark: Any) -> tuple[str, None]:
     """Lists the files of a source, and reads a row of the newest; looks at a database's table."""
-    from infold.lake.reading.formats import FORMAT_FILES
+    from infold.lake.reading.formats import files_of
 
-    files, young = FORMAT_FILES[source.format].list_files(project, source, now())
+    files, young = files_of(source.format).list_files(project, source, now())
     found = f"{count(len(files), 'file')}, {sum(file.size for file in files):,} bytes"
     if FORMATS[source.format].is_extracted:
         found = f"{try_table(project, source)}; {found} were extracted of it"

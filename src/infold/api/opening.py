@@ -138,12 +138,12 @@ def observer_of(
     asked: PlanOptions | None = None,
 ) -> Observer:
     """Observes sources and tables; ``estimate`` reads the event times of small new files."""
-    from infold.lake.reading.formats import FORMAT_FILES
+    from infold.lake.reading.formats import files_of
 
     ledger, tables, clock = ledger_of(project), lake_of(project), now()
 
     def files(source: Source) -> tuple[Sequence[ListedFile], Sequence[str]]:
-        return FORMAT_FILES[source.format].list_files(project, source, clock)
+        return files_of(source.format).list_files(project, source, clock)
 
     def path(source: Source) -> DatedPath:
         from infold.lake.reading.listing import dated_path
@@ -165,7 +165,7 @@ def observer_of(
         return estimate_cells(project.root, source, files, granularity, clock, stores=stores)
 
     def count(source: Source, some: Sequence[ListedFile]) -> Mapping[str, int]:
-        return FORMAT_FILES[source.format].row_counts(project, some)
+        return files_of(source.format).row_counts(project, some)
 
     def others(source: Source) -> str:
         from infold.lake.reading.listing import other_files

@@ -16,7 +16,7 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.sql.connect.client.retries import Retrying
 
-from infold.lake.stores.hdfs import USER_SETTING
+from infold.lake.stores.settings import HDFS_USER_SETTING
 from infold.spark.connect.retries import MOST, Retries
 from infold.spark.engine import words_and_condition
 from infold.spark.jvm import gateway, lasting, spark_session
@@ -65,7 +65,7 @@ def test_what_a_jvm_cannot_change_is_needed(tmp_path: Path) -> None:
 def test_settings_of_hadoop_are_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The user of HDFS, and what Hadoop's own files say, which a JVM reads once."""
     monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
-    found = [needs(SETTINGS, ["17"], []), needs({**SETTINGS, USER_SETTING: "etl"}, ["17"], [])]
+    found = [needs(SETTINGS, ["17"], []), needs({**SETTINGS, HDFS_USER_SETTING: "etl"}, ["17"], [])]
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
     for text in ("a", "ab"):
         (tmp_path / "hdfs-site.xml").write_text(text)

@@ -26,7 +26,7 @@ from infold.core.model import Column, Drift, Source
 from infold.core.project import Project
 from infold.core.target import Target
 from infold.lake.reading.event_times import estimate_cells
-from infold.lake.reading.formats import FORMAT_FILES
+from infold.lake.reading.formats import MODULES, FormatFiles, files_of
 from infold.spark.reading.formats import READERS
 from infold.spark.reading.source_rows import read
 
@@ -40,7 +40,9 @@ TIMES = ["2024-03-09 01:00:00", "2024-03-09 23:59:59.999999", "2024-03-10T00:00:
 
 def test_both_registries_have_every_format() -> None:
     """A format is read with Spark, and its files are listed without."""
-    assert set(READERS) == set(FORMAT_FILES) == set(Format)
+    assert set(READERS) == set(MODULES) == set(Format)
+    functions = [name for name in vars(FormatFiles) if name[:1] != "_"]
+    assert all(hasattr(files_of(one), name) for one in Format for name in functions)
 
 
 COLUMNS = {

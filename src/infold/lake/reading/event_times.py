@@ -26,7 +26,7 @@ from infold.core.interval import HOUR, MAX, Granularity, micros_of
 from infold.core.model import Source
 from infold.core.object_store import NO_STORES, Stores
 from infold.core.trace import CellState
-from infold.lake.reading.formats import FORMAT_FILES
+from infold.lake.reading.formats import files_of
 from infold.lake.reading.source_file import source_file
 from infold.lake.stores.bucket import ReplacedError
 from infold.messages.errors import InfoldError
@@ -74,7 +74,7 @@ def estimate_cells(
     try:
         for file in files:
             there = source_file(root, file, stores)
-            found = FORMAT_FILES[source.format].event_times(there, source, column)
+            found = files_of(source.format).event_times(there, source, column)
             if found is None:
                 return None
             for values in found:

@@ -7,22 +7,13 @@ To add a format is to add a module with the functions of :class:`FormatFiles` an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
 
 from infold.core.files import ListedFile
 from infold.core.formats import Format, complete
 from infold.core.model import Source
 from infold.core.project import Project
-from infold.lake.reading import (
-    avro_files,
-    csv_files,
-    database_table,
-    delta_table,
-    iceberg_table,
-    json_lines,
-    orc_files,
-    parquet_files,
-)
 from infold.lake.reading.source_file import SourceFile
 
 if TYPE_CHECKING:
@@ -51,15 +42,21 @@ class FormatFiles(Protocol):
         """How many rows files have, by path; only those where it is known without reading rows."""
 
 
-FORMAT_FILES: Mapping[Format, FormatFiles] = complete(
+MODULES: Mapping[Format, str] = complete(
     {
-        Format.CSV: csv_files,
-        Format.JSON: json_lines,
-        Format.PARQUET: parquet_files,
-        Format.AVRO: avro_files,
-        Format.ORC: orc_files,
-        Format.ICEBERG: iceberg_table,
-        Format.JDBC: database_table,
-        Format.DELTA: delta_table,
+        Format.CSV: "csv_files",
+        Format.JSON: "json_lines",
+        Format.PARQUET: "parquet_files",
+        Format.AVRO: "avro_files",
+        Format.ORC: "orc_files",
+        Format.ICEBERG: "iceberg_table",
+        Format.JDBC: "database_table",
+        Format.DELTA: "delta_table",
     }
 )
+"""The module of each format in this folder; a command imports those of its project's sources."""
+
+
+def files_of(format_: Format) -> FormatFiles:
+    """What reads the files of a format."""
+    return cast("FormatFiles", import_module(f"infold.lake.reading.{MODULES[format_]}"))

@@ -11,7 +11,6 @@ from typing import Any
 
 from infold.core.object_store import StoreKind, Stores, bucket_url, kind_of, split
 from infold.lake.stores.bucket import AT_ONCE, PAGE, Bucket, Listed, ReplacedError
-from infold.lake.stores.hdfs import HdfsAccess
 from infold.lake.stores.requests import TRIES, no_bucket, refused
 from infold.lake.stores.settings import Access, access_of
 from infold.messages import store_errors
@@ -25,7 +24,7 @@ def bucket_of(url: str, stores: Stores, root: Path) -> Bucket:
     access = access_of(stores, bucket, root)
     found = _opened.get((bucket, access))
     if found is None:
-        if isinstance(access, HdfsAccess):
+        if kind_of(bucket) is StoreKind.HDFS:
             # Its client of HTTP takes a tenth of a quick command to import.
             from infold.lake.stores.webhdfs import HdfsBucket
 

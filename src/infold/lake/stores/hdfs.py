@@ -11,16 +11,11 @@ from typing import TYPE_CHECKING
 
 from infold.core.object_store import Stores, split
 from infold.lake.stores.requests import ANSWER_SECONDS, CONNECT_SECONDS, TRIES
+from infold.lake.stores.settings import HDFS_USER
 from infold.messages import faults, store_errors
 
 if TYPE_CHECKING:
     from infold.lake.stores.webhdfs import WebHdfs
-
-USER = "HADOOP_USER_NAME"
-"""The variable by which Hadoop's programs are told who they are."""
-
-USER_SETTING = f"spark.executorEnv.{USER}"
-"""The setting that has the user: a JVM of infold's takes it over, and so do executors elsewhere."""
 
 PORT = 9870
 """Where a NameNode has its HTTP server, unless it is told otherwise."""
@@ -54,7 +49,7 @@ def access_of(stores: Stores, bucket: str, root: Path) -> HdfsAccess:  # noqa: A
     host = split(bucket)[0].partition(":")[0]
     named = options.endpoint or f"http://{host}:{PORT}"
     addresses = tuple(one.strip().rstrip("/") for one in named.split(",") if one.strip())
-    return HdfsAccess(addresses, options.user or os.environ.get(USER) or _user_of_machine())
+    return HdfsAccess(addresses, options.user or os.environ.get(HDFS_USER) or _user_of_machine())
 
 
 def _user_of_machine() -> str:

@@ -9,11 +9,17 @@ none, each library asks the machine that it runs on: a role of a container or of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
 from infold.core.object_store import StoreKind, Stores, kind_of
-from infold.lake.stores import azure, gcs, hdfs, s3
+
+HDFS_USER = "HADOOP_USER_NAME"
+"""The variable by which Hadoop's programs are told who they are."""
+
+HDFS_USER_SETTING = f"spark.executorEnv.{HDFS_USER}"
+"""The setting that has the user: a JVM of infold's takes it over, and so do executors elsewhere."""
 
 
 class Access(Protocol):
@@ -29,24 +35,21 @@ class Access(Protocol):
         """For tables of Delta Lake, opened by deltalake."""
 
 
-_KINDS: Mapping[StoreKind, Any] = {
-    StoreKind.S3: s3,
-    StoreKind.GCS: gcs,
-    StoreKind.AZURE: azure,
-    StoreKind.HDFS: hdfs,
-}
+def _module(kind: StoreKind) -> Any:
+    """What knows a kind of store; most projects have none, and import none of them."""
+    return import_module(f"infold.lake.stores.{kind.name.lower()}")
 
 
 def access_of(stores: Stores, bucket: str, root: Path) -> Access:
     """How the bucket of a URL is reached now. Raises where a secret or a profile is not there."""
-    found: Access = _KINDS[kind_of(bucket)].access_of(stores, bucket, root)
+    found: Access = _module(kind_of(bucket)).access_of(stores, bucket, root)
     return found
 
 
 def hadoop_user(stores: Stores, buckets: Sequence[str], root: Path) -> str:
     """Who Spark is in HDFS; empty if no bucket is there."""
     in_hdfs = (one for one in buckets if kind_of(one) is StoreKind.HDFS)
-    return next((hdfs.access_of(stores, one, root).user for one in in_hdfs), "")
+    return next((_module(StoreKind.HDFS).access_of(stores, one, root).user for one in in_hdfs), "")
 
 
 def hadoop_settings(stores: Stores, buckets: Sequence[str], root: Path) -> Mapping[str, str]:
@@ -56,5 +59,5 @@ def hadoop_settings(stores: Stores, buckets: Sequence[str], root: Path) -> Mappi
         by_kind.setdefault(kind_of(bucket), []).append(bucket)
     found: dict[str, str] = {}
     for kind, own in by_kind.items():
-        found |= _KINDS[kind].hadoop_settings(stores, own, root)
+        found |= _module(kind).hadoop_settings(stores, own, root)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from infold.lake.stores.hdfs import USER, USER_SETTING
+from infold.lake.stores.settings import HDFS_USER, HDFS_USER_SETTING
 from infold.messages import store_errors
 
 if TYPE_CHECKING:
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 def environment(settings: Mapping[str, str]) -> Mapping[str, str]:
     """What the environment of a new JVM needs to be that user."""
-    return {USER: settings[USER_SETTING]} if USER_SETTING in settings else {}
+    return {HDFS_USER: settings[HDFS_USER_SETTING]} if HDFS_USER_SETTING in settings else {}
 
 
 def refuse_other(running: SparkSession, settings: Mapping[str, str]) -> None:
     """Raise if a JVM that runs is another user than the one of these settings."""
-    wanted = settings.get(USER_SETTING)
+    wanted = settings.get(HDFS_USER_SETTING)
     if not wanted:
         return
     jvm: Any = running.sparkContext._jvm  # noqa: SLF001 (no public way)

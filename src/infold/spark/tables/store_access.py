@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from infold.core.object_store import StoreKind, kind_of
 from infold.core.project import Project
-from infold.lake.stores.hdfs import USER_SETTING
-from infold.lake.stores.settings import hadoop_settings, hadoop_user
+from infold.lake.stores.settings import HDFS_USER_SETTING, hadoop_settings, hadoop_user
 from infold.spark.tables.catalog import Jar, SparkCatalog
 
 # Maven names a hundred more for it: of a protocol (gRPC) that infold does not use, and such as
@@ -244,5 +243,5 @@ def reaching_stores(project: Project, found: SparkCatalog) -> SparkCatalog:
     kinds = sorted({kind_of(bucket) for bucket in project.buckets})
     jars = (jar for kind in kinds for jar in JARS.get(kind, ()))
     user = hadoop_user(project.target.stores, project.buckets, project.root)
-    settings = {**found.settings, USER_SETTING: user} if user else found.settings
+    settings = {**found.settings, HDFS_USER_SETTING: user} if user else found.settings
     return SparkCatalog(settings, {**found.secrets, **store}, (*found.jars, *jars))
