@@ -62,6 +62,14 @@ not_landed = Message(
     todo="Show a model that ingests it, or name {source} in a `table`, which lands it.",
 )
 
+compiled_sqlglot = Message(
+    "compiled-sqlglot",
+    "sqlglot is installed with its compiled modules, and infold cannot extend their parser",
+    {"file": "{file}"},
+    "`pip uninstall sqlglotc`: sqlglot then runs as Python. What needs it compiled gets an "
+    "environment of its own.",
+)
+
 package_missing = Message(
     "package-missing",
     "{method} needs {package}, which is not installed",

@@ -12,7 +12,7 @@ from tests.analysis.sql.lenient_sql import RIGHT, WRONG
 from tests.declare.shop import read
 
 from infold.analysis.sql.functions import BUILT_IN, GRAMMAR
-from infold.analysis.sql.parse import parse
+from infold.analysis.sql.parse import parse, refuse_compiled
 from infold.analysis.sql.run_interval import NAMES, replace_run_interval
 from infold.messages.errors import InfoldError
 
@@ -174,3 +174,13 @@ def test_similar_forms_are_accepted(sql: str) -> None:
 def test_words_of_the_grammar_are_no_functions_of_the_registry() -> None:
     """Every word that the grammar reads as a function is in one of the lists."""
     assert {"date_diff"} >= BUILT_IN & GRAMMAR
+
+
+@pytest.mark.parametrize("library", ["spark.cpython-311-x86_64-linux-gnu.so", "spark.pyd"])
+def test_a_compiled_parser_is_named(library: str) -> None:
+    """Sqlglotc puts libraries beside sqlglot's modules, whose classes cannot be extended."""
+    refuse_compiled("sqlglot/parsers/spark.py")
+    with pytest.raises(InfoldError) as raised:
+        refuse_compiled(f"sqlglot/parsers/{library}")
+
+    assert raised.value.slug == "compiled-sqlglot"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +18,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from infold.analysis.sql.text import CALL, SPAN, UNIT, Origins, Text, spot_in
-from infold.messages import findings, other_tools
+from infold.messages import command_errors, findings, other_tools
 from infold.messages.errors import InfoldError, Spot
 
 _DIALECT = Spark()
@@ -162,6 +163,7 @@ def _parse_tree(text: Text, own: frozenset[str]) -> exp.Expr:
     except RecursionError as error:
         raise findings.too_deep(text.spot(0)) from error
     except (AttributeError, LookupError, TypeError, ValueError) as error:
+        refuse_compiled(str(sys.modules[SparkParser.__module__].__file__))
         raise findings.bad_sql(text.spot(0), why=f"the parser failed: {error}") from error
     tree = found[0] if found else None
     for at, why in in_tree(text, tree) if tree is not None else ():
@@ -174,6 +176,12 @@ def _parse_tree(text: Text, own: frozenset[str]) -> exp.Expr:
     if any(not select.expressions for select in tree.find_all(exp.Select)):
         raise findings.bad_sql(text.spot_of_token(text.tokens[0]), why="SELECT without columns")
     return tree
+
+
+def refuse_compiled(module: str) -> None:
+    """Raise ``compiled_sqlglot`` where ``module``, the file of sqlglot's parser, is a library."""
+    if module.endswith((".so", ".pyd")):
+        raise command_errors.compiled_sqlglot(file=module)
 
 
 def _named_windows(tokens: tuple[Token, ...]) -> list[Token]:
