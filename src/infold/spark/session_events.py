@@ -84,12 +84,12 @@ class _Search(NamedTuple):
 
     def groups(self) -> list[Group]:
         """The versions and files of the rows."""
-        found = []
+        groups = []
         for name, rows in self.frames.items():
             known = [F.col(own) if own in rows.columns else F.lit(None) for own in (VERSION, FILE)]
             # At most a row for each version and file with rows of one owner.
-            found += [Group(name, *row) for row in rows.select(*known).distinct().collect()]
-        return sorted(found, key=str)
+            groups += [Group(name, *row) for row in rows.select(*known).distinct().collect()]
+        return sorted(groups, key=str)
 
     def times_by_group(self, groups: Sequence[Group]) -> Iterator[tuple[Group, list[int]]]:
         """The times of the events that are made of rows of each group with events."""

@@ -115,8 +115,8 @@ def build(
     ``borders`` of time slices decide about speed alone.
     """
     compiled = compiled_aggregates(events, query)
-    found = all_sessions(events, query, compiled, size, values, borders)
-    return rows_of_table(found, events, query, compiled, version)
+    sessions = all_sessions(events, query, compiled, size, values, borders)
+    return rows_of_table(sessions, events, query, compiled, version)
 
 
 @returns(TABLE_ROWS)
@@ -130,8 +130,8 @@ def rows_of_table(
     """Sessions as the table stores them, without those in quarantine."""
     if query.may_quarantine:
         sessions = sessions.where(~F.col(quarantine.LEAVES_TABLE))
-    made = table_rows(sessions, query, compiled, type_of(events, query.time_column), version)
-    return with_session_numbers(made, query) if query.numbered else made
+    stored_rows = table_rows(sessions, query, compiled, type_of(events, query.time_column), version)
+    return with_session_numbers(stored_rows, query) if query.numbered else stored_rows
 
 
 @returns(ISLANDS)
@@ -144,41 +144,41 @@ def all_sessions(
     borders: Sequence[int] = (),
 ) -> DataFrame:
     """The sessions of events; most of a large table's are whole islands."""
-    ready = prepared_events(events, query, compiled)
+    prepared = prepared_events(events, query, compiled)
     if size < LARGE or not can_merge(query, compiled):
-        return _sessions(ready, query, compiled)
+        return _sessions(prepared, query, compiled)
     slices = sliced_events(events, query, compiled, borders)
-    found = quick_islands(ready, query, compiled, values, slices)
+    islands = quick_islands(prepared, query, compiled, values, slices)
     if query.may_quarantine:
-        found = quarantine.with_new_entries(quarantine.with_whole_columns(found), query)
+        islands = quarantine.with_new_entries(quarantine.with_whole_columns(islands), query)
     divided = _may_be_divided(query)
     if divided is None:
-        return found
-    found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)  # looked at three times
-    to_divide = found.where(divided)
-    number = to_divide.count()
-    if number > MOST_TO_DIVIDE:
-        return _sessions(ready, query, compiled)
-    if number == 0:
-        return found
+        return islands
+    islands = islands.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)  # looked at three times
+    to_divide = islands.where(divided)
+    count = to_divide.count()
+    if count > MOST_TO_DIVIDE:
+        return _sessions(prepared, query, compiled)
+    if count == 0:
+        return islands
     # At most ``MOST_TO_DIVIDE`` rows.
-    again = events_within(ready, F.broadcast(spans_of(to_divide)))
-    return found.where(~divided).unionByName(_sessions(again, query, compiled))
+    events_to_divide = events_within(prepared, F.broadcast(spans_of(to_divide)))
+    return islands.where(~divided).unionByName(_sessions(events_to_divide, query, compiled))
 
 
 @returns(ISLANDS)
 def _sessions(events: DataFrame, query: SessionsQuery, compiled: CompiledAggregates) -> DataFrame:
     """Sessions made from prepared events, with their entries where there is a quarantine."""
-    found = sessions_of(events, query, compiled)
-    return quarantine.with_new_entries(found, query) if query.may_quarantine else found
+    sessions = sessions_of(events, query, compiled)
+    return quarantine.with_new_entries(sessions, query) if query.may_quarantine else sessions
 
 
 def _may_be_divided(query: SessionsQuery) -> Column | None:
     """Whether an island may be other than a session of the table; None: each island is one."""
-    found = [cut.may_divide() for cut in cuts_of(query).inner]
+    divisions = [cut.may_divide() for cut in cuts_of(query).inner]
     if query.keep is Keep.HEAD and query.quarantine_after is not None:
-        found.append(F.col(END) - F.col(START) > query.quarantine_after)
-    conditions = [one for one in found if one is not None]
+        divisions.append(F.col(END) - F.col(START) > query.quarantine_after)
+    conditions = [division for division in divisions if division is not None]
     return reduce(Column.__or__, conditions) if conditions else None
 
 
@@ -189,17 +189,21 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
     events, cells = feed.now, feed.cells
     read = sum(state.rows for state in cells)
     compiled = compiled_aggregates(events, query)
-    values, at = _column_values(work, node, step, read), _borders(work, node, query, cells)
-    found = all_sessions(events, query, compiled, read, values, at)
+    values, borders = _column_values(work, node, step, read), _borders(work, node, query, cells)
+    sessions = all_sessions(events, query, compiled, read, values, borders)
     entries: tuple[QuarantinedSession, ...] = ()
-    known = {one.key for one in work.ledger.quarantined(step.model)}
+    entries_before = {entry.key for entry in work.ledger.quarantined(step.model)}
     if query.may_quarantine:  # looked at twice: for the ledger, for the table
-        found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
-        entries = quarantine.all_entries(found)
+        sessions = sessions.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
+        entries = quarantine.all_entries(sessions)
 
     def count(snapshot: int) -> Computed:
         table = work.tables.read(step.model, snapshot)
-        [events_of] = (stored_part(one) for one in compiled.parts if one.name == EVENT_COUNT)
+        [events_of] = (
+            stored_part(state_column)
+            for state_column in compiled.parts
+            if state_column.name == EVENT_COUNT
+        )
         states = states_of_sessions(table, node.model.granularity, events_of)
         changes = changes_of_rewrite(work.cells(step.model), states)
         left_out = _left_out(work, node, step, events, query, read - sum(states.values()))
@@ -208,12 +212,12 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
             scanned=read,
             **unassigned.receipt_counts(query, left_out),
             before_start=unassigned.count_before_start(events, query),
-            sessions_quarantined=len({one.key for one in entries} - known),
+            sessions_quarantined=len({entry.key for entry in entries} - entries_before),
         )
         receipt = with_session_counts(work, step, table, changes, receipt)
         return Computed(changes, receipt, quarantined=entries, left_out=left_out.total())
 
-    rows = rows_of_table(found, events, query, compiled, step.version)
+    rows = rows_of_table(sessions, events, query, compiled, step.version)
     return commit_step(work, step, WholeTable(rows, BY_MONTH), count=count)
 
 
@@ -227,8 +231,8 @@ def _left_out(
     them out.
     """
     names = unassigned.names_of_others(work, step)
-    every = query.where is None and not query.may_quarantine and _reads_events_table(work, node)
-    if every and (names is None or not elsewhere):
+    all_owned = query.where is None and not query.may_quarantine and _reads_events_table(work, node)
+    if all_owned and (names is None or not elsewhere):
         return Counter({"": elsewhere})
     return unassigned.count_by_others(events, query, names)
 
@@ -287,7 +291,10 @@ def with_session_counts(
     work: Work, step: Step, now: DataFrame, changes: Sequence[CellChange], receipt: Receipt
 ) -> Receipt:
     """The receipt of a rebuild, with the sessions new, extended or removed."""
-    added, removed = sum(one.added for one in changes), sum(one.removed for one in changes)
+    added, removed = (
+        sum(change.added for change in changes),
+        sum(change.removed for change in changes),
+    )
     all_new = replace(receipt, sessions_new=added, sessions_removed=removed)
     head = work.ledger.newest_versions().get(step.model)
     if head is None or head.snapshot is None or not removed:

@@ -62,24 +62,24 @@ _NOBODY = (None, None)
 def derives_exactly(work: Work, step: Step) -> bool:
     """Whether the derived sessions are those of a build."""
     try:
-        found = _derived_sessions(work, step)
-        return found is not None and found.is_exact()
+        derived = _derived_sessions(work, step)
+        return derived is not None and derived.is_exact()
     except PySparkException:
         return False
 
 
 def carry_out(work: Work, step: Step) -> Outcome:
     """Replace the sessions by those that follow from them, in one commit."""
-    found = _derived_sessions(work, step)
-    assert found is not None, "a derivation is checked before it is carried out"
-    rows, before = found.rows(), work.cells(step.model)
+    derived = _derived_sessions(work, step)
+    assert derived is not None, "a derivation is checked before it is carried out"
+    rows, before = derived.rows(), work.cells(step.model)
     granularity = work.project[step.model].model.granularity
     changes = changes_of_rewrite(before, states_of_sessions(rows, granularity))
     stored = sum(state.rows for state in before)
     receipt = Receipt(
         scanned=stored, sessions_removed=stored - sum(change.added for change in changes)
     )
-    entries, left_out = _entries_and_left_out(work, step, found)
+    entries, left_out = _entries_and_left_out(work, step, derived)
     table = WholeTable(rows, BY_MONTH)
     computed = Computed(changes, receipt, quarantined=entries, left_out=left_out)
     return commit_step(work, step, table, computed)
@@ -87,17 +87,17 @@ def carry_out(work: Work, step: Step) -> Outcome:
 
 def _derived_sessions(work: Work, step: Step) -> DerivedSessions | None:
     """The stored sessions of a step that derives; None where their events are not there."""
-    events, found = events_as_folded(work, step), step.derivation
-    if events is None or found is None or found.sessions is None:
+    events, derivation = events_as_folded(work, step), step.derivation
+    if events is None or derivation is None or derivation.sessions is None:
         return None
     stored = work.frame(step.model, step.version - 1)
     return DerivedSessions(
-        stored, events, found, found.sessions, query_of(work, step), step.version
+        stored, events, derivation, derivation.sessions, query_of(work, step), step.version
     )
 
 
 def _entries_and_left_out(
-    work: Work, step: Step, found: DerivedSessions
+    work: Work, step: Step, derived: DerivedSessions
 ) -> tuple[tuple[QuarantinedSession, ...], int | None]:
     """
     The entries of the quarantine whose owners stay, and how many events have no owner now.
@@ -106,11 +106,11 @@ def _entries_and_left_out(
     """
     entries = tuple(work.ledger.quarantined(step.model))
     left_out = work.ledger.left_out().get(step.model)
-    if not found.where:
+    if not derived.where:
         return entries, left_out
-    kept = found.kept_owners([*(one.key for one in entries), _NOBODY])
-    stay = tuple(one for one in entries if one.key in kept)
-    return stay, left_out if left_out is None or _NOBODY in kept else 0
+    kept_owners = derived.kept_owners([*(entry.key for entry in entries), _NOBODY])
+    entries_that_stay = tuple(entry for entry in entries if entry.key in kept_owners)
+    return entries_that_stay, left_out if left_out is None or _NOBODY in kept_owners else 0
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class DerivedSessions:
 
     stored: DataFrame
     events: DataFrame
-    found: Derivation
+    derivation: Derivation
     old: SessionsQuery
     new: SessionsQuery
     version: int
@@ -131,7 +131,7 @@ class DerivedSessions:
     @property
     def where(self) -> Sequence[str]:
         """What is said of the owners of sessions that stay."""
-        return self.found.where
+        return self.derivation.where
 
     @cached_property
     def _compiled(self) -> tuple[CompiledAggregates, CompiledAggregates]:
@@ -156,20 +156,20 @@ class DerivedSessions:
         """The parts of new states that follow, by name, as the table stores them."""
         before, now = self._compiled
         shown = shown_columns(self.old.aggregates, self.old.outputs)
-        there: dict[str, Column] = {}
+        stored_parts: dict[str, Column] = {}
         for part in before.parts:
             if part.merge is not None:
-                there[_meaning(before, part)] = stored_part(part)
+                stored_parts[_meaning(before, part)] = stored_part(part)
             elif part.name in shown:
-                there[_meaning(before, part)] = column(shown[part.name])
-        every = ((part.name, there.get(_meaning(now, part))) for part in now.parts)
-        return {name: sql for name, sql in every if sql is not None}
+                stored_parts[_meaning(before, part)] = column(shown[part.name])
+        parts_by_name = ((part.name, stored_parts.get(_meaning(now, part))) for part in now.parts)
+        return {name: sql for name, sql in parts_by_name if sql is not None}
 
     @cached_property
     def _kept(self) -> Mapping[str, str]:
         """The outputs that are stored, with the names that they have now and had before."""
         names = {output.name for output in self.new.outputs}
-        return {name: old for name, old in self.found.plain if name in names}
+        return {name: old for name, old in self.derivation.plain if name in names}
 
     def is_exact(self) -> bool:
         """Whether rows and states are those that a build would store."""
@@ -197,10 +197,10 @@ class DerivedSessions:
             *(sql.alias(name) for name, sql in self._parts.items()),
         ).schema
         pairs = [(field.dataType, self._types[field.name].dataType) for field in stored]
-        same = {**self._kept, FIRST: FIRST, LAST: LAST}
+        kept = {**self._kept, FIRST: FIRST, LAST: LAST}
         types = self.stored.schema, self._built
-        pairs += [(types[0][old].dataType, types[1][name].dataType) for name, old in same.items()]
-        return all(stored_type(one, same_type) == stored_type(two) for one, two in pairs)
+        pairs += [(types[0][old].dataType, types[1][name].dataType) for name, old in kept.items()]
+        return all(stored_type(was, same_type) == stored_type(built) for was, built in pairs)
 
     def rows(self) -> DataFrame:
         """The sessions as a build stores them."""
@@ -219,8 +219,8 @@ class DerivedSessions:
     def _sessions(self) -> DataFrame:
         """The sessions that stay, with the parts of their states, and the outputs that are kept."""
         types = self._types
-        nothing = F.lit(None)
-        found = self.stored.select(
+        null = F.lit(None)
+        sessions = self.stored.select(
             stored_owner(self.old).cast(types[OWNER].dataType).alias(OWNER),
             micros(column(FIRST)).alias(START),
             micros(column(LAST)).alias(END),
@@ -230,7 +230,7 @@ class DerivedSessions:
                 for name, stored in cut.state.items()
             ),
             *(
-                self._parts.get(part.name, nothing).cast(types[part.name].dataType).alias(part.name)
+                self._parts.get(part.name, null).cast(types[part.name].dataType).alias(part.name)
                 for part in self._compiled[1].parts
             ),
             *(
@@ -238,7 +238,7 @@ class DerivedSessions:
                 for name, old in self._kept.items()
             ),
         )
-        return self._with_owners_that_stay(found)
+        return self._with_owners_that_stay(sessions)
 
     def kept_owners(self, sessions: Sequence[tuple[str | None, int | None]]) -> set[object]:
         """Those of some pairs of an owner and a start whose owner stays."""

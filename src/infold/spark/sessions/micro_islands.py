@@ -90,17 +90,17 @@ def quick_islands(
         return _islands_of_plain_values(events, query, in_buckets, slices)
     plan = _Aggregation(query, words.compiled, words.columns(_bucket_length(query)))
     if slices.borders:
-        found, ties = _islands_across_slices(plan, slices, words.is_tied())
+        islands, ties = _islands_across_slices(plan, slices, words.is_tied())
     else:
-        found, ties = _stored_islands(
+        islands, ties = _stored_islands(
             plan.all_columns(plan.merged_islands(plan.micro_islands(events))), words.is_tied()
         )
     if ties == 0:
-        return words.with_values(found)
+        return words.with_values(islands)
     if ties > TIES:
         return _islands_of_plain_values(events, query, in_buckets, slices)
-    plain = words.with_values(found.where(~words.is_tied()))
-    tied = found.where(words.is_tied())
+    plain = words.with_values(islands.where(~words.is_tied()))
+    tied = islands.where(words.is_tied())
     # At most ``TIES`` rows.
     read_again = events_within(events, F.broadcast(spans_of(tied)))
     return plain.unionByName(islands_of(read_again, query, compiled))
@@ -129,20 +129,22 @@ def _islands_across_slices(
 ) -> tuple[DataFrame, int]:
     """Islands of each slice by itself, those near a border merged; and how many are tied."""
     near = slices.near_border(plan.query)
-    own = [plan.merged_islands(plan.micro_islands(events)) for events in slices.frames]
-    with settings_for_union(own[0].sparkSession):
-        found, ties = _stored_islands(
-            plan.all_columns(reduce(DataFrame.unionAll, own)), tied & ~near
+    by_slice = [plan.merged_islands(plan.micro_islands(events)) for events in slices.frames]
+    with settings_for_union(by_slice[0].sparkSession):
+        islands, ties = _stored_islands(
+            plan.all_columns(reduce(DataFrame.unionAll, by_slice)), tied & ~near
         )
-    joined, more = _stored_islands(plan.all_columns(plan.merged_islands(found.where(near))), tied)
-    return found.where(~near).unionByName(joined), ties + more
+    joined, more_ties = _stored_islands(
+        plan.all_columns(plan.merged_islands(islands.where(near))), tied
+    )
+    return islands.where(~near).unionByName(joined), ties + more_ties
 
 
-def _stored_islands(found: DataFrame, tied: Column) -> tuple[DataFrame, int]:
+def _stored_islands(islands: DataFrame, tied: Column) -> tuple[DataFrame, int]:
     """Islands on disk, which are smaller than events; and how many of them are tied."""
     ties = F.count_if(tied).alias("ties")
-    kept, seen = kept_and_observed(found, ties, level=StorageLevel.DISK_ONLY)
-    return kept, seen.get("ties") or 0
+    stored_islands, counts = kept_and_observed(islands, ties, level=StorageLevel.DISK_ONLY)
+    return stored_islands, counts.get("ties") or 0
 
 
 class _Aggregation:
@@ -158,9 +160,9 @@ class _Aggregation:
             (F.col(TIME) - offset_in_bucket(_bucket_length(query))).alias(BUCKET),
         ]
         self._keys = [OWNER, BUCKET]
-        for one in (one for cut in pairwise for one in cut.bucket_columns()):
+        for column in (column for cut in pairwise for column in cut.bucket_columns()):
             name = f"__bucket_key{len(self._keys)}"
-            self._event_columns.append(one.alias(name))
+            self._event_columns.append(column.alias(name))
             self._keys.append(name)
         # A count of all events is an island's own, and need not travel beside it.
         parts = [part for part in compiled.parts if part.events != _COUNT_ALL]
@@ -197,16 +199,16 @@ class _Aggregation:
     def micro_islands(self, events: DataFrame) -> DataFrame:
         """Micro-islands: islands of the events of a bucket."""
         bucketed = events.select("*", *self._event_columns)
-        found = bucketed.groupBy(*self._keys).agg(*self._of_events).drop(*self._keys[1:])
-        if SILENCE not in found.columns:
-            return found
+        islands = bucketed.groupBy(*self._keys).agg(*self._of_events).drop(*self._keys[1:])
+        if SILENCE not in islands.columns:
+            return islands
         # The bits of slots become a silence.
         silence = silence_between_slots(SILENCE, _bucket_length(self.query))
-        others = [name for name in found.columns if name != SILENCE]
-        return found.select(*others, *map(F.expr, silence)).select(*others, SILENCE)
+        others = [name for name in islands.columns if name != SILENCE]
+        return islands.select(*others, *map(F.expr, silence)).select(*others, SILENCE)
 
     @returns(MICRO_ISLANDS)
-    def merged_islands(self, found: DataFrame) -> DataFrame:
+    def merged_islands(self, islands: DataFrame) -> DataFrame:
         """
         Islands, from such as may go on in the next one of their owner.
 
@@ -214,21 +216,21 @@ class _Aggregation:
         """
         keys = [_OWNER_HASH, OWNER]
         if self._any_ends:
-            found = found.withColumn(_BEGINS, self._begins)
-            found = found.withColumns({QUIET: self._quiet, _NUMBER: self._number})
+            islands = islands.withColumn(_BEGINS, self._begins)
+            islands = islands.withColumns({QUIET: self._quiet, _NUMBER: self._number})
             keys.append(_NUMBER)
-        return found.groupBy(*keys).agg(*self._of_parts).drop(_NUMBER)
+        return islands.groupBy(*keys).agg(*self._of_parts).drop(_NUMBER)
 
     @returns(MICRO_ISLANDS)
-    def all_columns(self, found: DataFrame) -> DataFrame:
+    def all_columns(self, islands: DataFrame) -> DataFrame:
         """Islands with all of their columns."""
-        return found.select(*self._columns)
+        return islands.select(*self._columns)
 
 
 def _bucket_length(query: SessionsQuery) -> int:
     """How long buckets are: no longer than any silence that ends a session."""
     lengths = [cut.never_parts_within for cut in cuts_of(query).pairwise]
-    short = (one for one in lengths if one is not None and one < LONGEST_BUCKET)
+    short = (length for length in lengths if length is not None and length < LONGEST_BUCKET)
     return max(1, min(short, default=LONGEST_BUCKET))
 
 
@@ -320,15 +322,15 @@ class Words:
 
     def is_tied(self) -> Column:
         """Whether events at the instant of a pick have different values."""
-        found = F.lit(False)
+        tied = F.lit(False)
         for pick in self.plain.picks:
             low, high = (F.col(f"{pick.value}_{end}") for end in ("low", "high"))
             bits = F.lit(_VALUE_BITS)
             same = low.bitwiseAND(bits) == bits - high.bitwiseAND(bits)
-            found = found | ~F.coalesce(same, F.lit(True))
-        return found
+            tied = tied | ~F.coalesce(same, F.lit(True))
+        return tied
 
-    def with_values(self, found: DataFrame) -> DataFrame:
+    def with_values(self, islands: DataFrame) -> DataFrame:
         """Words turned back into times and values."""
         times: dict[str, Column] = {}
         for number, pick in enumerate(self.plain.picks):
@@ -340,7 +342,7 @@ class Words:
             values = self.dictionaries[pick.argument].values
             hashed = F.col(_HASH).alias(f"__hash{number}")
             named = values.select(hashed, F.col(_VALUE).alias(pick.value))
-            found = found.join(
+            islands = islands.join(
                 # At most ``VALUES`` rows.
                 F.broadcast(named),
                 word.bitwiseAND(F.lit(_VALUE_BITS)) == F.col(f"__hash{number}"),
@@ -350,7 +352,7 @@ class Words:
             times[part.name].alias(part.name) if part.name in times else F.col(part.name)
             for part in self.plain.parts
         )
-        return found.select(OWNER, START, END, EVENTS, *parts)
+        return islands.select(OWNER, START, END, EVENTS, *parts)
 
 
 def _fixed_but_picks(events: DataFrame, compiled: CompiledAggregates) -> bool:
@@ -425,8 +427,8 @@ def _dictionary(events: DataFrame, name: str, known: pa.Array | None) -> _Dictio
         values = events.sparkSession.createDataFrame(pa.table({_VALUE: known[: VALUES + 1]}))
     else:
         value = F.col(quoted(name))
-        there = events.where(value.isNotNull()).select(value.alias(_VALUE))
-        values = there.distinct().limit(VALUES + 1)
+        known_values = events.where(value.isNotNull()).select(value.alias(_VALUE))
+        values = known_values.distinct().limit(VALUES + 1)
     # At most ``VALUES`` rows and one.
     hashed = values.select(
         _VALUE, *(_hash(F.col(_VALUE), seed).alias(f"{_HASH}{seed}") for seed in range(_SEEDS))
@@ -436,8 +438,8 @@ def _dictionary(events: DataFrame, name: str, known: pa.Array | None) -> _Dictio
     for seed in range(_SEEDS):
         hashes = set(hashed.column(f"{_HASH}{seed}").to_pylist())
         if len(hashes) == hashed.num_rows and 0 not in hashes:
-            chosen = hashed.select([f"{_HASH}{seed}", _VALUE]).rename_columns([_HASH, _VALUE])
-            return _Dictionary(name, seed, _dictionary_rows(events, name, chosen))
+            pairs = hashed.select([f"{_HASH}{seed}", _VALUE]).rename_columns([_HASH, _VALUE])
+            return _Dictionary(name, seed, _dictionary_rows(events, name, pairs))
     return None
 
 
@@ -515,25 +517,25 @@ def slice_borders(
     if partition is None:
         return ()
     rows: dict[int, int] = {}
-    for state in cells:
-        start = partition.floor(state.cell.start)
-        rows[start] = rows.get(start, 0) + state.rows
+    for cell_state in cells:
+        start = partition.floor(cell_state.cell.start)
+        rows[start] = rows.get(start, 0) + cell_state.rows
     total = sum(rows.values())
     number = max(6 * tasks, min(MOST, total // ROWS))
-    found: list[int] = []
+    borders: list[int] = []
     sizes = [0]
-    for start, more in sorted(rows.items()):
-        if sizes[-1] and 2 * number * (sizes[-1] + more) > 3 * total:  # more than 1.5 shares
-            found.append(start)
+    for start, added in sorted(rows.items()):
+        if sizes[-1] and 2 * number * (sizes[-1] + added) > 3 * total:  # more than 1.5 shares
+            borders.append(start)
             sizes.append(0)
-        sizes[-1] += more
+        sizes[-1] += added
     if (
         len(sizes) < 2 * tasks
         or max(sizes) * tasks > total
         or _shortest_length(partition) < LONG * far
     ):
         return ()
-    return tuple(found)
+    return tuple(borders)
 
 
 def _shortest_length(partition: Granularity) -> int:

@@ -75,8 +75,8 @@ class Part:
     def changes(self) -> bool:
         """Whether a session of it may change: by events, entries, or its new end."""
         applied = self.step.previous_trace.applied_entry if self.step.previous_trace else 0
-        spoken = any(entry.number > applied for entry in self.query.entries)
-        return self.cut or spoken or self.feed.times.overlaps(self.times)
+        has_new_entry = any(entry.number > applied for entry in self.query.entries)
+        return self.cut or has_new_entry or self.feed.times.overlaps(self.times)
 
     def stored(self) -> DataFrame:
         """Its rows as the table has them, before the step."""
@@ -93,9 +93,9 @@ class Part:
 
     def keyed(self, stored: DataFrame) -> DataFrame:
         """Stored rows as its definition wrote them, each with its key."""
-        now = self.as_stored(self.restored(stored))
-        key = key_of(now, self.node.model.granularity)
-        return as_defined(now.withColumn(OLD, key), self.rows, (OLD,))
+        rows_after = self.as_stored(self.restored(stored))
+        key = key_of(rows_after, self.node.model.granularity)
+        return as_defined(rows_after.withColumn(OLD, key), self.rows, (OLD,))
 
 
 # The table has the columns of the newest definition, NULL where an earlier one lacks them. Its
@@ -112,13 +112,13 @@ def table_schema(
 
     Raises ``other_type_forward_only`` where a column that stays would be of another type.
     """
-    found: dict[str, T.StructField] = {}
+    fields: dict[str, T.StructField] = {}
     for rows in (newest, *earlier, *([stored] if stored is not None else [])):
         for field in rows:
             if field.name in (STATE, VERSION):
                 continue
             name = field.name.lower()
-            known = found.setdefault(name, T.StructField(field.name, stored_type(field.dataType)))
+            known = fields.setdefault(name, T.StructField(field.name, stored_type(field.dataType)))
             refuse_other_type(model, known, field.dataType)
     schemas = [*([stored] if stored is not None else []), *earlier, newest]
     states = T.StructType()
@@ -128,7 +128,7 @@ def table_schema(
             if name not in states.names:
                 states.add(name, stored_type(field.dataType))
     own = [T.StructField(STATE, states), T.StructField(VERSION, T.LongType())]
-    return T.StructType([*found.values(), *own])
+    return T.StructType([*fields.values(), *own])
 
 
 def same_columns(one: T.StructType, other: T.StructType) -> bool:

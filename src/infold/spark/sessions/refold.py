@@ -123,13 +123,13 @@ def each_by_itself(before: SessionsQuery, now: SessionsQuery) -> bool:
 
     Any two sessions of an owner are parted by their times then, by both definitions.
     """
-    one = F.lit(True)
+    always = F.lit(True)
     return not (
         before.cuts_within_islands
         or now.cuts_within_islands
         or before.may_quarantine
         or now.may_quarantine
-        or list(_connections(before, now, (one, one), F.lit(0)))
+        or list(_connections(before, now, (always, always), F.lit(0)))
     )
 
 
@@ -142,13 +142,13 @@ def divided_sessions(
 
     ``table`` has their keys as ``OLD``; each of them changes :func:`each_by_itself`.
     """
-    found = table.select(
+    stored_sessions = table.select(
         *_span_columns(before, owner_type),
         F.lit(0).cast("bigint").alias(EVENTS),
         F.array(OLD).alias(OLD),
         F.lit(True).alias(AGAIN),
     )
-    return found.where(_any(_divisions(before, now))).drop(SILENCE)
+    return stored_sessions.where(_any(_divisions(before, now))).drop(SILENCE)
 
 
 @returns(SPANS_THAT_CHANGE)
@@ -193,12 +193,12 @@ def spans_that_change(
         .withColumn(_CHANGES, F.col(_SPLITS) | ((F.col(_BEGINS) == 0) & F.col(_CONNECTED)))
     )
     divided = F.col(_SPLITS) | ((F.col(_BEGINS) == 0) & F.coalesce(_ENDED, F.lit(False)))
-    read = F.bool_or(divided) | F.lit(now.cuts_within_islands or now.may_quarantine)
+    are_read_again = F.bool_or(divided) | F.lit(now.cuts_within_islands or now.may_quarantine)
     runs = numbered.groupBy(_OWNER_HASH, OWNER, _RUN).agg(
         F.min(START).alias(START),
         F.max(END).alias(END),
         F.bool_or(_CHANGES).alias(_CHANGES),
-        read.alias(REMOVED),
+        are_read_again.alias(REMOVED),
         F.max(QUIET).alias(SILENCE),
     )
     return runs.where(_CHANGES).select(OWNER, START, END, REMOVED, SILENCE)
@@ -230,28 +230,32 @@ def _stored_spans(
     stored = table.select(*_span_columns(query, owner_type), F.lit(False).alias(_ENTRY))
     if not entries:
         return stored
-    held = quarantine.entry_spans(table, entries, owner_type)
-    unknown = held.withColumns({SILENCE: F.lit(None).cast("bigint"), _ENTRY: F.lit(True)})
-    return stored.unionByName(unknown)
+    spans_of_entries = quarantine.entry_spans(table, entries, owner_type)
+    entry_spans = spans_of_entries.withColumns(
+        {SILENCE: F.lit(None).cast("bigint"), _ENTRY: F.lit(True)}
+    )
+    return stored.unionByName(entry_spans)
 
 
 def _span_columns(query: SessionsQuery, owner_type: T.DataType) -> list[Column]:
     """Of a stored session: its owner, ends, and silence."""
-    kept = F.col(f"{STATE}.{SILENCE}") if silence_of(query) else F.lit(None).cast("bigint")
+    stored_silence = (
+        F.col(f"{STATE}.{SILENCE}") if silence_of(query) else F.lit(None).cast("bigint")
+    )
     return [
         stored_owner(query).cast(owner_type).alias(OWNER),
         micros(column(FIRST)).alias(START),
         micros(column(LAST)).alias(END),
-        kept.alias(SILENCE),
+        stored_silence.alias(SILENCE),
     ]
 
 
 def _divisions(before: SessionsQuery, now: SessionsQuery) -> Iterator[Column]:
     """Over a stored session: what may divide it, or judge it in another way, by ``now`` alone."""
     earlier, later = cuts_of(before), cuts_of(now)
-    found = [cut.may_divide_stored(earlier.like(cut)) for cut in later.pairwise]
-    found += [cut.may_divide_stored(earlier.like(cut)) for cut in later.inner]
-    yield from (one for one in found if one is not None)
+    divisions = [cut.may_divide_stored(earlier.like(cut)) for cut in later.pairwise]
+    divisions += [cut.may_divide_stored(earlier.like(cut)) for cut in later.inner]
+    yield from (division for division in divisions if division is not None)
     if (before.quarantine_after, before.keep) != (now.quarantine_after, now.keep):
         yield F.col(_ENTRY)
         if now.quarantine_after is not None:
@@ -274,8 +278,8 @@ def _connections(
     within = before.cuts_within_islands or now.cuts_within_islands
     if within and any(cut.parts_more_than(earlier.like(cut)) for cut in later.pairwise):
         yield is_now & ~was  # what cuts within an island count from is another event then
-    found = (cut.may_have_parted(later.like(cut), distance) for cut in earlier.inner)
-    yield from (one for one in found if one is not None)
+    lost_cuts = (cut.may_have_parted(later.like(cut), distance) for cut in earlier.inner)
+    yield from (lost_cut for lost_cut in lost_cuts if lost_cut is not None)
 
 
 def _any(conditions: Iterable[Column]) -> Column:

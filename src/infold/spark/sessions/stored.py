@@ -142,12 +142,12 @@ def stored_part(part: StateColumn) -> Column:
 
 def cells_reaching(cells: Sequence[CellState], ranges: Ranges) -> list[CellState]:
     """The cells that may have a session which reaches into ``ranges``."""
-    found = []
+    reaching = []
     for state in cells:
         last = state.cell.end if state.last is None else max(state.last + 1, state.cell.end)
         if ranges.overlaps(Interval(state.cell.start, last)):
-            found.append(state)
-    return found
+            reaching.append(state)
+    return reaching
 
 
 # A session that comes, goes or moves renumbers those of its user that follow it and no others.
@@ -164,8 +164,8 @@ def with_session_numbers(rows: DataFrame, query: SessionsQuery) -> DataFrame:
     number, first = NUMBERS
     user = column(query.owner_column)
     in_order = Window.partitionBy(user).orderBy(FIRST, ID)
-    found = F.when(user.isNotNull(), F.row_number().over(in_order).cast("bigint"))
-    return rows.withColumns({number: found, first: found == 1})
+    session_number = F.when(user.isNotNull(), F.row_number().over(in_order).cast("bigint"))
+    return rows.withColumns({number: session_number, first: session_number == 1})
 
 
 @returns(CHANGED_COMPONENTS)
@@ -185,20 +185,22 @@ def renumbered_sessions(
     it was before. All sessions of users who have a changed one are looked at.
     """
     user = column(query.owner_column)
-    fresh, gone = rows_to_insert(changed), keys_to_delete(changed)
+    added, removed_keys = rows_to_insert(changed), keys_to_delete(changed)
     if rows <= SMALL:
-        gone = F.broadcast(gone)  # at most ``SMALL`` rows
-    lost = table.join(gone, [ID, FIRST], "left_semi")
-    users = fresh.select(user.alias(_USER)).union(lost.select(user.alias(_USER))).distinct()
+        removed_keys = F.broadcast(removed_keys)  # at most ``SMALL`` rows
+    removed = table.join(removed_keys, [ID, FIRST], "left_semi")
+    users = added.select(user.alias(_USER)).union(removed.select(user.alias(_USER))).distinct()
     if rows <= SMALL:
         users = F.broadcast(users)  # at most ``SMALL`` rows
-    theirs = table.join(users, user == F.col(_USER), "left_semi")
-    theirs = theirs.unionByName(lost.where(user.isNull()))
-    stay = theirs.join(gone, [ID, FIRST], "left_anti")
-    now = with_session_numbers(stay.unionByName(fresh), query)
-    now = now.withColumn(VERSION, F.lit(version).cast("bigint"))
-    now = now.select(*map(column, table.columns))  # joins by name reorder, and hashes would differ
-    return sessions_that_differ(theirs, now, granularity)
+    sessions = table.join(users, user == F.col(_USER), "left_semi")
+    sessions = sessions.unionByName(removed.where(user.isNull()))
+    unchanged = sessions.join(removed_keys, [ID, FIRST], "left_anti")
+    numbered = with_session_numbers(unchanged.unionByName(added), query)
+    numbered = numbered.withColumn(VERSION, F.lit(version).cast("bigint"))
+    numbered = numbered.select(
+        *map(column, table.columns)
+    )  # joins by name reorder, and hashes would differ
+    return sessions_that_differ(sessions, numbered, granularity)
 
 
 @returns(CHANGED_COMPONENTS)
@@ -207,16 +209,16 @@ def sessions_that_differ(
 ) -> DataFrame:
     """What has to be changed of rows of the table for them to be others, session by session."""
     row = F.struct(*map(column, was.columns))
-    old = was.select(key_of(was, granularity).alias(KEY), F.lit(None).cast(was.schema))
-    made = now.select(key_of(now, granularity).alias(KEY), row)
-    both = old.toDF(KEY, ROW).unionAll(made.toDF(KEY, ROW))
+    keyed_before = was.select(key_of(was, granularity).alias(KEY), F.lit(None).cast(was.schema))
+    keyed_now = now.select(key_of(now, granularity).alias(KEY), row)
+    both = keyed_before.toDF(KEY, ROW).unionAll(keyed_now.toDF(KEY, ROW))
     session = [F.col(f"{KEY}.id").alias(_ID), F.col(f"{KEY}.first").alias(_FIRST)]
     pairs = both.groupBy(*session).agg(
         F.collect_list(F.when(F.col(ROW).isNull(), F.col(KEY))).alias(OLD),
         F.collect_list(F.when(F.col(ROW).isNotNull(), F.struct(KEY, ROW))).alias(NEW),
     )
-    other = F.col(OLD) != F.transform(NEW, lambda new: new[KEY])
-    return pairs.where(other).select(OLD, NEW, F.lit(0).alias(EVENTS))
+    differs = F.col(OLD) != F.transform(NEW, lambda new: new[KEY])
+    return pairs.where(differs).select(OLD, NEW, F.lit(0).alias(EVENTS))
 
 
 def states_of_sessions(

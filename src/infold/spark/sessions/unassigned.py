@@ -89,12 +89,14 @@ def more_after_fold(feed: Feed, counts: Counter[str]) -> int:
     return more - counts[REMOVED]
 
 
-def receipt_counts(query: SessionsQuery, found: Counter[str]) -> dict[str, Any]:
+def receipt_counts(query: SessionsQuery, counts_by_models: Counter[str]) -> dict[str, Any]:
     """The part of a receipt about events left out."""
-    rows = found.total()
-    others = tuple(sorted((names, count) for names, count in found.items() if names and count))
-    by = ((left_out_reason(query), rows),) if rows else ()
-    return {"set_aside": rows, "set_aside_by": by, "set_aside_also": others}
+    rows = counts_by_models.total()
+    others = tuple(
+        sorted((names, count) for names, count in counts_by_models.items() if names and count)
+    )
+    counts_by_reason = ((left_out_reason(query), rows),) if rows else ()
+    return {"set_aside": rows, "set_aside_by": counts_by_reason, "set_aside_also": others}
 
 
 def _or_empty(names: Column | None) -> Column:
@@ -129,8 +131,8 @@ def _plain_owner(node: Node, own: SessionsQuery) -> bool:
     sessions, query = node.model.sessions, node.query
     if sessions is None or query is None or query.where not in (None, own.where):
         return False
-    of = [*sessions.identifier, *([sessions.user] if sessions.user else [])]
-    return all(re.fullmatch(r"[\w.`]+", sql) for sql in of)
+    owner_columns = [*sessions.identifier, *([sessions.user] if sessions.user else [])]
+    return all(re.fullmatch(r"[\w.`]+", sql) for sql in owner_columns)
 
 
 def _is_current(work: Work, node: Node, step: Step) -> bool:
