@@ -89,10 +89,10 @@ class IngestCounts:
 
     def rows_by_file(self) -> Counter[int]:
         """How many rows each file has; rows that wait count too."""
-        found = Counter(self.waiting)
+        counts = Counter(self.waiting)
         for (file, _), rows in self.rows.items():
-            found[file] += rows
-        return found
+            counts[file] += rows
+        return counts
 
     def add(self, cell: Interval, rows: int, content: int, last: int | None) -> None:
         """Rows that enter a cell."""
@@ -140,8 +140,8 @@ class IngestCounts:
         for spot in sorted({*self.rows, *self.dropped}):
             rows, dropped = self.rows.get(spot, 0), self.dropped.get(spot, 0)
             if spot[0] in taken:
-                old = spots.get(spot, (0, 0))
-                spots[spot] = (old[0] + rows, old[1] + dropped)
+                counts_before = spots.get(spot, (0, 0))
+                spots[spot] = (counts_before[0] + rows, counts_before[1] + dropped)
             elif dropped and spot[0] not in gone:
                 elsewhere.append(FileCell(spot[0], spot[1], 0, dropped))
         cells = [FileCell(id_, cell, *pair) for (id_, cell), pair in sorted(spots.items())]
