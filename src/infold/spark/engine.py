@@ -79,8 +79,8 @@ def _derived(project: Project, step: Step) -> _Derived:
     if kind is Kind.SESSIONS:
         return derived_sessions
     # After a forward-only change, stored events stay as they are.
-    forward = step.trace is not None and bool(step.trace.earlier)
-    return events_derived if kind is Kind.EVENTS and not forward else derived
+    is_forward_only = step.trace is not None and bool(step.trace.earlier)
+    return events_derived if kind is Kind.EVENTS and not is_forward_only else derived
 
 
 _ACTIONS: dict[Action, CarryOut] = {
@@ -115,8 +115,8 @@ class SparkEngine:
 
     def work(self, step_id: str, earlier: tuple[Stretch, ...] = ()) -> Work:
         """What one step is carried out with."""
-        of = self.spark, self.tables, self.ledger, self.project, self.run, step_id
-        return Work(*of, earlier=earlier)
+        arguments = self.spark, self.tables, self.ledger, self.project, self.run, step_id
+        return Work(*arguments, earlier=earlier)
 
     def carry_out(self, step: Step, step_id: str, announce: Announce) -> Outcome:
         """One step, by its model's kind; what Spark refuses becomes ``run_errors.step_failed``."""
@@ -135,10 +135,10 @@ class SparkEngine:
                 raise damaged[1] from error
             if failed := as_python_failure(node, error):
                 raise failed from error
-            said = words_and_condition(error)
-            if said is None:
+            message = words_and_condition(error)
+            if message is None:
                 raise
-            what, condition = said
+            what, condition = message
             failed = run_errors.step_failed(model=step.model, what=what, condition=condition)
             raise failed from error
 
@@ -235,9 +235,9 @@ def _has_retyped_inputs(work: Work, step: Step) -> bool:
         if was_dropped(versions) or work.snapshot(name, since) is None:
             return True  # what it was can no longer be seen
         before, now = (_types(work, name, version) for version in (since, upto))
-        other = {column for column in before.keys() & now.keys() if before[column] != now[column]}
-        read = ColumnsRead(work.project)(node.name, name) if other else frozenset()
-        if other if read is None else other & read:
+        retyped = {column for column in before.keys() & now.keys() if before[column] != now[column]}
+        columns_read = ColumnsRead(work.project)(node.name, name) if retyped else frozenset()
+        if retyped if columns_read is None else retyped & columns_read:
             return True
     return False
 

@@ -203,9 +203,9 @@ def commit_step(
         snapshot = work.tables.evolve(step.model, write.names, write.types, work.stamp(step))
         return replace(outcome, snapshot=snapshot)
     with write.settings(work), _judged(work, step, write) as (rows, audits):
-        snapshot = made = write.commit(work, step, rows)
+        snapshot = new_snapshot = write.commit(work, step, rows)
     if count is not None:
-        computed = count(made)
+        computed = count(new_snapshot)
         if not computed.changes and not write.is_whole:
             write, snapshot = None, None  # a commit of nothing is no version
         outcome = _outcome(step, write, computed)
@@ -222,8 +222,8 @@ def _judged(work: Work, step: Step, write: Write) -> Iterator[tuple[DataFrame, S
         yield write.rows, None
         return
     audits = StepAudits(work, node, step)
-    kept = partial(write.staying, work, step)
-    with audits.watch(write.rows, kept, observed=write.is_observable) as rows:
+    staying = partial(write.staying, work, step)
+    with audits.watch(write.rows, staying, observed=write.is_observable) as rows:
         yield rows, audits
 
 
@@ -246,7 +246,7 @@ def _outcome(step: Step, write: Write | NewColumns | None, computed: Computed) -
         written, removed = write.counted(computed.changes)
         built += len(computed.changes)
         cut_off += sum(not change.changes_rows for change in computed.changes)
-    made = Receipt(
+    own_receipt = Receipt(
         written=written,
         removed=removed,
         cells_built=built,
@@ -261,7 +261,7 @@ def _outcome(step: Step, write: Write | NewColumns | None, computed: Computed) -
         whole=write is not None and write.is_whole,
         committed=write is not None,
         files=computed.files,
-        receipt=made + computed.receipt,
+        receipt=own_receipt + computed.receipt,
         quarantined=computed.quarantined,
         released=computed.released,
         cell_column=computed.cell_column,

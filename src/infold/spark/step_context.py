@@ -64,14 +64,14 @@ class Work:
 
     def definitions_of(self, model: str) -> tuple[DefinitionInForce, ...]:
         """The definitions in force of the step's table, the newest first: mostly that alone."""
-        held = Ranges.of(part for one in self.earlier for part in one.cells)
-        newest = DefinitionInForce(Ranges.ever() - held, self.project[model], self, is_newest=True)
+        kept = Ranges.of(part for stretch in self.earlier for part in stretch.cells)
+        newest = DefinitionInForce(Ranges.ever() - kept, self.project[model], self, is_newest=True)
         return newest, *(
             DefinitionInForce(
-                *(one.cells, one.node, replace(self, project=one.project, earlier=())),
+                *(stretch.cells, stretch.node, replace(self, project=stretch.project, earlier=())),
                 is_newest=False,
             )
-            for one in self.earlier
+            for stretch in self.earlier
         )
 
     def __post_init__(self) -> None:
@@ -133,20 +133,20 @@ class Work:
         needed = frames if cells is None else self._narrowed(node, frames, cells)
         if node.model.python is not None:
             tables = sorted(node.references, key=lambda entry: entry.start)
-            views = (self._view(one.name, needed) for one in tables)
+            views = (self._view(reference.name, needed) for reference in tables)
             return python_rows(node, [self.spark.table(view) for view in views])
         parts: list[str] = []
         at = 0
-        made: dict[tuple[str, Bound | None], str] = {}
+        view_names: dict[tuple[str, Bound | None], str] = {}
         for reference in sorted(node.references, key=lambda entry: entry.start):
             name, bound = reference.name, None if cells is None else reference.bound
-            if (name, bound) not in made:
+            if (name, bound) not in view_names:
                 if bound is not None and cells is not None and name in frames:
                     rows = _during(frames[name], node.input(name), bound.times_read(cells))
-                    made[name, bound] = self.named_view(name, rows)
+                    view_names[name, bound] = self.named_view(name, rows)
                 else:
-                    made[name, bound] = self._view(name, needed)
-            parts += [node.model.sql[at : reference.start], made[name, bound]]
+                    view_names[name, bound] = self._view(name, needed)
+            parts += [node.model.sql[at : reference.start], view_names[name, bound]]
             if not has_alias(node.model.sql, reference.end):
                 parts.append(f" AS {quoted(reference.name.rpartition('.')[2])}")
             at = reference.end

@@ -145,13 +145,13 @@ def refuse_wrong(model: str, audits: Sequence[Audit], rows: DataFrame) -> None:
 def _analyse(audits: Sequence[Audit], rows: DataFrame, types: Types) -> None:
     """Let Spark analyse the predicates of audits, and evaluate what they have besides rows."""
     tests = [
-        bad_row(one, types) if one.of_one_row else f"true{where(one)}"
-        for one in audits
-        if one.of_one_row or one.where
+        bad_row(audit, types) if audit.of_one_row else f"true{where(audit)}"
+        for audit in audits
+        if audit.of_one_row or audit.where
     ]
     if tests:
         rows.select(*map(F.expr, tests)).schema  # noqa: B018 (is analysed)
-    values = [value for one in audits for value in _values(one, types)]
+    values = [value for audit in audits for value in _values(audit, types)]
     if values:
         named = ", ".join(f"{sql} AS v{at}" for at, sql in enumerate(values))
         # One row.
@@ -168,15 +168,15 @@ def refused(model: str, audit: Audit, error: Exception) -> InfoldError:
 
 def _values(audit: Audit, types: Types) -> list[str]:
     """What an audit has besides the row, as SQL."""
-    found = [
-        f"CAST({one} AS {types[name.lower()].simpleString()})"
+    literals = [
+        f"CAST({literal} AS {types[name.lower()].simpleString()})"
         for name in audit.columns[:1]
-        for one in (*audit.values, audit.minimum, audit.maximum)
-        if one.startswith("'")
+        for literal in (*audit.values, audit.minimum, audit.maximum)
+        if literal.startswith("'")
     ]
     if audit.pattern:
-        found.append(f"'' RLIKE {text_literal(audit.pattern)}")
-    return found
+        literals.append(f"'' RLIKE {text_literal(audit.pattern)}")
+    return literals
 
 
 # The rows pass a condition on their way into the table that raises an error at the first row that
@@ -205,14 +205,14 @@ class Counted:
         if self.seen is None:
             return []
         # Spark forgets what it observed in a plan that turned out to be empty.
-        found = self.seen.get
-        return [_result(model, audit, found, at) for at, audit in enumerate(self.audits)]
+        counts = self.seen.get
+        return [_result(model, audit, counts, at) for at, audit in enumerate(self.audits)]
 
 
 def guarded(rows: DataFrame, audits: Sequence[Audit]) -> DataFrame:
     """The rows; one that fails an audit of severity error ends the query that computes them."""
     types = types_of(rows)
-    tests = [bad_row(one, types) for one in audits if one.severity is Severity.ERROR]
+    tests = [bad_row(audit, types) for audit in audits if audit.severity is Severity.ERROR]
     if not tests:
         return rows
     bad = " OR ".join(f"({test})" for test in tests)
@@ -222,7 +222,7 @@ def guarded(rows: DataFrame, audits: Sequence[Audit]) -> DataFrame:
 
 def counting(rows: DataFrame, audits: Sequence[Audit]) -> Counted:
     """The rows, which count their failures of severity warn in the query that writes them."""
-    warned = tuple(one for one in audits if one.severity is Severity.WARN)
+    warned = tuple(audit for audit in audits if audit.severity is Severity.WARN)
     if not warned:
         return Counted(rows, (), None)
     watched, seen = observed(rows, *_counts(rows, warned))
@@ -236,9 +236,9 @@ def judged(
     if not audits:
         return []
     # One row.
-    found = rows.agg(*_counts(rows, audits)).collect()[0].asDict()
+    counts = rows.agg(*_counts(rows, audits)).collect()[0].asDict()
     return [
-        _result(model, audit, found, at, rows=rows, stored=stored)
+        _result(model, audit, counts, at, rows=rows, stored=stored)
         for at, audit in enumerate(audits)
     ]
 
@@ -246,34 +246,34 @@ def judged(
 def _counts(rows: DataFrame, audits: Sequence[Audit]) -> list[Column]:
     """Of all rows how many there are; of the bad ones also the least and the greatest, as JSON."""
     types = types_of(rows)
-    found: list[Column] = [F.count(F.lit(1)).alias("rows")]
+    columns: list[Column] = [F.count(F.lit(1)).alias("rows")]
     names = user_columns(rows).columns
     text = F.to_json(F.struct(*map(column, names)), JSON)
     for at, audit in enumerate(audits):
         bad = F.expr(bad_row(audit, types))
-        found += [
+        columns += [
             F.count_if(bad).alias(f"bad_{at}"),
             F.min(F.when(bad, text)).alias(f"least_{at}"),
             F.max(F.when(bad, text)).alias(f"most_{at}"),
         ]
-    return found
+    return columns
 
 
 def _result(
     model: str,
     audit: Audit,
-    found: Mapping[str, Any],
+    counts: Mapping[str, Any],
     at: int,
     *,
     rows: DataFrame | None = None,
     stored: bool = False,
 ) -> AuditResult:
-    bad, every = (int(found.get(name) or 0) for name in (f"bad_{at}", "rows"))
+    bad, all_rows = (int(counts.get(name) or 0) for name in (f"bad_{at}", "rows"))
     if not bad:
         return result(model, audit, stored=stored)
-    shown = tuple(dict.fromkeys(str(found[f"{name}_{at}"]) for name in ("least", "most")))
+    shown = tuple(dict.fromkeys(str(counts[f"{name}_{at}"]) for name in ("least", "most")))
     if rows is not None:
         types: Types = types_of(rows)
         shown = row_texts(user_columns(rows.where(bad_row(audit, types))))
-    what = f"{bad:,} of {counted(every)}"
+    what = f"{bad:,} of {counted(all_rows)}"
     return result(model, audit, bad, what, shown, stored=stored)

@@ -96,20 +96,20 @@ def _unique(audit: Audit, on: Judged) -> AuditResult:
             .select(*keys, *([on.cell.alias(_CELL)] if by_cell else []))
         )
 
-    own = keyed(on.written)
-    names = own.columns
-    new = own.groupBy(*map(column, names)).agg(F.count(F.lit(1)).alias(_ROWS))
+    written_keys = keyed(on.written)
+    names = written_keys.columns
+    new = written_keys.groupBy(*map(column, names)).agg(F.count(F.lit(1)).alias(_ROWS))
     if on.kept is not None:
         old = keyed(on.kept)
         same = reduce(Column.__and__, (old[quoted(n)] == new[quoted(n)] for n in names))
-        met = old.join(new, same, "left_semi").groupBy(*map(column, names))
-        counts = met.agg(F.count(F.lit(1)).alias(_ROWS))
+        stored_keys = old.join(new, same, "left_semi").groupBy(*map(column, names))
+        counts = stored_keys.agg(F.count(F.lit(1)).alias(_ROWS))
         new = new.unionByName(counts).groupBy(*map(column, names)).agg(F.sum(_ROWS).alias(_ROWS))
     twice = new.where(F.col(_ROWS) > 1)
     shown = [column(name) for name in audit.columns]
     shown += [F.timestamp_micros(F.col(_CELL)).alias("cell")] if by_cell else []
-    found = twice.select(*shown, F.col(_ROWS).alias("rows"))
-    return _bad_rows(audit, on, found, "key", " in more than one row")
+    repeated = twice.select(*shown, F.col(_ROWS).alias("rows"))
+    return _bad_rows(audit, on, repeated, "key", " in more than one row")
 
 
 def _relationship(audit: Audit, on: Judged) -> AuditResult:
@@ -143,12 +143,12 @@ def _row_count(audit: Audit, on: Judged) -> AuditResult:
     ):
         outside = outside | wrong if bound else outside
     if audit.within is Within.TABLE:
-        found = rows.agg(F.count(F.lit(1)).alias("rows")).where(outside)
-        return _bad_rows(audit, on, found, "table", " with a wrong number of rows")
+        wrong_counts = rows.agg(F.count(F.lit(1)).alias("rows")).where(outside)
+        return _bad_rows(audit, on, wrong_counts, "table", " with a wrong number of rows")
     cells = rows.where(on.cell.isNotNull()).groupBy(on.cell.alias(_CELL))
-    found = cells.agg(F.count(F.lit(1)).alias("rows")).where(outside)
-    found = found.select(F.timestamp_micros(F.col(_CELL)).alias("cell"), "rows")
-    return _bad_rows(audit, on, found, "cell", " with a wrong number of rows")
+    wrong_counts = cells.agg(F.count(F.lit(1)).alias("rows")).where(outside)
+    wrong_counts = wrong_counts.select(F.timestamp_micros(F.col(_CELL)).alias("cell"), "rows")
+    return _bad_rows(audit, on, wrong_counts, "cell", " with a wrong number of rows")
 
 
 def _freshness(audit: Audit, on: Judged) -> AuditResult:
@@ -188,21 +188,21 @@ def _no_gaps(audit: Audit, on: Judged) -> AuditResult:
 def _query(audit: Audit, on: Judged) -> AuditResult:
     """The rows of a SELECT of bad rows."""
     model, parts, at = on.node.name, list[str](), 0
-    for one in sorted(audit.tables, key=lambda entry: entry.start):
-        rows = (on.written if audit.by_row else on.table) if one.name == model else None
+    for table in sorted(audit.tables, key=lambda entry: entry.start):
+        rows = (on.written if audit.by_row else on.table) if table.name == model else None
         if rows is None:
-            rows = on.other(one.name)
+            rows = on.other(table.name)
         if rows is None:
             raise audit_findings.unseen_audit(
-                audit.at, name=audit.name, model=model, why=f"{one.name} is not built yet"
+                audit.at, name=audit.name, model=model, why=f"{table.name} is not built yet"
             )
-        parts += [audit.sql[at : one.start], on.view(one.name, rows)]
-        if not has_alias(audit.sql, one.end):
-            parts.append(f" AS {quoted(_last_name(audit.sql[one.start : one.end]))}")
-        at = one.end
+        parts += [audit.sql[at : table.start], on.view(table.name, rows)]
+        if not has_alias(audit.sql, table.end):
+            parts.append(f" AS {quoted(_last_name(audit.sql[table.start : table.end]))}")
+        at = table.end
     parts.append(audit.sql[at:])
-    found = on.written.sparkSession.sql("".join(parts))
-    return _bad_rows(audit, on, found, "row", "")
+    bad_rows = on.written.sparkSession.sql("".join(parts))
+    return _bad_rows(audit, on, bad_rows, "row", "")
 
 
 def _last_name(written: str) -> str:

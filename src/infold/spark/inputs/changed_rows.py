@@ -132,7 +132,7 @@ def changed_table(
         changes=[change for change in net_changes(changes) if change.changes_rows],
         since=since,
         time=time,
-        identity=key or [name for name in _IDENTITIES if name in now.columns][:1],
+        identity=key or [own for own in _IDENTITIES if own in now.columns][:1],
         granularity=granularity,
         other_cells=granularity is not None
         and any(change.cell != granularity.cell(change.cell.start) for change in changes),

@@ -38,13 +38,13 @@ _ROUNDS = 3
 class BeyondBounds:
     """Cells that differ beyond declared bounds, and what to do about them."""
 
-    found: Comparison
+    comparison: Comparison
     advice: str
 
     @property
     def note(self) -> str:
         """The same as a note on a model."""
-        first, *more = (cell for cell, _, _ in self.found.differing)
+        first, *more = (cell for cell, _, _ in self.comparison.differing)
         cells = f"{show_instant(first.start)}{f' and {len(more)} more' if more else ''}"
         return f"beyond its declared bounds it differs in {cells}: {self.advice}"
 
@@ -61,7 +61,7 @@ def differing_beyond_bounds(
     if not node.bounds_declared or time is None:
         return None
     judge = _Judge(work, node, step, time)
-    found = compare(
+    comparison = compare(
         near,
         judge.whole(cells),
         time,
@@ -69,9 +69,9 @@ def differing_beyond_bounds(
         row_key(node),
         left_out=node.undetermined,
     )
-    if not found.differing:
+    if not comparison.differing:
         return None
-    return BeyondBounds(found, judge.advice([cell for cell, _, _ in found.differing]))
+    return BeyondBounds(comparison, judge.advice([cell for cell, _, _ in comparison.differing]))
 
 
 @dataclass(frozen=True)
@@ -84,41 +84,41 @@ class _Judge:
     def advice(self, cells: Sequence[Interval]) -> str:
         """What bounds would do for these cells, which differ; else what to do without."""
         span = self._span()
-        found = None if self.work.earlier else self._enough(cells, span)
-        if found is None:
+        bounds = None if self.work.earlier else self._enough(cells, span)
+        if bounds is None:
             return "no bound was found that is enough: build it whole (remove `incremental`)"
-        each = ", ".join(f"{name}: {{{_text(bound)}}}" for name, bound in found.items())
+        text = ", ".join(f"{name}: {{{_text(bound)}}}" for name, bound in bounds.items())
         declared = self._declared()
         if all(
             _reaches_all(cell, declared[name], bound, span)
             for cell in cells
-            for name, bound in found.items()
+            for name, bound in bounds.items()
             if bound != declared[name]
         ):
             return (
-                f"{each} reaches all of its present rows, and nothing shorter is enough: build it "
+                f"{text} reaches all of its present rows, and nothing shorter is enough: build it "
                 "whole (remove `incremental`)"
             )
-        return f"{each} is enough for its present rows"
+        return f"{text} is enough for its present rows"
 
     def _enough(self, cells: Sequence[Interval], span: Interval) -> Mapping[str, Bound] | None:
         """Bounds with which none of the cells differs, each input's as short as may be."""
         left = list(cells)
         for _ in range(_ROUNDS):
-            some = Ranges.of(left[:: -(-len(left) // CELLS_TOGETHER)])
-            whole = self.whole(some).localCheckpoint()
-            found = least_bounds(
+            sample = Ranges.of(left[:: -(-len(left) // CELLS_TOGETHER)])
+            whole_rows = self.whole(sample).localCheckpoint()
+            bounds = least_bounds(
                 self._declared(),
                 Bound(span.end - span.start, span.end - span.start),
                 HOUR if self.node.model.granularity is Granularity.HOUR else DAY,
-                partial(self._is_enough, whole, some),
+                partial(self._is_enough, whole_rows, sample),
             )
-            if found is None or len(left) <= CELLS_TOGETHER:
-                return found
-            every = Ranges.of(cells)
-            left = self._unlike(self.whole(every), found, every)
+            if bounds is None or len(left) <= CELLS_TOGETHER:
+                return bounds
+            all_cells = Ranges.of(cells)
+            left = self._unlike(self.whole(all_cells), bounds, all_cells)
             if not left:
-                return found
+                return bounds
         return None
 
     def _is_enough(self, whole: DataFrame, cells: Ranges, bounds: Mapping[str, Bound]) -> bool:
@@ -134,12 +134,12 @@ class _Judge:
                 replace(entry, bounds=(bounds[entry.name],)) if entry.name in bounds else entry
                 for entry in self.node.inputs
             ),
-            references=tuple(replace(one, bound=None) for one in self.node.references),
+            references=tuple(replace(reference, bound=None) for reference in self.node.references),
         )
         near = recompute.definition(self.work, node, replace(self.step, cells=cells))
         granularity = self.node.model.granularity
-        found = compare(near, whole, self.time, granularity, left_out=self.node.undetermined)
-        return [cell for cell, _, _ in found.differing]
+        comparison = compare(near, whole, self.time, granularity, left_out=self.node.undetermined)
+        return [cell for cell, _, _ in comparison.differing]
 
     def whole(self, cells: Ranges) -> DataFrame:
         """The rows of cells as the query gives them over all rows."""
@@ -154,8 +154,8 @@ class _Judge:
     def _span(self) -> Interval:
         """The times of all rows, the model's and those that it reads."""
         names = [self.node.name, *(entry.name for entry in self.node.inputs if entry.time_column)]
-        every = Ranges.of(s.cell for name in names for s in self.work.cells(name) if s.rows)
-        return every.span or Interval(0, 0)
+        filled = Ranges.of(s.cell for name in names for s in self.work.cells(name) if s.rows)
+        return filled.span or Interval(0, 0)
 
 
 def least_bounds(
@@ -177,17 +177,19 @@ def least_bounds(
     if not is_enough(at_least(far.before, far.after)):
         return None
     if is_enough(at_least(far.before, 0)):
-        found = at_least(_least(far.before, unit, lambda one: is_enough(at_least(one, 0))), 0)
+        bounds = at_least(
+            _least(far.before, unit, lambda length: is_enough(at_least(length, 0))), 0
+        )
     elif is_enough(at_least(0, far.after)):
-        found = at_least(0, _least(far.after, unit, lambda one: is_enough(at_least(0, one))))
+        bounds = at_least(0, _least(far.after, unit, lambda length: is_enough(at_least(0, length))))
     else:
-        before = _least(far.before, unit, lambda one: is_enough(at_least(one, far.after)))
-        after = _least(far.after, unit, lambda one: is_enough(at_least(before, one)))
-        found = at_least(before, after)
+        before = _least(far.before, unit, lambda length: is_enough(at_least(length, far.after)))
+        after = _least(far.after, unit, lambda length: is_enough(at_least(before, length)))
+        bounds = at_least(before, after)
     for name, bound in declared.items() if len(declared) > 1 else ():
-        if found[name] != bound and is_enough({**found, name: bound}):
-            found = {**found, name: bound}
-    return found
+        if bounds[name] != bound and is_enough({**bounds, name: bound}):
+            bounds = {**bounds, name: bound}
+    return bounds
 
 
 def _least(far: int, unit: int, is_enough: Callable[[int], bool]) -> int:

@@ -108,7 +108,7 @@ class Verifier:
                 if of_machine or not moment.is_past(self.ledger):
                     raise
             self.progress.note(f"a run changed {node.name} meanwhile")
-        return _moved_verdict(node)
+        return _changed_meanwhile_verdict(node)
 
     def _verdict_or_damage(self, node: Node, moment: Moment, sample: int | None) -> Verdict:
         """The verdict on a model, or that a table which it reads is damaged."""
@@ -135,9 +135,9 @@ class Verifier:
             damaged = damaged_table(self.lake, work.tables, [node.name, *inputs], error)
             if damaged is None:
                 raise
-            name, found = damaged
-            facts = "; ".join(f"{fact}: {text}" for fact, text in found.facts)
-            return _unequal_verdict(node, f"{found.what} ({facts}): {CURE.format(name)}")
+            name, damage = damaged
+            facts = "; ".join(f"{fact}: {text}" for fact, text in damage.facts)
+            return _unequal_verdict(node, f"{damage.what} ({facts}): {CURE.format(name)}")
 
     def _work(self, project: Project) -> Work:
         tables = storage_of(project).tables(self.spark, project, self.lake)
@@ -147,15 +147,16 @@ class Verifier:
         notes = list(_left_to_chance(node))
         if why := _incomparable(node, moment):
             return _unequal_verdict(node, why)
-        step, gone = self._as_built(work.project, node, moment)
-        if gone:
+        step, dropped = self._step_as_built(work.project, node, moment)
+        if dropped:
             return _unequal_verdict(
-                node, f"{gone} was dropped since it was read: `infold run` brings both up to date"
+                node,
+                f"{dropped} was dropped since it was read: `infold run` brings both up to date",
             )
         stored = user_columns(work.tables.read(node.name, moment.snapshot))
         rebuilt = self._rebuilt(work, node, step, moment)
-        if other := _other_columns(node, stored, rebuilt):
-            what = f"its table has other columns ({', '.join(other)})"
+        if other_columns := _other_columns(node, stored, rebuilt):
+            what = f"its table has other columns ({', '.join(other_columns)})"
             return _unequal_verdict(node, f"{what}: {CURE.format(node.name)}")
         time = _time_column(node)
         cells = _cells(node, moment, sample)
@@ -165,7 +166,7 @@ class Verifier:
             notes.append("a sample of its cells" if sample else _left_out(node, moment))
         key = row_key(node)
         result = _compared(work, node, moment, stored, rebuilt)
-        wrong = _cells_unlike_ledger(moment, result, cells)
+        unlike = _cells_unlike_ledger(moment, result, cells)
         misplaced = self._quarantine_differences(work, node, step, moment)
         if misplaced:
             notes.append(
@@ -180,9 +181,9 @@ class Verifier:
         if beyond is not None:
             notes.append(beyond.note)
         notes.extend(about_doubles(result))
-        if wrong:
+        if unlike:
             notes.append(
-                f"the ledger has {_cells_text(len(wrong))} otherwise, so its files changed: "
+                f"the ledger has {_cells_text(len(unlike))} otherwise, so its files changed: "
                 f"{CURE.format(node.name)}"
             )
         return Verdict(
@@ -191,18 +192,18 @@ class Verifier:
             rows=result.rows,
             cells=result.cells,
             content=result.content,
-            equal=not (result.differing or wrong or misplaced or beyond),
+            equal=not (result.differing or unlike or misplaced or beyond),
             differing=result.differing
-            or tuple((cell, 0, 0) for cell in wrong)
+            or tuple((cell, 0, 0) for cell in unlike)
             or (beyond.found.differing if beyond is not None else ()),
             sample=result.sample or (beyond.found.sample if beyond is not None else ()),
             note="; ".join(filter(None, notes)),
             key=key,
-            beyond_bounds=beyond is not None and not (result.differing or wrong),
+            beyond_bounds=beyond is not None and not (result.differing or unlike),
             left_out=node.undetermined,
         )
 
-    def _as_built(self, project: Project, node: Node, moment: Moment) -> tuple[Step, str]:
+    def _step_as_built(self, project: Project, node: Node, moment: Moment) -> tuple[Step, str]:
         """
         The step that builds the whole model from the versions of its inputs that its trace names.
 
@@ -244,7 +245,9 @@ class Verifier:
         if node.query is None:
             return 0
         expected = sessions_from_scratch.quarantined_in_stretches(work, step, self._input)
-        known = {(one.owner, one.start, one.end, one.events) for one in moment.quarantined}
+        known = {
+            (entry.owner, entry.start, entry.end, entry.events) for entry in moment.quarantined
+        }
         return len(expected ^ known)
 
     def _input(self, work: Work, query: SessionsQuery, step: Step) -> DataFrame:
@@ -306,10 +309,10 @@ def _compared(
     Raises ``errors.source_changed`` where they differ, and a file was replaced while it was read.
     """
     time, key = _time_column(node), row_key(node)
-    found = compare(stored, rebuilt, time, node.model.granularity, key, left_out=node.undetermined)
-    if found.differing and node.model.kind is Kind.EVENTS:
+    result = compare(stored, rebuilt, time, node.model.granularity, key, left_out=node.undetermined)
+    if result.differing and node.model.kind is Kind.EVENTS:
         build.refuse_changed(work, node, moment.files)
-    return found
+    return result
 
 
 def _incomparable(node: Node, moment: Moment) -> str:
@@ -348,7 +351,7 @@ def _cells(node: Node, moment: Moment, sample: int | None) -> Ranges:
 def _left_out(node: Node, moment: Moment) -> str:
     """A note on cells that are not compared because they are not built."""
     pending = moment.trace.pending
-    gone = [part for e in pending if e.cause is Cause.REDEFINED for part in e.ranges]
+    gone = [part for entry in pending if entry.cause is Cause.REDEFINED for part in entry.ranges]
     if not gone:
         return "without the cells still pending"
     filled = Ranges.of(state.cell for state in moment.cells if state.rows)
@@ -356,13 +359,15 @@ def _left_out(node: Node, moment: Moment) -> str:
 
 
 def _cells_unlike_ledger(moment: Moment, result: Comparison, cells: Ranges) -> tuple[Interval, ...]:
-    known: Mapping[Interval, tuple[int, int]] = {
+    recorded: Mapping[Interval, tuple[int, int]] = {
         state.cell: (state.rows, state.content)
         for state in moment.cells
         if state.rows and (state.cell == EVER or cells.overlaps(state.cell))
     }
-    found = {cell: (state.rows, state.content) for cell, state in result.stored.items()}
-    return tuple(cell for cell in sorted({*known, *found}) if known.get(cell) != found.get(cell))
+    stored = {cell: (state.rows, state.content) for cell, state in result.stored.items()}
+    return tuple(
+        cell for cell in sorted({*recorded, *stored}) if recorded.get(cell) != stored.get(cell)
+    )
 
 
 def _repeated_keys(stored: DataFrame, node: Node) -> int:
@@ -383,7 +388,7 @@ def _unequal_verdict(node: Node, why: str) -> Verdict:
     return Verdict(node.name, node.model.kind, 0, 0, 0, equal=False, note=why)
 
 
-def _moved_verdict(node: Node) -> Verdict:
+def _changed_meanwhile_verdict(node: Node) -> Verdict:
     """The verdict on a table that runs changed whenever it was compared."""
     why = f"a run changed it meanwhile, {TRIES} times: verify it between two runs"
     return replace(_unequal_verdict(node, why), moved=True)
@@ -397,8 +402,8 @@ def _other_columns(node: Node, stored: DataFrame, rebuilt: DataFrame) -> list[st
     """The columns of a query that its table lacks, and those that only the table has."""
     if node.model.kind not in (Kind.TABLE, Kind.INCREMENTAL_TABLE):
         return []
-    one, two = ({name.lower() for name in rows.columns} for rows in (stored, rebuilt))
-    return sorted(one ^ two)
+    old, new = ({name.lower() for name in rows.columns} for rows in (stored, rebuilt))
+    return sorted(old ^ new)
 
 
 def _time_column(node: Node) -> str | None:
@@ -445,14 +450,14 @@ class Moment:
 
 def moment_of(project: Project, ledger: Ledger, lake: Lake, node: Node) -> Moment | None:
     """The present moment of a model; None if it was never built."""
-    found = None
+    moment = None
     for _ in range(TRIES):  # a step may end between two of the questions
         traces, heads = ledger.traces(), ledger.newest_versions()
         trace = traces.get(node.name)
         if trace is None:
             return None
         marks = _marks(trace, traces, heads)
-        found = Moment(
+        moment = Moment(
             trace,
             _snapshot(ledger, lake, heads.get(node.name)),
             ledger.cells(node.name),
@@ -461,9 +466,9 @@ def moment_of(project: Project, ledger: Ledger, lake: Lake, node: Node) -> Momen
             _dropped(project, lake, marks),
             marks,
         )
-        if not found.is_past(ledger):
+        if not moment.is_past(ledger):
             break
-    return found
+    return moment
 
 
 def _marks(trace: Trace, traces: Mapping[str, Trace], heads: Mapping[str, Version]) -> Marks:
@@ -477,12 +482,12 @@ def _snapshot(ledger: Ledger, lake: Lake, head: Version | None) -> int | None:
     That is the table's own newest, which may have them in fewer files, or what somebody else wrote.
     Where a step has committed already that the ledger does not count yet, it is the version's.
     """
-    now = None if head is None else lake.metadata(table_name(head.table))
-    if head is None or now is None:
+    metadata = None if head is None else lake.metadata(table_name(head.table))
+    if head is None or metadata is None:
         return None
-    begun = head.step in now.steps and [*now.steps][-1] != head.step
-    by_others = now.foreign is not None or late_step(ledger, head, now) is not None
-    return head.snapshot if begun and not by_others else now.snapshot
+    has_later_step = head.step in metadata.steps and [*metadata.steps][-1] != head.step
+    by_others = metadata.foreign is not None or late_step(ledger, head, metadata) is not None
+    return head.snapshot if has_later_step and not by_others else metadata.snapshot
 
 
 def _dropped(project: Project, lake: Lake, marks: Marks) -> frozenset[str]:
@@ -492,5 +497,5 @@ def _dropped(project: Project, lake: Lake, marks: Marks) -> frozenset[str]:
         if name in project and name not in project.shared
         if trace is not None and head is not None and head.snapshot is not None
     ]
-    there = lake.moved_tables({table_name(name): "" for name in built})
-    return frozenset(name for name in built if there.get(table_name(name), "") is None)
+    present = lake.moved_tables({table_name(name): "" for name in built})
+    return frozenset(name for name in built if present.get(table_name(name), "") is None)
