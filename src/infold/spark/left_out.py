@@ -71,11 +71,11 @@ def _hashes_left_out(work: Work, node: Node, table: str, rows: DataFrame) -> Dat
     turns = near.withColumn(TURN, F.row_number().over(turn)).localCheckpoint()
     # One row.
     [[most]] = turns.agg(F.max(TURN)).collect()
-    parts = [rows.limit(0), *_one_at_a_time(work, node, table, turns, shown, most or 0)]
+    parts = [rows.limit(0), *_left_out_by_turn(work, node, table, turns, shown, most or 0)]
     return reduce(DataFrame.unionAll, [part.select(HASH) for part in parts])
 
 
-def _one_at_a_time(
+def _left_out_by_turn(
     work: Work,
     node: Node,
     table: str,

@@ -353,7 +353,7 @@ def test_the_same_keys_as_by_spark(spark: SparkSession) -> None:
     ]
     lines = json_lines.frame_of_lines(spark, files, {at: [line] for at, line in enumerate(LINES)})
 
-    there = json_lines.keys_there(lines, source, files, judge=False)
+    there = json_lines.keys_read_by_spark(lines, source, files, judge=False)
 
     here = {at: json_lines.keys_of([line]) for at, line in enumerate(LINES)}
     unlike = [

@@ -51,13 +51,13 @@ class RuleCall:
         """Which events begin a session."""
         author = AuthorCode.of(self.code)
         rule = author.loaded()
-        found = [self._begun(author, rule, session) for session in values_of(column)]
-        return pa.array(found, pa.list_(pa.bool_()))
+        answers = [self._begun(author, rule, session) for session in values_of(column)]
+        return pa.array(answers, pa.list_(pa.bool_()))
 
     def _begun(
         self, author: AuthorCode, rule: Callable[..., Any], session: Sequence[Event]
     ) -> list[bool]:
-        found: list[bool] = []
+        flags: list[bool] = []
         run = _Run(author, rule)
         for number, (_, instant) in enumerate(groupby(session, key=lambda event: event["time"])):
             events = list(instant)
@@ -68,9 +68,9 @@ class RuleCall:
                 run = _Run(author, rule)
                 for event in events:
                     run.begins(event)
-            found += [begins, *([False] * (len(events) - 1))]
+            flags += [begins, *([False] * (len(events) - 1))]
         run.close()
-        return found
+        return flags
 
 
 class _Run:
@@ -84,14 +84,14 @@ class _Run:
     def begins(self, event: Event) -> bool:
         """What the rule answers for the next event."""
         self._given.append(event)
-        found = self._safely(lambda: next(self._answers, _NOTHING), event)
-        if found is _NOTHING:
+        answer = self._safely(lambda: next(self._answers, _NOTHING), event)
+        if answer is _NOTHING:
             raise self._author.wrong("ended before the last event", shown(event))
         if self._given:
             raise self._author.wrong("yielded twice for one event, or before the first", "")
-        if not isinstance(found, bool):
-            raise self._author.wrong(f"yielded {shown(found)}, which is no bool", shown(event))
-        return found
+        if not isinstance(answer, bool):
+            raise self._author.wrong(f"yielded {shown(answer)}, which is no bool", shown(event))
+        return answer
 
     def close(self) -> None:
         """No more events: the rule is left where it is."""

@@ -60,8 +60,8 @@ def _first_unfit(values: Sequence[object], type_: pa.DataType, error: Exception)
     for at, value in enumerate(values):
         try:
             pa.array([value], type=type_)
-        except _UNFIT as one:
-            return WrongValueError(at, first_line(one))
+        except _UNFIT as cause:
+            return WrongValueError(at, first_line(cause))
     return WrongValueError(0, first_line(error))
 
 
@@ -70,11 +70,11 @@ def _unlike(value: object, type_: pa.DataType) -> Iterator[str]:
     if value is None:
         return
     if pa.types.is_list(type_):
-        yield from (why for one in _items(value) for why in _unlike(one, type_.value_type))
+        yield from (why for item in _items(value) for why in _unlike(item, type_.value_type))
     elif pa.types.is_map(type_):
-        for key, one in value.items() if isinstance(value, dict) else _items(value):
+        for key, item in value.items() if isinstance(value, dict) else _items(value):
             yield from _unlike(key, type_.key_type)
-            yield from _unlike(one, type_.item_type)
+            yield from _unlike(item, type_.item_type)
     elif pa.types.is_struct(type_) and isinstance(value, dict):
         known = {field.name for field in type_}
         yield from (f"it has no field {name!r}" for name in value if name not in known)
@@ -101,7 +101,7 @@ def _unlike_scalar(value: object, type_: pa.DataType) -> Iterator[str]:
 
 def _is_number(type_: pa.DataType) -> bool:
     is_one = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-    return any(one(type_) for one in is_one)
+    return any(is_kind(type_) for is_kind in is_one)
 
 
 def _unlike_time(value: object, type_: pa.DataType) -> Iterator[str]:
@@ -137,9 +137,9 @@ def _plain(value: Any, type_: pa.DataType) -> Any:
         return value if type_.tz is None else value.astimezone(UTC)
     if pa.types.is_map(type_):
         key, item = type_.key_type, type_.item_type
-        return {_plain(one, key): _plain(two, item) for one, two in value}
+        return {_plain(name, key): _plain(two, item) for name, two in value}
     if pa.types.is_list(type_):
-        return [_plain(one, type_.value_type) for one in value]
+        return [_plain(element, type_.value_type) for element in value]
     if pa.types.is_struct(type_):
         return {field.name: _plain(value[field.name], field.type) for field in type_}
     return value
@@ -166,7 +166,7 @@ def _cut(text: str, most: int) -> str:
 
 def _readable(value: object) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key!r}: {_readable(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{key!r}: {_readable(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_readable, value)) + "]"
     return str(value) if isinstance(value, date | Decimal) else repr(value)

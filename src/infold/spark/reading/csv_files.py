@@ -83,17 +83,17 @@ def inspect(
     _spark: SparkSession, _project: Project, source: Source, files: Sequence[PresentFile]
 ) -> Mapping[int, CsvShape]:
     """See ``FormatReader``; an empty file has no columns and no rows."""
-    found = {file.id: shape_of(file, source) for file in files}
-    return {id_: shape for id_, shape in found.items() if shape is not None}
+    shapes = {file.id: shape_of(file, source) for file in files}
+    return {id_: shape for id_, shape in shapes.items() if shape is not None}
 
 
 def rows(
     spark: SparkSession, source: Source, shape: CsvShape, files: Sequence[PresentFile]
 ) -> DataFrame:
     """See ``FormatReader``."""
-    found = _read(spark, source, shape, files)
+    frame = _read(spark, source, shape, files)
     bare = [file for file in files if shape.drift and not has_rows(file, source)]
-    return found.unionByName(_header_rows(spark, source, bare, shape)) if bare else found
+    return frame.unionByName(_header_rows(spark, source, bare, shape)) if bare else frame
 
 
 def _read(
@@ -110,8 +110,8 @@ def _read(
         fields = fields.withColumns({name: _decoded(name) for name in (*names, _CORRUPT)})
     quote = _quote_of(source)
     if shape.mark:
-        bare = F.nullif(F.ltrim(names[0], F.lit(_MARK)), F.lit(""))
-        fields = fields.withColumn(names[0], bare)
+        without_mark = F.nullif(F.ltrim(names[0], F.lit(_MARK)), F.lit(""))
+        fields = fields.withColumn(names[0], without_mark)
     options = {"sep": source.delimiter, "nullValue": "", "emptyValue": quote * 2}
     options |= {"quote": quote, "escape": quote}
     plain = [_plain(name).alias(name) for name in names]
@@ -119,7 +119,7 @@ def _read(
     raw = F.coalesce(F.col(_CORRUPT), F.to_csv(F.struct(*plain), options))
     if shape.bytewise:
         invalid = (~F.is_valid_utf8(name) for name in (*names, _CORRUPT))
-        broken = F.coalesce(*(F.when(one, F.lit(fit.NOT_UTF8)) for one in invalid), broken)
+        broken = F.coalesce(*(F.when(bad, F.lit(fit.NOT_UTF8)) for bad in invalid), broken)
         raw = F.make_valid_utf8(raw)
     path = F.col(fit.PATH)
     if shape.drift is not None:
@@ -186,8 +186,8 @@ def _fields(
         return cut_up.select(fields.alias(_RECORD), fit.PATH).select(f"{_RECORD}.*", fit.PATH)
     options |= {"header": str(not source.positions).lower(), "encoding": encoding}
     schema = T.StructType([T.StructField(name, T.StringType()) for name in names])
-    found = spark.read.schema(schema).options(**options).csv(paths)
-    return found.select(*names, F.col("_metadata.file_path").alias(fit.PATH))
+    fields_read = spark.read.schema(schema).options(**options).csv(paths)
+    return fields_read.select(*names, F.col("_metadata.file_path").alias(fit.PATH))
 
 
 def _cut_apart(
@@ -199,14 +199,16 @@ def _cut_apart(
     With ``blanks`` without a header, which is the first line that has anything else.
     """
     lines = (row for batch in batches for row in zip(*batch.to_pydict().values(), strict=True))
-    for path, own in groupby(lines, itemgetter(1)):
-        all_ = records(map(itemgetter(0), own), delimiter, quoted=quoted)
-        found: Iterator[bytes] = filter(None, all_)
+    for path, lines_of_file in groupby(lines, itemgetter(1)):
+        all_ = records(map(itemgetter(0), lines_of_file), delimiter, quoted=quoted)
+        own_records: Iterator[bytes] = filter(None, all_)
         if blanks is not None:
-            found = islice(dropwhile(lambda one: not one.strip(blanks), found), 1, None)
-        while some := list(islice(found, _TOGETHER)):
+            own_records = islice(
+                dropwhile(lambda record: not record.strip(blanks), own_records), 1, None
+            )
+        while portion := list(islice(own_records, _TOGETHER)):
             yield pa.RecordBatch.from_arrays(
-                [pa.array(some, pa.binary()), pa.array([path] * len(some), pa.string())],
+                [pa.array(portion, pa.binary()), pa.array([path] * len(portion), pa.string())],
                 names=[_RECORD, fit.PATH],
             )
 
@@ -290,26 +292,26 @@ def shape_of(file: PresentFile, source: Source) -> CsvShape | None:
     header = _header(file, source)
     if not header:
         return None
-    twice = sorted({name for name in header if header.count(name) > 1})
-    wrong = [f"column {name} is there twice" for name in twice]
+    repeated = sorted({name for name in header if header.count(name) > 1})
+    problems = [f"column {name} is there twice" for name in repeated]
     optional = all(column.optional for column in source.columns)
     if (
         optional
         and not source.positions
         and not {*source.unread_columns, *(column.name for column in source.columns)} & set(header)
     ):
-        wrong.append("no column of the source is in its first line")
-    drift = differences(source, file, header, wrong)
+        problems.append("no column of the source is in its first line")
+    drift = differences(source, file, header, problems)
     try:
         mark = bool(source.positions) and _begins_with_mark(source, file)
         with file.open() as opened:
-            found = bytes_of(opened, blanks_of(source), one_field=len(header) == 1)
-        spans = source.quoted and found.quotes and _spans_lines(source, file)
-        lines = not spans and not found.odd
+            content = bytes_of(opened, blanks_of(source), one_field=len(header) == 1)
+        spans = source.quoted and content.quotes and _spans_lines(source, file)
+        lines = not spans and not content.odd
         long = file.packed or (file.size >= FIELDS and _has_long_line(file))
     except DAMAGED as error:
         raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
-    bytewise = not (found.text and source.quoted and lines)
+    bytewise = not (content.text and source.quoted and lines)
     return CsvShape(header, lines, bytewise=bytewise, long=long, mark=mark, drift=drift)
 
 
@@ -326,8 +328,8 @@ def _spans_lines(source: Source, file: PresentFile) -> bool:
     Raises ``errors.unreadable_file`` where that takes in further rows, unless it was judged before.
     """
     judged = file.known or source.on_unreadable is Drift.SET_ASIDE
-    found = _quotes(source, file) if judged else _refuse_swallowing(source, file)
-    return found.spans or found.swallows is not None
+    quotes = _quotes(source, file) if judged else _refuse_swallowing(source, file)
+    return quotes.spans or quotes.swallows is not None
 
 
 def _begins_with_mark(source: Source, file: PresentFile) -> bool:
@@ -376,8 +378,8 @@ def _records(file: PresentFile, source: Source) -> Iterator[tuple[str, ...]]:
             file.open() as opened,
             TextIOWrapper(opened, "utf-8-sig", errors="replace", newline="") as lines,
         ):
-            found = dropwhile(lambda line: not line.strip(blank), lines)
-            for record in csv.reader(found, delimiter=source.delimiter, quoting=quoting):
+            rest = dropwhile(lambda line: not line.strip(blank), lines)
+            for record in csv.reader(rest, delimiter=source.delimiter, quoting=quoting):
                 if record:
                     yield tuple(record)
     except (*DAMAGED, csv.Error) as error:
@@ -386,14 +388,14 @@ def _records(file: PresentFile, source: Source) -> Iterator[tuple[str, ...]]:
 
 def _refuse_swallowing(source: Source, file: PresentFile) -> Quotes:
     """Raise ``errors.unreadable_file`` where a quote that does not end takes in further rows."""
-    found = _quotes(source, file)
-    if found.swallows is not None:
-        line = found.swallows
+    quotes = _quotes(source, file)
+    if quotes.swallows is not None:
+        line = quotes.swallows
         raise run_errors.unreadable_file(
             path=file.path,
             why=f"a field in line {line} begins with a quote that does not end on that line",
         )
-    return found
+    return quotes
 
 
 def _quotes(source: Source, file: PresentFile) -> Quotes:
@@ -522,17 +524,17 @@ def records(lines: Iterable[bytes], delimiter: str, *, quoted: bool) -> Iterator
 
     Its lines are what LF ends, so there may be more in each: what ends at CR, or a part of a field.
     """
-    pattern, rest, left = _record_pattern(delimiter), b"", iter(lines)
-    while some := list(islice(left, _TOGETHER)):
-        text, rest = rest + b"\n".join(some) + b"\n", b""
+    pattern, rest, remaining = _record_pattern(delimiter), b"", iter(lines)
+    while portion := list(islice(remaining, _TOGETHER)):
+        text, rest = rest + b"\n".join(portion) + b"\n", b""
         if not quoted:
             yield from text.splitlines()
             continue
-        for found in pattern.finditer(text):
-            if found.end(1) < len(text):
-                yield found[1]
+        for match in pattern.finditer(text):
+            if match.end(1) < len(text):
+                yield match[1]
             else:  # a field that goes on, or nothing
-                rest = rest or found[1]
+                rest = rest or match[1]
     yield from rest.splitlines()
 
 

@@ -108,13 +108,13 @@ def _read(
     if source.file_time_column is not None or source.partition_columns:
         texts_of = [folder_values(file.path, source.partition_columns) for _, file in files]
         drifted = _without_folders(source, files, texts_of)
-        found = read_counted(spark, project, source.of_files, files, texts=texts)
-        rows = found.rows
+        read_rows = read_counted(spark, project, source.of_files, files, texts=texts)
+        rows = read_rows.rows
         if source.partition_columns:
             rows = _with_folders(spark, rows, source, files, texts_of, drifted)
         if source.file_time_column is not None:
             rows = _with_file_times(spark, rows, source.file_time_column, files)
-        return found._replace(rows=rows)
+        return read_rows._replace(rows=rows)
     reader = READERS[source.format]
     present = [_present(project, source, id_, file, texts=texts) for id_, file in files]
     good, bad = readable_files(source, present, reader.check_readable)
@@ -148,11 +148,11 @@ def _together(
     shapes: Mapping[int, FileShape], files: Iterable[PresentFile]
 ) -> dict[FileShape, list[PresentFile]]:
     """The files that are read, by their shapes."""
-    found: dict[FileShape, list[PresentFile]] = defaultdict(list)
+    files_by_shape: dict[FileShape, list[PresentFile]] = defaultdict(list)
     for file in files:
         if file.id in shapes:
-            found[shapes[file.id]].append(file)
-    return found
+            files_by_shape[shapes[file.id]].append(file)
+    return files_by_shape
 
 
 def _unread(
@@ -169,20 +169,20 @@ def _unread(
     It reads all of them for that, as any other reader would judge otherwise of some; once more
     without each that it cannot read, which its message names.
     """
-    left = [file for file in files if not file.known]
+    remaining = [file for file in files if not file.known]
     bad: dict[int, str] = {}
-    while together := _together(shapes, left):
+    while together := _together(shapes, remaining):
         frames = [reader.rows(spark, source, shape, group) for shape, group in together.items()]
         try:
             reduce(DataFrame.unionByName, frames).write.format("noop").mode("overwrite").save()
         except Exception as error:
             location, why = unread_file(str(error)) or ("", "")
-            found = [file for file in left if file.file.location == location]
+            unread = [file for file in remaining if file.file.location == location]
             known = as_error(project, source, str(error))
-            if not found or known is None or known.slug != "unreadable-file":
+            if not unread or known is None or known.slug != "unreadable-file":
                 raise
-            bad |= {file.id: why for file in found}
-            left = [file for file in left if file.id not in bad]
+            bad |= {file.id: why for file in unread}
+            remaining = [file for file in remaining if file.id not in bad]
         else:
             break
     return bad
@@ -234,20 +234,20 @@ def _identified(
     """The rows with the id of their file for its path."""
     plain = rows.columns
     if len(ids) == 1 and how == "left":
-        found, id_ = rows, F.lit(ids[0][1]).cast("bigint")
+        with_ids, id_ = rows, F.lit(ids[0][1]).cast("bigint")
     else:
         table = pa.table(
             {"_of": [path for path, _ in ids], "_id": [id_ for _, id_ in ids]},
             schema=pa.schema([("_of", pa.string()), ("_id", pa.int64())]),
         )
         # At most a row for each file of the step.
-        known = F.broadcast(spark.createDataFrame(table))
-        found = rows.join(known, rows[fit.PATH] == known["_of"], how)
+        ids_by_path = F.broadcast(spark.createDataFrame(table))
+        with_ids = rows.join(ids_by_path, rows[fit.PATH] == ids_by_path["_of"], how)
         # A path that Spark spells in another way than we do must never lose its rows silently.
         unknown = F.raise_error(F.concat(F.lit("not a file of this step: "), fit.PATH))
         id_ = F.coalesce("_id", unknown.cast("bigint"))
     names = [name for name in plain if name not in (fit.PATH, fit.RAW, fit.PROBLEM)]
-    return found.select(*map(column_of, names), id_.alias(FILE), fit.RAW, fit.PROBLEM)
+    return with_ids.select(*map(column_of, names), id_.alias(FILE), fit.RAW, fit.PROBLEM)
 
 
 def _without_folders(
@@ -259,10 +259,10 @@ def _without_folders(
     Raises ``run_errors.drift`` for them unless the source sets such files aside.
     """
     drifted = {}
-    for (id_, _), there in zip(files, texts, strict=True):
-        gone = [name for name in source.partition_columns if name not in there]
-        if gone:
-            drifted[id_] = "; ".join(f"missing folder {name}=" for name in gone)
+    for (id_, _), values in zip(files, texts, strict=True):
+        missing = [name for name in source.partition_columns if name not in values]
+        if missing:
+            drifted[id_] = "; ".join(f"missing folder {name}=" for name in missing)
     if drifted and source.on_drift is not Drift.SET_ASIDE:
         raise run_errors.drift(
             source.name, [(file.path, drifted[id_]) for id_, file in files if id_ in drifted]
@@ -279,7 +279,7 @@ def _with_folders(
     drifted: Mapping[int, str],
 ) -> DataFrame:
     """The rows with the values that the folders of their files have."""
-    columns = [one for one in source.columns if one.name in source.partition_columns]
+    columns = [declared for declared in source.columns if declared.name in source.partition_columns]
     names = [fit.text_name(at) for at in range(len(columns))]
     table = pa.table(
         {
@@ -287,8 +287,8 @@ def _with_folders(
             "_drift": [drifted.get(id_) and f"drift: {drifted[id_]}" for id_, _ in files],
         }
         | {
-            name: [text.get(one.name) for text in texts]
-            for name, one in zip(names, columns, strict=True)
+            name: [text.get(declared.name) for text in texts]
+            for name, declared in zip(names, columns, strict=True)
         },
         schema=pa.schema(
             [("_id", pa.int64()), *((name, pa.string()) for name in ("_drift", *names))]
@@ -306,18 +306,21 @@ def _with_folders(
             columns,
             source.timestamp_format,
         ).select(
-            *(column_of(one.name).alias(name) for name, one in zip(names, columns, strict=True)),
+            *(
+                column_of(declared.name).alias(name)
+                for name, declared in zip(names, columns, strict=True)
+            ),
             F.col(fit.PATH).cast("bigint").alias("_id"),
             F.col(fit.PROBLEM).alias("_of_folder"),
         )
     )
     problem = F.coalesce(F.col(fit.PROBLEM), F.col("_of_folder"))
-    own = [one for one in rows.columns if one not in (FILE, fit.RAW, fit.PROBLEM)]
+    others = [other for other in rows.columns if other not in (FILE, fit.RAW, fit.PROBLEM)]
     return rows.join(known, rows[FILE] == known["_id"], "left").select(
-        *(F.when(problem.isNull(), column_of(one)).alias(one) for one in own),
+        *(F.when(problem.isNull(), column_of(other)).alias(other) for other in others),
         *(
-            F.when(problem.isNull(), F.col(name)).alias(one.name)
-            for name, one in zip(names, columns, strict=True)
+            F.when(problem.isNull(), F.col(name)).alias(declared.name)
+            for name, declared in zip(names, columns, strict=True)
         ),
         FILE,
         fit.RAW,
@@ -337,11 +340,13 @@ def _with_file_times(
         schema=pa.schema([("_id", pa.int64()), ("_at", pa.int64())]),
     )
     # At most a row for each file of the step.
-    known = F.broadcast(spark.createDataFrame(table))
+    times_by_file = F.broadcast(spark.createDataFrame(table))
     time = F.when(F.col(fit.PROBLEM).isNull(), F.timestamp_micros("_at"))
-    own = [one for one in rows.columns if one not in (FILE, fit.RAW, fit.PROBLEM)]
-    found = rows.join(known, rows[FILE] == known["_id"], "left").withColumn(name, time)
-    return found.select(*map(column_of, own), column_of(name), FILE, fit.RAW, fit.PROBLEM)
+    names = [other for other in rows.columns if other not in (FILE, fit.RAW, fit.PROBLEM)]
+    timed = rows.join(times_by_file, rows[FILE] == times_by_file["_id"], "left").withColumn(
+        name, time
+    )
+    return timed.select(*map(column_of, names), column_of(name), FILE, fit.RAW, fit.PROBLEM)
 
 
 def _nothing(spark: SparkSession, project: Project, source: Source) -> DataFrame:
@@ -370,6 +375,6 @@ def column_types(spark: SparkSession, project: Project, source: Source) -> T.Str
     """The columns of a source, with the types that its rows have once they are read."""
     columns = READERS[source.format].columns(spark, project, source.of_files)
     columns = [*columns, *(one for one in source.columns if one.name in source.partition_columns)]
-    found = T.StructType([T.StructField(one.name, fit.stored_type(one)) for one in columns])
+    types = T.StructType([T.StructField(one.name, fit.stored_type(one)) for one in columns])
     name = source.file_time_column
-    return found if name is None else found.add(name, T.TimestampType())
+    return types if name is None else types.add(name, T.TimestampType())

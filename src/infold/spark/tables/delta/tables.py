@@ -98,8 +98,8 @@ class DeltaTables:
         elif snapshot is None:
             version = log.newest
         else:
-            found = log.version(snapshot)
-            version = snapshot if found is None else found  # and here that there is no version
+            known = log.version(snapshot)
+            version = snapshot if known is None else known  # and here that there is no version
         reader = self.spark.read.format("delta").option("versionAsOf", str(version))
         return reader.load(self._folder(table))
 
@@ -118,8 +118,8 @@ class DeltaTables:
 
     def layout(self, table: str) -> Layout:
         """How the table was laid out when it was made."""
-        found = self.lake.layout(table_name(table))
-        return Layout() if found is None else Layout(found.column, found.partition, found.type)
+        stored = self.lake.layout(table_name(table))
+        return Layout() if stored is None else Layout(stored.column, stored.partition, stored.type)
 
     def append(self, table: str, rows: DataFrame, stamp: Stamp) -> int:
         """Add rows; columns are matched by name."""
@@ -185,7 +185,7 @@ class DeltaTables:
         """See ``port.MaintainedTables``."""
         from infold.lake.delta.rows import partition_files
 
-        return [PartitionFiles(*one) for one in partition_files(self._folder(table))]
+        return [PartitionFiles(*counts) for counts in partition_files(self._folder(table))]
 
     def rewrite(self, table: str, partition: Any) -> None:
         """See ``port.MaintainedTables``: by a commit that says of itself that it changes no row."""
@@ -199,8 +199,12 @@ class DeltaTables:
             rows = rows.where(where)
         if layout.column is not None:
             rows = rows.sortWithinPartitions(column_of(layout.column))
-        files = [one for one in self.partition_files(table) if partition in (None, one.partition)]
-        tasks = max(1, sum(one.bytes for one in files) // _FILE_BYTES)
+        files = [
+            counts
+            for counts in self.partition_files(table)
+            if partition in (None, counts.partition)
+        ]
+        tasks = max(1, sum(counts.bytes for counts in files) // _FILE_BYTES)
         writer = rows.coalesce(tasks).write.format("delta").mode("overwrite")
         writer = writer.option("dataChange", "false").option("replaceWhere", where)
         mark = uuid4().hex
@@ -216,8 +220,8 @@ class DeltaTables:
         if log is None:
             return
         main = list(log.main())
-        kept = [one for n, one in enumerate(main) if n < keep or one.at >= before * 1000]
-        oldest = min(one.version for one in kept)
+        kept = [commit for n, commit in enumerate(main) if n < keep or commit.at >= before * 1000]
+        oldest = min(commit.version for commit in kept)
         if oldest > log.commits[0]:
             forget_before(log, oldest)
             forget_changed(self.spark, log.folder, None)
@@ -326,18 +330,18 @@ def _user_metadata(stamp: Stamp) -> str:
 # It takes for granted that a path is one table, with versions that only rise. infold gives tables
 # other names, drops them, and takes versions of scratch tables away.
 
-_seen: dict[str, tuple[str, int, str]] = {}
+_known_logs: dict[str, tuple[str, int, str]] = {}
 """The table, its newest version and where that is, as this process last saw each folder."""
 
 
 def forget_changed(spark: SparkSession, folder: str, log: Log | None) -> None:
     """Let the JVM forget a folder's log if it is not one that goes on from the one it knows."""
-    before = _seen.get(folder)
+    before = _known_logs.get(folder)
     if log is None:
-        _seen.pop(folder, None)
+        _known_logs.pop(folder, None)
     else:
         now = (log.schema().table_id, log.newest, log.location)
-        _seen[folder] = now
+        _known_logs[folder] = now
         if before is not None and before[0] == now[0] and (before[1] < now[1] or before == now):
             return
     jvm: Any = spark._jvm  # noqa: SLF001 (no public way)

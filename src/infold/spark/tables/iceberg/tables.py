@@ -225,8 +225,8 @@ class IcebergTables:
 
     def layout(self, table: str) -> Layout:
         """How the table was laid out when it was made."""
-        found = self.lake.layout(table_name(table))
-        return Layout() if found is None else Layout(found.column, found.partition, found.type)
+        stored = self.lake.layout(table_name(table))
+        return Layout() if stored is None else Layout(stored.column, stored.partition, stored.type)
 
     def partition_files(self, table: str) -> Sequence[PartitionFiles]:
         """See ``port.MaintainedTables``; by Iceberg's metadata table of files."""
