@@ -291,8 +291,9 @@ def tables_read(rows: DataFrame, views: Collection[str]) -> tuple[tuple[str, ...
     A program that it would start counts as read, and so do rows that are not in the query's text.
     """
     nodes = tuple(_nodes(rows))
-    seen = {_view_name(rest) for name, _, rest in nodes if name == "View"}
-    missing = (view for view in reversed(tuple(views)) if view not in seen)  # outer ones first
+    view_names = {_view_name(rest) for name, _, rest in nodes if name == "View"}
+    # Outer views first.
+    missing = (view for view in reversed(tuple(views)) if view not in view_names)
     others = tuple(_others(nodes, views))
     if is_remote(rows.sparkSession) and plans.has_rows_of_client(rows):
         others += ("rows of createDataFrame",)

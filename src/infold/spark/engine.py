@@ -365,7 +365,9 @@ class Maintenance:
         named = {head.number, *read}
         versions = self.ledger.versions(model, min(named) - 1)
         pinned = {version.snapshot for version in versions if version.number in named}
-        return max((n for n, found in enumerate(history.main, 1) if found in pinned), default=0)
+        return max(
+            (n for n, snapshot in enumerate(history.main, 1) if snapshot in pinned), default=0
+        )
 
 
 def _why(error: Exception) -> str:
@@ -412,31 +414,38 @@ def with_unchanged_columns(work: Work, step: Step, outcome: Outcome) -> Outcome:
         return outcome
     before, now = (work.tables.read(step.model, at) for at in (old, outcome.snapshot))
     same, node = _same_columns(before, now), work.project[step.model]
-    found = []
+    unchanged = []
     for columns in _columns_read(work.project, node)[:_MOST_SETS]:
         if columns <= same.keys():
             names = [same[name] for name in sorted(columns)]
-            one, two = (_contents(node, rows, names, cells) for rows in (before, now))
-            equal = Ranges.of(cell for cell in cells if cell in one and one[cell] == two.get(cell))
-            found += [Unchanged(columns, equal)] if equal else []
-    return replace(outcome, unchanged=tuple(found))
+            content_before, content_now = (
+                _contents(node, rows, names, cells) for rows in (before, now)
+            )
+            equal = Ranges.of(
+                cell
+                for cell in cells
+                if cell in content_before and content_before[cell] == content_now.get(cell)
+            )
+            unchanged += [Unchanged(columns, equal)] if equal else []
+    return replace(outcome, unchanged=tuple(unchanged))
 
 
-def _columns_read(project: Project, of: Node) -> list[frozenset[str]]:
+def _columns_read(project: Project, read_node: Node) -> list[frozenset[str]]:
     """
     The sets of columns that the readers of a table use, those of all columns left out.
 
     The column that puts rows into cells is always one of them.
     """
-    read, time = ColumnsRead(project), time_column(of)
-    found = {
-        read(node.name, of.name)
+    read, time = ColumnsRead(project), time_column(read_node)
+    column_sets = {
+        read(node.name, read_node.name)
         for node in project
-        if node.model.kind.is_stored and any(entry.name == of.name for entry in node.stored_inputs)
+        if node.model.kind.is_stored
+        and any(entry.name == read_node.name for entry in node.stored_inputs)
     }
     of_cells = {time.lower()} if time else set[str]()
-    every = {columns | of_cells for columns in found if columns is not None}
-    return sorted(every, key=sorted)
+    with_time_column = {columns | of_cells for columns in column_sets if columns is not None}
+    return sorted(with_time_column, key=sorted)
 
 
 def _same_columns(before: DataFrame, now: DataFrame) -> Mapping[str, str]:
@@ -454,5 +463,5 @@ def _contents(
 ) -> Mapping[Interval, CellState]:
     """The states of some cells, seen in some columns."""
     granularity, time = node.model.granularity, time_column(node)
-    near = rows if time is None else rows_in_cells(rows, time, cells, granularity)
-    return cell_states(near.select(*map(column, names)), time, granularity)
+    rows_of_cells = rows if time is None else rows_in_cells(rows, time, cells, granularity)
+    return cell_states(rows_of_cells.select(*map(column, names)), time, granularity)

@@ -68,8 +68,8 @@ def carry_out_rebucketed(work: Work, step: Step) -> Outcome:
     if cells is None:
         cells = _counted(work, node, step, granularity)
     files = _files(work, node, granularity) if node.model.kind is Kind.EVENTS else None
-    found = Computed(receipt=Receipt(scanned=scanned), cells=cells, files=files)
-    return commit_step(work, step, None, found)
+    computed = Computed(receipt=Receipt(scanned=scanned), cells=cells, files=files)
+    return commit_step(work, step, None, computed)
 
 
 def _counted(work: Work, node: Node, step: Step, granularity: Granularity) -> tuple[CellState, ...]:
@@ -93,10 +93,10 @@ def _files(work: Work, node: Node, granularity: Granularity) -> FilesOutcome:
 
 def cells_of_files(entries: Iterable[FileCell], granularity: Granularity) -> tuple[FileCell, ...]:
     """The rows of files in longer cells."""
-    found: dict[tuple[int, Interval], FileCell] = {}
+    file_cells: dict[tuple[int, Interval], FileCell] = {}
     for entry in entries:
         cell = granularity.cell(entry.cell.start)
-        known = found.get((entry.file_id, cell), FileCell(entry.file_id, cell, 0))
+        known = file_cells.get((entry.file_id, cell), FileCell(entry.file_id, cell, 0))
         rows, dropped = known.rows + entry.rows, known.dropped + entry.dropped
-        found[entry.file_id, cell] = FileCell(entry.file_id, cell, rows, dropped)
-    return tuple(found.values())
+        file_cells[entry.file_id, cell] = FileCell(entry.file_id, cell, rows, dropped)
+    return tuple(file_cells.values())

@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from infold.spark.remote import is_remote
 
 
-class Seen(Protocol):
+class ObservedAggregates(Protocol):
     """Aggregates by their names; asking for them waits until the rows have been computed."""
 
     @property
@@ -27,13 +27,13 @@ class Seen(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class KnownAggregates:
     """Aggregates that are known before the rows have been computed."""
 
     get: Mapping[str, Any]
 
 
-def observed(rows: DataFrame, *aggregates: Column) -> tuple[DataFrame, Seen]:
+def observed(rows: DataFrame, *aggregates: Column) -> tuple[DataFrame, ObservedAggregates]:
     """The same rows, and aggregates that are known once these have been computed."""
     if is_remote(rows.sparkSession):
         computed = rows.localCheckpoint()
@@ -56,7 +56,7 @@ def kept_and_observed(
     return observed_rows.drop(*without).localCheckpoint(storageLevel=level), observation.get
 
 
-def _over(rows: DataFrame, aggregates: tuple[Column, ...]) -> Found:
+def _over(rows: DataFrame, aggregates: tuple[Column, ...]) -> KnownAggregates:
     # One row.
     [row] = rows.agg(*aggregates).collect()
-    return Found(row.asDict())
+    return KnownAggregates(row.asDict())

@@ -213,9 +213,9 @@ def _type(text: str) -> T.DataType:
     return T.DataType.fromDDL(text)
 
 
-def _same_type(one: T.DataType, other: T.DataType) -> bool:
+def _same_type(left: T.DataType, right: T.DataType) -> bool:
     """Whether two types are the same, whatever may be NULL in them."""
-    return _nullable(one) == _nullable(other)
+    return _nullable(left) == _nullable(right)
 
 
 def _nullable(type_: T.DataType) -> T.DataType:

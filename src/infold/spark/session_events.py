@@ -25,7 +25,7 @@ from infold.spark.content import column, micros, time_predicate, user_columns
 from infold.spark.sessions.islands import events_of_query
 from infold.spark.step_context import Work
 
-AT_ONCE = 16
+GROUPS_AT_ONCE = 16
 """How many groups of rows a query evaluates a view over."""
 
 
@@ -86,14 +86,17 @@ class _Search(NamedTuple):
         """The versions and files of the rows."""
         groups = []
         for name, rows in self.frames.items():
-            known = [F.col(own) if own in rows.columns else F.lit(None) for own in (VERSION, FILE)]
+            known = [
+                F.col(technical_column) if technical_column in rows.columns else F.lit(None)
+                for technical_column in (VERSION, FILE)
+            ]
             # At most a row for each version and file with rows of one owner.
             groups += [Group(name, *row) for row in rows.select(*known).distinct().collect()]
         return sorted(groups, key=str)
 
     def times_by_group(self, groups: Sequence[Group]) -> Iterator[tuple[Group, list[int]]]:
         """The times of the events that are made of rows of each group with events."""
-        size = max(1, -(-len(groups) // AT_ONCE))
+        size = max(1, -(-len(groups) // GROUPS_AT_ONCE))
         parts = [groups[at : at + size] for at in range(0, len(groups), size)]
         for part, times in self._times(parts):
             if len(part) == 1:
@@ -131,8 +134,8 @@ class _Search(NamedTuple):
             view = self.work.project[query.input]
             events = self.work.sql(view, {**given, **self.beside})
         at = micros(column(query.time_column)).alias("at")
-        theirs = events_of_query(events, query).where(_is_of(query, self.match)).select(at)
-        return theirs.where(F.col("at").between(self.start, self.end))
+        events_of_owner = events_of_query(events, query).where(_is_of(query, self.match)).select(at)
+        return events_of_owner.where(F.col("at").between(self.start, self.end))
 
 
 def _in_group(rows: DataFrame, group: Group) -> Column:

@@ -30,7 +30,7 @@ from infold.core.record import Outcome, QuarantinedSession, Receipt
 from infold.core.trace import UNKNOWN, CellChange, CellState
 from infold.spark.audits.step_audits import StepAudits
 from infold.spark.content import column
-from infold.spark.inputs.changed_keys import SMALL
+from infold.spark.inputs.changed_keys import MOST_BROADCAST_KEYS
 from infold.spark.jvm.session_settings import settings_of_one_plan
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout
@@ -136,10 +136,10 @@ class RowChanges(Write):
         if self.delete is None:
             return stored
         keys = [(name, f"_on_{at}") for at, name in enumerate(self.on)]
-        gone = self.delete.select(*(column(name).alias(key) for name, key in keys))
+        removed_keys = self.delete.select(*(column(name).alias(key) for name, key in keys))
         same = (F.expr(quoted(name)) == F.col(key) for name, key in keys)
         matched = reduce(Column.__and__, same) & F.expr(f"coalesce({self.condition}, false)")
-        return stored.join(gone, matched, "left_anti")
+        return stored.join(removed_keys, matched, "left_anti")
 
     def commit(self, work: Work, step: Step, rows: DataFrame) -> int:
         """Append, or merge where rows are removed."""
@@ -156,7 +156,7 @@ class RowChanges(Write):
 
     def settings(self, work: Work) -> AbstractContextManager[None]:
         """Few rows are joined by as many tasks as they need."""
-        if self.shuffled is None or self.shuffled > SMALL:
+        if self.shuffled is None or self.shuffled > MOST_BROADCAST_KEYS:
             return nullcontext()
         return settings_of_one_plan(work.spark, 1 + self.shuffled // ROWS_PER_TASK)
 

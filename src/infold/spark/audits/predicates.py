@@ -18,7 +18,7 @@ from infold.messages import audit_findings
 from infold.messages.errors import InfoldError
 from infold.spark.audits.findings import counted, result, row_texts
 from infold.spark.content import JSON, column, user_columns
-from infold.spark.observed import Seen, observed
+from infold.spark.observed import ObservedAggregates, observed
 
 Types = Mapping[str, T.DataType]
 """The types of columns by their names in lower case."""
@@ -108,13 +108,13 @@ def _as_column(audit: Audit, literal: str, name: str, types: Types) -> str:
     return literal
 
 
-def _wrong_type(audit: Audit, name: str, type_: T.DataType, wanted: str) -> InfoldError:
+def _wrong_type(audit: Audit, name: str, type_: T.DataType, expected_types: str) -> InfoldError:
     return audit_findings.wrong_column_type(
         audit.at,
         kind=audit.kind.value,
         column=name,
         type_=type_.simpleString(),
-        wanted=wanted,
+        wanted=expected_types,
     )
 
 
@@ -198,7 +198,7 @@ class Counted:
 
     rows: DataFrame
     audits: tuple[Audit, ...]
-    seen: Seen | None
+    seen: ObservedAggregates | None
 
     def results(self, model: str) -> list[AuditResult]:
         """What was found; waits until the rows have been written."""
@@ -225,8 +225,8 @@ def counting(rows: DataFrame, audits: Sequence[Audit]) -> Counted:
     warned = tuple(audit for audit in audits if audit.severity is Severity.WARN)
     if not warned:
         return Counted(rows, (), None)
-    watched, seen = observed(rows, *_counts(rows, warned))
-    return Counted(watched, warned, seen)
+    watched, observed_counts = observed(rows, *_counts(rows, warned))
+    return Counted(watched, warned, observed_counts)
 
 
 def judged(

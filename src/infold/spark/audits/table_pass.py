@@ -114,11 +114,11 @@ def _unique(audit: Audit, on: Judged) -> AuditResult:
 
 def _relationship(audit: Audit, on: Judged) -> AuditResult:
     """Rows with a key that the other table lacks; rows with a NULL in it are none."""
-    own = audit.to.lower() == on.node.name.lower()
-    rows = _limited(on.table if own else on.written, audit)
+    is_own_table = audit.to.lower() == on.node.name.lower()
+    rows = _limited(on.table if is_own_table else on.written, audit)
     known = reduce(Column.__and__, (column(name).isNotNull() for name in audit.columns))
     rows = rows.where(known)
-    other = on.table if own else on.other(audit.to)
+    other = on.table if is_own_table else on.other(audit.to)
     if other is not None:
         pairs = zip(audit.columns, audit.to_columns, strict=True)
         keys = other.select(
@@ -220,9 +220,9 @@ _JUDGES: Mapping[AuditKind, Callable[[Audit, Judged], AuditResult]] = {
 }
 
 
-def _bad_rows(audit: Audit, on: Judged, found: DataFrame, unit: str, which: str) -> AuditResult:
+def _bad_rows(audit: Audit, on: Judged, bad_rows: DataFrame, unit: str, which: str) -> AuditResult:
     """The result of a query of bad rows: they are counted only where there are more than a few."""
-    rows = row_texts(found, MOST_ROWS + 1)
-    bad = len(rows) if len(rows) <= MOST_ROWS else found.count()
+    rows = row_texts(bad_rows, MOST_ROWS + 1)
+    bad = len(rows) if len(rows) <= MOST_ROWS else bad_rows.count()
     what = f"{counted(bad, unit)}{which}"
     return result(on.node.name, audit, bad, what, rows[:MOST_ROWS], stored=on.stored)

@@ -49,7 +49,7 @@ from infold.spark.cumulative.keyed import (
 )
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.inputs.feed import Feed
-from infold.spark.observed import Seen, observed
+from infold.spark.observed import ObservedAggregates, observed
 from infold.spark.sessions.mergeable import decimal_average
 from infold.spark.step_context import Work
 from infold.spark.stored_types import sql_type, stored_type
@@ -447,7 +447,7 @@ class StateFold(KeyedFold):
         version = F.when(same, F.col(OLD_VERSION)).otherwise(F.lit(self.step.version))
         return hashed.withColumn(VERSION, version.cast("bigint"))
 
-    def read_again(self, doubted: DataFrame, keys: int) -> tuple[DataFrame, Seen]:
+    def read_again(self, doubted: DataFrame, keys: int) -> tuple[DataFrame, ObservedAggregates]:
         """The rows of keys in doubt by the query itself, and how many rows it was over."""
         rows = self._rows_with(self.feed.now, doubted, KeyCounts(0, keys, keys))
         rows, row_count = observed(rows, F.count(F.lit(1)).alias("rows"))

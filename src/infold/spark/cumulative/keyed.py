@@ -29,9 +29,9 @@ from infold.core.trace import CellChange, CellState, signed
 from infold.spark import key_filter
 from infold.spark.content import JSON, column, content, has_type, row_hash, user_columns
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
-from infold.spark.inputs.changed_keys import SMALL
+from infold.spark.inputs.changed_keys import MOST_BROADCAST_KEYS
 from infold.spark.inputs.feed import Feed, foldable
-from infold.spark.observed import Seen, observed
+from infold.spark.observed import ObservedAggregates, observed
 from infold.spark.step_commit import Computed, RowChanges, commit_step
 from infold.spark.step_context import Work
 
@@ -202,7 +202,7 @@ class KeyedFold:
     @property
     def few(self) -> bool:
         """Whether the changed rows, and so their keys, are few enough to be anywhere at once."""
-        return self.feed.rows <= SMALL
+        return self.feed.rows <= MOST_BROADCAST_KEYS
 
     def of_keys(self, stored: DataFrame, keys: DataFrame) -> DataFrame:
         """Of stored rows with the hash of their key (``OLD_KEY``), those of some keys."""
@@ -211,12 +211,14 @@ class KeyedFold:
         same = F.col(OLD_KEY) == F.col(TOUCHED_KEY)
         return stored.join(sent.select(TOUCHED_KEY), same, "left_semi")
 
-    def scanned_for(self, seen: Seen) -> tuple[int, int]:
+    def scanned_for(self, seen: ObservedAggregates) -> tuple[int, int]:
         """How many rows a scan of the input found, and how many it looked at."""
         # Spark forgets what it observed in a plan that turned out to be empty.
         return int(seen.get.get("rows") or 0), sum(state.rows for state in self.feed.cells)
 
-    def rows_of_keys(self, touched: DataFrame, counts: KeyCounts) -> tuple[DataFrame, Seen | None]:
+    def rows_of_keys(
+        self, touched: DataFrame, counts: KeyCounts
+    ) -> tuple[DataFrame, ObservedAggregates | None]:
         """All rows of the touched keys, and how many were found by scanning the input."""
         has_stored_row = F.lit(True) if self.query.having else F.col(OLD_KEY).isNotNull()
         frames, row_count = [], None
@@ -237,8 +239,8 @@ class KeyedFold:
         if query.columns is not None:
             rows = rows.select(*map(column, query.columns), *names)
         key_values = keys.select(*(F.col(name).alias(f"{name}_wanted") for name in names))
-        # At most ``SMALL`` keys.
-        key_values = F.broadcast(key_values) if counts.keys <= SMALL else key_values
+        # At most ``MOST_BROADCAST_KEYS`` keys.
+        key_values = F.broadcast(key_values) if counts.keys <= MOST_BROADCAST_KEYS else key_values
         same = [F.col(name).eqNullSafe(F.col(f"{name}_wanted")) for name in names]
         return rows.join(key_values, reduce(and_, same), "left_semi").drop(*names)
 
@@ -282,7 +284,7 @@ def totals_of(
         sums.append(F.collect_list(removed).alias("removed_keys"))
     counts = F.count_if(taken & F.col(OLD_HASH).isNotNull()), F.count_if(restated)
     sums += [count.alias(name) for count, name in zip(counts, ("stored", "restated"), strict=True)]
-    # One row; with ``keys`` at most a number for each changed row, of ``SMALL`` at most.
+    # One row; with ``keys`` a number for each changed row, at most ``MOST_BROADCAST_KEYS``.
     row = compared.agg(*sums, *beside).collect()[0]
     plus, minus = (content(row[f"{n}_hi"] or 0, row[f"{n}_lo"] or 0) for n in (NEW_HASH, OLD_HASH))
     new, old = row[f"{NEW_HASH}_n"], row[f"{OLD_HASH}_n"]

@@ -58,7 +58,7 @@ from infold.spark.events.ingest import (
 )
 from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.events.table_change import TableChange, apply_without_key, deduplicate
-from infold.spark.observed import Found, Seen, observed
+from infold.spark.observed import KnownAggregates, ObservedAggregates, observed
 from infold.spark.reading import failures, source_rows
 from infold.spark.reading.paths import worth_keeping
 from infold.spark.step_commit import Computed, RowChanges, WholeTable, commit_step
@@ -253,24 +253,30 @@ def _deduplicated(
     return TableChange.together(changes, table, row_order(newest.node))
 
 
-def _in_memory(arriving: DataFrame, observed: Seen | Mapping[int, int] | None) -> DataFrame:
+def _in_memory(
+    arriving: DataFrame, observed: ObservedAggregates | Mapping[int, int] | None
+) -> DataFrame:
     """
     The rows, kept in memory, so that the files are read once.
 
     A frame that is merely persisted would be read again once a table in its plan is written. The
     first action fills it, unless reading itself is observed.
     """
-    return arriving.localCheckpoint(eager=not isinstance(observed, Mapping | Found | None))
+    return arriving.localCheckpoint(
+        eager=not isinstance(observed, Mapping | KnownAggregates | None)
+    )
 
 
 def _rows_read(
-    observed: Seen | Mapping[int, int] | None, row_counts: list[RowCount], files: Iterable[int]
+    observed: ObservedAggregates | Mapping[int, int] | None,
+    row_counts: list[RowCount],
+    files: Iterable[int],
 ) -> int | None:
     """How many rows some files have, if they were counted; only new files are observed."""
     if isinstance(observed, Mapping):
         return sum(observed.get(id_, 0) for id_ in files)
     # Spark forgets what it observed in a plan that turned out to be empty.
-    is_observed = isinstance(observed, Found) or row_counts
+    is_observed = isinstance(observed, KnownAggregates) or row_counts
     return int(observed.get[ROWS]) if observed is not None and is_observed else None
 
 
@@ -339,7 +345,9 @@ def load_plan(node: Node, rows: DataFrame, counted: Iterable[RowCount]) -> LoadP
     return LoadPlan(layout, tasks, event_time - F.pmod(event_time, F.lit(_PERIOD)))
 
 
-def rows_to_load(node: Node, rows: DataFrame, how: LoadPlan) -> tuple[DataFrame, Seen | None]:
+def rows_to_load(
+    node: Node, rows: DataFrame, how: LoadPlan
+) -> tuple[DataFrame, ObservedAggregates | None]:
     """
     The rows to store, one copy of each event, in the order to write them.
 

@@ -44,7 +44,7 @@ from infold.spark.events.arrivals import (
 )
 from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
-from infold.spark.observed import Found, Seen, observed
+from infold.spark.observed import KnownAggregates, ObservedAggregates, observed
 from infold.spark.reading import source_rows
 from infold.spark.step_commit import Computed
 from infold.spark.step_context import DefinitionInForce, Work
@@ -57,7 +57,7 @@ class Arriving(NamedTuple):
     """Judged arrivals of files, how many rows these have, and whose rows have no texts."""
 
     rows: DataFrame
-    observed: Seen | Mapping[int, int] | None
+    observed: ObservedAggregates | Mapping[int, int] | None
     without_texts: frozenset[int]
 
 
@@ -161,9 +161,9 @@ class Ingest:
             beside = lookups(work, self.node, self.step)
             judged = judged_arrivals(work, self.node, self.source, rows, bounds, beside)
             return Arriving(self.own_rows(judged), counts, without_texts)
-        row_count: Seen | None = None
+        row_count: ObservedAggregates | None = None
         if self._counts_left_out and counts is not None:
-            row_count = Found({ROWS: sum(counts.get(id_, 0) for id_ in self.new)})
+            row_count = KnownAggregates({ROWS: sum(counts.get(id_, 0) for id_ in self.new)})
         elif self._counts_left_out and not rows.isLocal():
             # A list of many files is a call of the JVM for each.
             new = (

@@ -59,17 +59,17 @@ class IngestCounts:
     def arrive(
         self,
         counts: Collection[RowCount],
-        fresh: Iterable[int],
-        seen: int | None = None,
+        new_files: Iterable[int],
+        rows_of_new_files: int | None = None,
         again: Iterable[int] = (),
     ) -> None:
         """
-        Add the rows of files: all of ``fresh`` files, of others those that came due or still wait.
+        Add the rows of files: all of ``new_files``, of others those that came due or still wait.
 
-        ``seen`` is how many rows fresh files have, where WHERE leaves some out. All rows of files
-        ingested ``again`` are judged again, and none of them arrived.
+        ``rows_of_new_files`` is how many rows these have, where WHERE leaves some out. All rows of
+        files ingested ``again`` are judged again, and none of them arrived.
         """
-        new, self.again = frozenset(fresh), frozenset(again)
+        new, self.again = frozenset(new_files), frozenset(again)
         for count in counts:
             if count.state is RowState.ADMITTED and count.cell is not None:
                 self.rows[count.file, count.cell] += count.rows
@@ -85,7 +85,7 @@ class IngestCounts:
             elif count.state is RowState.BEFORE_START and count.file in new:
                 self.before += count.rows
         counted = sum(count.rows for count in counts if count.file in new)
-        self.arrived = counted if seen is None else seen
+        self.arrived = counted if rows_of_new_files is None else rows_of_new_files
 
     def rows_by_file(self) -> Counter[int]:
         """How many rows each file has; rows that wait count too."""
@@ -132,7 +132,7 @@ class IngestCounts:
         received_at: int,
     ) -> FilesOutcome:
         """What the ledger records of files; ``known`` are the cells of those ingested before."""
-        gone = frozenset(removed)
+        removed_ids = frozenset(removed)
         spots: dict[FileAndCell, tuple[int, int]] = {
             (entry.file_id, entry.cell): (entry.rows, entry.dropped) for entry in known
         }
@@ -142,7 +142,7 @@ class IngestCounts:
             if spot[0] in taken:
                 counts_before = spots.get(spot, (0, 0))
                 spots[spot] = (counts_before[0] + rows, counts_before[1] + dropped)
-            elif dropped and spot[0] not in gone:
+            elif dropped and spot[0] not in removed_ids:
                 elsewhere.append(FileCell(spot[0], spot[1], 0, dropped))
         cells = [FileCell(id_, cell, *pair) for (id_, cell), pair in sorted(spots.items())]
         sums: dict[int, list[int]] = defaultdict(lambda: [0, 0])
@@ -170,7 +170,7 @@ class IngestCounts:
         return FilesOutcome(
             source=source,
             ingested=files,
-            removed=tuple(sorted(gone)),
+            removed=tuple(sorted(removed_ids)),
             cells=tuple(cells),
             dropped=tuple(elsewhere),
         )

@@ -26,7 +26,7 @@ from infold.spark.inputs.changed_rows import ChangedRows, changed_table, traceab
 from infold.spark.reading import source_rows
 from infold.spark.step_context import Work
 
-SMALL = 400_000
+MOST_BROADCAST_KEYS = 400_000
 """Up to so many changed rows, their keys are broadcast instead of shuffled."""
 
 CHANGED_KEYS = FrameSchema(
@@ -144,8 +144,8 @@ def _join_changed_keys(rows: DataFrame, match: Match, changed: ChangedRows, how:
         values[_TIME] = F.expr(validity.time)
         before = F.col(_TO).isNull() | (F.col(_TIME) < F.col(_TO))
         same = same & (F.col(_TIME) >= F.col(_FROM)) & before
-    # At most ``SMALL`` rows.
-    joined = F.broadcast(keys) if changed.rows <= SMALL else keys
+    # At most ``MOST_BROADCAST_KEYS`` rows.
+    joined = F.broadcast(keys) if changed.rows <= MOST_BROADCAST_KEYS else keys
     return rows.withColumns(values).join(joined, same, how).drop(*values)
 
 

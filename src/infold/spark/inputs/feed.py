@@ -72,8 +72,8 @@ class Feed:
     @property
     def rows_to_scan(self) -> int:
         """How many rows have to be scanned to find them."""
-        every = (*self.changed.values(), *self.lookups.values())
-        scanned = sum(changed.rows_to_scan for changed in every)
+        all_changes = (*self.changed.values(), *self.lookups.values())
+        scanned = sum(changed.rows_to_scan for changed in all_changes)
         for name, times, _ in self.step.changed_key_rows:
             scanned += 2 * sum(state.rows for state in self.work.cells(name, times))
         return scanned + self.step.scanned

@@ -57,7 +57,7 @@ The types of values that are equal in Python if they are in the JVM. Not decimal
 equals 1.00, and 0.0 equals -0.0.
 """
 
-KEPT = 8192
+MOST_KEPT_COLUMNS = 8192
 """How many columns are kept, those used last."""
 
 
@@ -88,7 +88,7 @@ class KnownCalls:
         call_result = member(*arguments)
         with self._lock:
             self._results[key] = call_result
-            if len(self._results) > KEPT:
+            if len(self._results) > MOST_KEPT_COLUMNS:
                 del self._results[next(iter(self._results))]
         return call_result
 
@@ -116,22 +116,22 @@ class JavaColumn(JavaObject):  # type: ignore[misc]  # py4j has no types
     """A column in the JVM, of which those that are made from it are known."""
 
     def __getattr__(self, name: str) -> Any:
-        found = super().__getattr__(name)
+        member = super().__getattr__(name)
         if name not in METHODS:
-            return found
+            return member
         known = self.__dict__["_known"]
-        return lambda *arguments: known.column(found, arguments)
+        return lambda *arguments: known.column(member, arguments)
 
 
 class _Remembered(JavaClass):  # type: ignore[misc]  # py4j has no types
     """A class whose static methods are looked up once."""
 
     def __getattr__(self, name: str) -> Any:
-        found = super().__getattr__(name)
-        if isinstance(found, JavaMember):
-            self.__dict__[name] = self._quick(found)
+        member = super().__getattr__(name)
+        if isinstance(member, JavaMember):
+            self.__dict__[name] = self._quick(member)
             return self.__dict__[name]
-        return found
+        return member
 
     def _quick(self, member: JavaMember) -> Callable[..., Any]:
         known = self.__dict__["known"]

@@ -67,8 +67,10 @@ def rows(
     declared = source.columns or columns_of(shape.stored.schema)
     how: list[TypeFit] = []
     for column in declared:
-        wanted = fit.datatype(column)
-        how.append(column_fit(types.get(column.name), column, wanted, source.timestamp_format))
+        declared_type = fit.datatype(column)
+        how.append(
+            column_fit(types.get(column.name), column, declared_type, source.timestamp_format)
+        )
     return declared_values(shape.stored, declared, how, F.col("_file"))
 
 

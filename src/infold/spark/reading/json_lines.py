@@ -298,17 +298,17 @@ def keys_of(lines: Sequence[bytes]) -> FileKeys | None:
     return keys
 
 
-_MOST = 1_000
+_PARSER_LIMIT = 1_000
 """What Spark's reader takes at most: so many digits of a number, so many brackets in brackets."""
 _LONGEST_NAME = 50_000
-_LONG_NUMBER = re.compile(rb"[-+.0-9eE]{%d}" % _MOST)
+_LONG_NUMBER = re.compile(rb"[-+.0-9eE]{%d}" % _PARSER_LIMIT)
 
 
 def _keys_of(line: bytes) -> Collection[str] | None:
     """The keys of an object; None where it is none to this reader, or may be none to Spark's."""
-    if len(line) > _MOST and (
+    if len(line) > _PARSER_LIMIT and (
         len(line) > _LONGEST_NAME
-        or line.count(b"{") + line.count(b"[") > _MOST
+        or line.count(b"{") + line.count(b"[") > _PARSER_LIMIT
         or _LONG_NUMBER.search(line)
     ):
         return None
@@ -376,12 +376,12 @@ def keys_read_by_spark(
 # The rows of plain files come without their texts, and are kept on disk: a first load looks at them
 # more than once. Where a line turns out to be no JSON, all of its file is read in the other way.
 
-MOST = 64 * 1024**3
+MOST_BYTES_ON_DISK = 64 * 1024**3
 """Bytes of lines whose rows are kept on disk at most."""
-LONGEST = 1024 * 1024
+LONGEST_LINE = 1024 * 1024
 """Bytes of a line. What is longer may be too long for one reader and not for the other."""
 
-_SAMPLE = 64 * 1024
+_SAMPLE_BYTES = 64 * 1024
 """Bytes of the first file."""
 
 _NESTED = r'"([^"\\]*)"\s*:\s*[\[{]'
@@ -421,7 +421,7 @@ def may_be_plain(spark: SparkSession, source: Source, files: Sequence[PresentFil
 def _fit(spark: SparkSession, size: int) -> bool:
     """Whether rows of so many bytes of lines fit on the disk, where other things are too."""
     folder = Path((spark.conf.get("spark.local.dir", "") or "").split(",")[0])
-    if size > MOST:
+    if size > MOST_BYTES_ON_DISK:
         return False
     # Of a cluster's disks nothing is known here.
     return not folder.is_dir() or 4 * size <= shutil.disk_usage(folder).free
@@ -430,7 +430,7 @@ def _fit(spark: SparkSession, size: int) -> bool:
 def _begins_nested(source: Source, file: PresentFile) -> bool:
     try:
         with file.open() as opened:
-            lines = opened.read(_SAMPLE).splitlines()
+            lines = opened.read(_SAMPLE_BYTES).splitlines()
     except DAMAGED:
         return True
     for line in lines:
@@ -467,7 +467,7 @@ def is_plain(line: Column, columns: Sequence[Declared]) -> Column:
     )
     plain = (
         F.is_valid_utf8(line)
-        & (F.octet_length(line) <= LONGEST)
+        & (F.octet_length(line) <= LONGEST_LINE)
         # Not by OR: of that Spark evaluates both sides where these have something in common.
         & F.when(line.rlike(_FLAT), F.lit(True)).otherwise(others)
     )
@@ -532,7 +532,7 @@ _SCHEMA = T.StructType(
 _MARK = b"\xef\xbb\xbf"
 BLANK = b" \t\n\v\f\r"
 
-_LONGEST = 64 * 1024 * 1024
+_MOST_BYTES_READ_HERE = 64 * 1024 * 1024
 """Bytes that are read here at once at most."""
 _IN_PLAN = 512 * 1024
 """Bytes of lines that may be part of a plan. The optimiser evaluates what is asked of those."""
@@ -555,7 +555,7 @@ def lines_by_file(source: Source, files: Iterable[PresentFile]) -> dict[int, Seq
     for file in files:
         lines[file.id] = _lines_read_here(source, file)
         size += sum(map(len, lines[file.id]))
-        if size > _LONGEST:
+        if size > _MOST_BYTES_READ_HERE:
             raise TooLongError(file.path)
     return lines
 
@@ -564,12 +564,12 @@ def _lines_read_here(source: Source, file: PresentFile) -> list[bytes]:
     try:
         with file.open() as opened:
             # Room is made for as much as is asked for: first as much as it is said to have.
-            text = opened.read(min(file.size + 1, _LONGEST))
+            text = opened.read(min(file.size + 1, _MOST_BYTES_READ_HERE))
             if len(text) > file.size:
-                text += opened.read(_LONGEST - len(text))
+                text += opened.read(_MOST_BYTES_READ_HERE - len(text))
     except DAMAGED as error:
         raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
-    if len(text) == _LONGEST:
+    if len(text) == _MOST_BYTES_READ_HERE:
         raise TooLongError(file.path)
     if source.multiline:
         return list(json_values(text))

@@ -78,29 +78,29 @@ def _files(
     if not all(name.startswith("_col") for name in shape.names):
         return spark.read.schema(schema).orc(paths)
     # Columns with such names, as old Hive wrote them, Spark takes by their places: all of these.
-    asked = {one.name: one.dataType for one in schema}
+    schema_read = {one.name: one.dataType for one in schema}
     places = T.StructType()
     for at, (name, type_) in enumerate(zip(shape.names, shape.types, strict=True)):
-        if name in asked:
-            places = places.add(name, asked[name])
+        if name in schema_read:
+            places = places.add(name, schema_read[name])
         else:
             places = places.add(f"_unread{at}", _any_of(type_))
     read = spark.read.schema(places).option("orc.force.positional.evolution", "true")
-    return read.orc(paths).select(*map(column_of, asked))
+    return read.orc(paths).select(*map(column_of, schema_read))
 
 
-def _any_of(found: pa.DataType) -> T.DataType:
+def _any_of(type_found: pa.DataType) -> T.DataType:
     """A type that the file's can be read as, for a column that nobody looks at."""
-    if pa.types.is_timestamp(found):
+    if pa.types.is_timestamp(type_found):
         return T.StringType()
-    if pa.types.is_map(found):
-        return T.MapType(_any_of(found.key_type), _any_of(found.item_type))
-    if pa.types.is_list(found):
-        return T.ArrayType(_any_of(found.value_type))
-    if pa.types.is_struct(found):
-        fields = [found.field(at) for at in range(found.num_fields)]
+    if pa.types.is_map(type_found):
+        return T.MapType(_any_of(type_found.key_type), _any_of(type_found.item_type))
+    if pa.types.is_list(type_found):
+        return T.ArrayType(_any_of(type_found.value_type))
+    if pa.types.is_struct(type_found):
+        fields = [type_found.field(at) for at in range(type_found.num_fields)]
         return T.StructType([T.StructField(one.name, _any_of(one.type)) for one in fields])
-    return readable_type(found) or T.StringType()
+    return readable_type(type_found) or T.StringType()
 
 
 def _shape(file: PresentFile, source: Source) -> StoredShape:

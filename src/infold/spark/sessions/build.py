@@ -48,7 +48,7 @@ from infold.spark.sessions.islands import (
     spans_of,
 )
 from infold.spark.sessions.micro_islands import (
-    VALUES,
+    MOST_VALUES,
     ColumnValues,
     no_column_values,
     quick_islands,
@@ -69,13 +69,13 @@ from infold.spark.tables.port import Layout
 BY_MONTH = Layout(FIRST, Granularity.MONTH)
 """How every table of sessions lies on disk."""
 
-LARGE = 300_000
+QUICK_BUILD_EVENTS = 300_000
 """From so many events on, looking at them beforehand pays."""
 
-READ_BY_ONE = 100_000_000
+MOST_EVENTS_READ_HERE = 100_000_000
 """Up to so many events one process reads a column's values sooner than Spark does."""
 
-MOST_TO_DIVIDE = 200_000
+MOST_DIVIDED_ISLANDS = 200_000
 """Up to so many islands are divided by reading their events again; with more, all are read."""
 
 
@@ -145,7 +145,7 @@ def all_sessions(
 ) -> DataFrame:
     """The sessions of events; most of a large table's are whole islands."""
     prepared = prepared_events(events, query, compiled)
-    if size < LARGE or not can_merge(query, compiled):
+    if size < QUICK_BUILD_EVENTS or not can_merge(query, compiled):
         return _sessions(prepared, query, compiled)
     slices = sliced_events(events, query, compiled, borders)
     islands = quick_islands(prepared, query, compiled, values, slices)
@@ -157,11 +157,11 @@ def all_sessions(
     islands = islands.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)  # looked at three times
     to_divide = islands.where(divided)
     count = to_divide.count()
-    if count > MOST_TO_DIVIDE:
+    if count > MOST_DIVIDED_ISLANDS:
         return _sessions(prepared, query, compiled)
     if count == 0:
         return islands
-    # At most ``MOST_TO_DIVIDE`` rows.
+    # At most ``MOST_DIVIDED_ISLANDS`` rows.
     events_to_divide = events_within(prepared, F.broadcast(spans_of(to_divide)))
     return islands.where(~divided).unionByName(_sessions(events_to_divide, query, compiled))
 
@@ -261,12 +261,12 @@ def _column_values(work: Work, node: Node, step: Step, size: int) -> ColumnValue
     """The values of columns that the input stores, read from its files by this process alone."""
     name = node.inputs[0].name
     snapshot = work.snapshot(name, step.inputs[name][1])
-    if size > READ_BY_ONE or snapshot is None or not _reads_events_table(work, node):
+    if size > MOST_EVENTS_READ_HERE or snapshot is None or not _reads_events_table(work, node):
         return no_column_values
 
     def values(sql: str) -> pa.Array | None:
         column = re.fullmatch(r"\(`?(\w+)`?\)", sql)
-        return column and work.tables.values(name, column[1], snapshot, VALUES)
+        return column and work.tables.values(name, column[1], snapshot, MOST_VALUES)
 
     return values
 

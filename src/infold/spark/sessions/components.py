@@ -25,7 +25,7 @@ from infold.core.queries import SessionsQuery
 from infold.core.session_rules import Keep
 from infold.spark.content import column, micros, time_predicate, type_of
 from infold.spark.frame_schema import FrameColumn, returns
-from infold.spark.inputs.changed_keys import SMALL
+from infold.spark.inputs.changed_keys import MOST_BROADCAST_KEYS
 from infold.spark.inputs.feed import Feed
 from infold.spark.observed import kept_and_observed
 from infold.spark.sessions import quarantine, refold
@@ -179,7 +179,8 @@ class Components:
     @property
     def small(self) -> bool:
         """Whether the changes are few enough to be sent to every task."""
-        return (self._number if self._stored_sessions_change else self.feed.rows) <= SMALL
+        changes = self._number if self._stored_sessions_change else self.feed.rows
+        return changes <= MOST_BROADCAST_KEYS
 
     @property
     def _stored_sessions_change(self) -> bool:
@@ -303,7 +304,7 @@ class Components:
             components = quarantine.with_judgement(
                 components,
                 query,
-                one=~F.col(REMOVED) & quarantine.stays_whole(query),
+                is_single=~F.col(REMOVED) & quarantine.stays_whole(query),
                 tied=F.col(_TIED),
                 changed=F.col(_CHANGED),
             ).drop(_CHANGED, _TIED, REMOVED, *quarantine.entry_columns(query))
@@ -404,7 +405,8 @@ class Components:
 
     def broadcast_if_small(self, frame: DataFrame) -> DataFrame:
         """A frame as large as the changes: sent to every task, if they are few."""
-        return F.broadcast(frame) if self.small else frame  # of at most ``SMALL`` changed rows
+        # Of at most ``MOST_BROADCAST_KEYS`` changed rows.
+        return F.broadcast(frame) if self.small else frame
 
 
 def query_of(work: Work, step: Step) -> SessionsQuery:

@@ -154,7 +154,7 @@ class DerivedSessions:
     @cached_property
     def _parts(self) -> Mapping[str, Column]:
         """The parts of new states that follow, by name, as the table stores them."""
-        before, now = self._compiled
+        before, redefined = self._compiled
         shown = shown_columns(self.old.aggregates, self.old.outputs)
         stored_parts: dict[str, Column] = {}
         for part in before.parts:
@@ -162,7 +162,9 @@ class DerivedSessions:
                 stored_parts[_meaning(before, part)] = stored_part(part)
             elif part.name in shown:
                 stored_parts[_meaning(before, part)] = column(shown[part.name])
-        parts_by_name = ((part.name, stored_parts.get(_meaning(now, part))) for part in now.parts)
+        parts_by_name = (
+            (part.name, stored_parts.get(_meaning(redefined, part))) for part in redefined.parts
+        )
         return {name: sql for name, sql in parts_by_name if sql is not None}
 
     @cached_property
@@ -175,9 +177,9 @@ class DerivedSessions:
         """Whether rows and states are those that a build would store."""
         if self.where and not _is_told_by_value(self._types[OWNER].dataType):
             return False
-        now = self._compiled[1]
-        lacking = {part.name for part in now.parts} - self._parts.keys()
-        if lacking & {part.name for part in now.stored} or self._needs(lacking):
+        redefined = self._compiled[1]
+        lacking = {part.name for part in redefined.parts} - self._parts.keys()
+        if lacking & {part.name for part in redefined.stored} or self._needs(lacking):
             return False
         return self._is_stored_as_given() and _columns(self.rows()) == [
             (field.name, field.dataType.simpleString()) for field in self._built

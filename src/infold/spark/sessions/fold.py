@@ -235,12 +235,14 @@ class SessionsFold:
     @returns(KEYED_SESSIONS)
     def _keyed(self, sessions: DataFrame, keep: Sequence[str]) -> DataFrame:
         """Sessions as rows of the table, each a struct beside its key."""
-        made = table_rows(sessions, self.query, self.compiled, self.time, self.step.version, keep)
+        stored = table_rows(sessions, self.query, self.compiled, self.time, self.step.version, keep)
         if self.part is not None:
-            made = self.part.as_stored(made, *keep)
-        own = made.drop(*keep)
-        key = key_of(own, self.node.model.granularity)
-        return made.select(key.alias(KEY), F.struct(*map(column, own.columns)).alias(ROW), *keep)
+            stored = self.part.as_stored(stored, *keep)
+        table_columns = stored.drop(*keep)
+        key = key_of(table_columns, self.node.model.granularity)
+        return stored.select(
+            key.alias(KEY), F.struct(*map(column, table_columns.columns)).alias(ROW), *keep
+        )
 
 
 def commit_changes(

@@ -182,8 +182,8 @@ class Totals:
 @returns(STORED_ROWS)
 def rows_to_insert(changed: DataFrame) -> DataFrame:
     """The rows to add."""
-    fresh = F.filter(NEW, lambda new: ~F.array_contains(OLD, new[KEY]))
-    return changed.select(F.explode(fresh).alias("n")).select(f"n.{ROW}.*")
+    added_sessions = F.filter(NEW, lambda new: ~F.array_contains(OLD, new[KEY]))
+    return changed.select(F.explode(added_sessions).alias("n")).select(f"n.{ROW}.*")
 
 
 @returns(STORED_KEYS)

@@ -67,7 +67,7 @@ MICRO_ISLANDS = ISLANDS.plus(
 _COUNT_ALL = "count(1)"
 """A state column that counts an island's events."""
 
-TIES = 200_000
+MOST_TIES = 200_000
 """The most tied islands that are read again; with more of them, words do not pay."""
 
 
@@ -97,11 +97,11 @@ def quick_islands(
         )
     if ties == 0:
         return words.with_values(islands)
-    if ties > TIES:
+    if ties > MOST_TIES:
         return _islands_of_plain_values(events, query, in_buckets, slices)
     plain = words.with_values(islands.where(~words.is_tied()))
     tied = islands.where(words.is_tied())
-    # At most ``TIES`` rows.
+    # At most ``MOST_TIES`` rows.
     read_again = events_within(events, F.broadcast(spans_of(tied)))
     return plain.unionByName(islands_of(read_again, query, compiled))
 
@@ -128,16 +128,16 @@ def _islands_across_slices(
     plan: _Aggregation, slices: TimeSlices, tied: Column
 ) -> tuple[DataFrame, int]:
     """Islands of each slice by itself, those near a border merged; and how many are tied."""
-    near = slices.near_border(plan.query)
+    near_border = slices.near_border(plan.query)
     by_slice = [plan.merged_islands(plan.micro_islands(events)) for events in slices.frames]
     with settings_for_union(by_slice[0].sparkSession):
         islands, ties = _stored_islands(
-            plan.all_columns(reduce(DataFrame.unionAll, by_slice)), tied & ~near
+            plan.all_columns(reduce(DataFrame.unionAll, by_slice)), tied & ~near_border
         )
     joined, more_ties = _stored_islands(
-        plan.all_columns(plan.merged_islands(islands.where(near))), tied
+        plan.all_columns(plan.merged_islands(islands.where(near_border))), tied
     )
-    return islands.where(~near).unionByName(joined), ties + more_ties
+    return islands.where(~near_border).unionByName(joined), ties + more_ties
 
 
 def _stored_islands(islands: DataFrame, tied: Column) -> tuple[DataFrame, int]:
@@ -266,7 +266,7 @@ LONGEST_BUCKET = 2**31
 _VALUE_BITS = 2**32 - 1
 """The bits of a word that are a value."""
 
-VALUES = 50_000
+MOST_VALUES = 50_000
 """The most distinct values for which 32 bits can be expected to tell all of them apart."""
 
 _SEEDS = 8
@@ -343,7 +343,7 @@ class Words:
             hashed = F.col(_HASH).alias(f"__hash{number}")
             named = values.select(hashed, F.col(_VALUE).alias(pick.value))
             islands = islands.join(
-                # At most ``VALUES`` rows.
+                # At most ``MOST_VALUES`` rows.
                 F.broadcast(named),
                 word.bitwiseAND(F.lit(_VALUE_BITS)) == F.col(f"__hash{number}"),
                 "left",
@@ -424,16 +424,16 @@ def _dictionary(events: DataFrame, name: str, known: pa.Array | None) -> _Dictio
     ``known`` are the values, where the input's files list them.
     """
     if known is not None:
-        values = events.sparkSession.createDataFrame(pa.table({_VALUE: known[: VALUES + 1]}))
+        values = events.sparkSession.createDataFrame(pa.table({_VALUE: known[: MOST_VALUES + 1]}))
     else:
         value = F.col(quoted(name))
         known_values = events.where(value.isNotNull()).select(value.alias(_VALUE))
-        values = known_values.distinct().limit(VALUES + 1)
-    # At most ``VALUES`` rows and one.
+        values = known_values.distinct().limit(MOST_VALUES + 1)
+    # At most ``MOST_VALUES`` rows and one.
     hashed = values.select(
         _VALUE, *(_hash(F.col(_VALUE), seed).alias(f"{_HASH}{seed}") for seed in range(_SEEDS))
     ).toArrow()
-    if hashed.num_rows > VALUES:
+    if hashed.num_rows > MOST_VALUES:
         return None
     for seed in range(_SEEDS):
         hashes = set(hashed.column(f"{_HASH}{seed}").to_pylist())
@@ -459,13 +459,13 @@ def _hash(value: Column, seed: int) -> Column:
 # the others: no row is shuffled. Only islands that come within a gap of a border may go on beyond
 # it. They are few, and are merged in a second step.
 
-ROWS = 4_000_000
-"""About the rows of a slice, as long as there are no more than ``MOST`` of them."""
+SLICE_ROWS = 4_000_000
+"""About the rows of a slice, as long as there are no more than ``MOST_SLICES`` of them."""
 
-MOST = 24
+MOST_SLICES = 24
 """About the most slices: planning each takes Spark as long as a hundred thousand rows do."""
 
-LONG = 10
+LEAST_SLICE_GAPS = 10
 """A slice is at least so many gaps long, or too many islands come near a border."""
 
 
@@ -521,7 +521,7 @@ def slice_borders(
         start = partition.floor(cell_state.cell.start)
         rows[start] = rows.get(start, 0) + cell_state.rows
     total = sum(rows.values())
-    number = max(6 * tasks, min(MOST, total // ROWS))
+    number = max(6 * tasks, min(MOST_SLICES, total // SLICE_ROWS))
     borders: list[int] = []
     sizes = [0]
     for start, added in sorted(rows.items()):
@@ -532,7 +532,7 @@ def slice_borders(
     if (
         len(sizes) < 2 * tasks
         or max(sizes) * tasks > total
-        or _shortest_length(partition) < LONG * far
+        or _shortest_length(partition) < LEAST_SLICE_GAPS * far
     ):
         return ()
     return tuple(borders)

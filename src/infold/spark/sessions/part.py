@@ -127,17 +127,17 @@ def table_schema(
             name = _state_name(states, field)
             if name not in states.names:
                 states.add(name, stored_type(field.dataType))
-    own = [T.StructField(STATE, states), T.StructField(VERSION, T.LongType())]
-    return T.StructType([*fields.values(), *own])
+    technical_fields = [T.StructField(STATE, states), T.StructField(VERSION, T.LongType())]
+    return T.StructType([*fields.values(), *technical_fields])
 
 
-def same_columns(one: T.StructType, other: T.StructType) -> bool:
+def same_columns(left: T.StructType, right: T.StructType) -> bool:
     """Whether two schemas have the same columns, of the same types, in the same order."""
 
     def described(rows: T.StructType) -> list[tuple[str, str]]:
         return [(field.name, stored_type(field.dataType).simpleString()) for field in rows]
 
-    return described(one) == described(other)
+    return described(left) == described(right)
 
 
 def as_stored(
@@ -174,8 +174,8 @@ def as_defined(rows: DataFrame, own: T.StructType, keep: Sequence[str] = ()) -> 
         for field in _state_fields(own)
     ]
     names = {field.name.lower() for field in own}
-    mine = [name for name in rows.columns if name.lower() in names and name != STATE]
-    return rows.select(*map(column, mine), F.struct(*fields).alias(STATE), *map(column, keep))
+    own_names = [name for name in rows.columns if name.lower() in names and name != STATE]
+    return rows.select(*map(column, own_names), F.struct(*fields).alias(STATE), *map(column, keep))
 
 
 def _state_fields(rows: T.StructType) -> Iterable[T.StructField]:

@@ -112,8 +112,8 @@ def with_entries(
             by_field[field] = name
             types.setdefault(name, _ENTRY[field].dataType)
     values = [astuple(entry) for entry in entries]
-    made = stored_and_islands.sparkSession.createDataFrame(values, _ENTRY)
-    rows = made.select(
+    entry_rows = stored_and_islands.sparkSession.createDataFrame(values, _ENTRY)
+    rows = entry_rows.select(
         *(
             F.col(field).cast(types[name]).alias(name)
             for field, name in by_field.items()
@@ -177,22 +177,22 @@ def with_judgement(
     components: DataFrame,
     query: SessionsQuery,
     *,
-    one: Column,
+    is_single: Column,
     tied: Column,
     changed: Column,
 ) -> DataFrame:
     """
     Components with their entries, and in ``AGAIN`` whether events have to be read again.
 
-    ``one`` is true of components that are one session each; ``tied`` of those with a user that
-    does not follow from the merged states. ``changed`` is the first instant of something new.
+    ``is_single`` is true of components that are one session each; ``tied`` of those with a user
+    that does not follow from the merged states. ``changed`` is the first instant of something new.
     Before, ``AGAIN`` is true of components that would be read again without a quarantine. Of a
     session that stays in quarantine only the head is read again, if that changed: the component
     then ends there.
     """
     rows = with_manual_entries(components, query, F.col(START), F.col(END))
     until = F.col(START) + F.lit(query.quarantine_after).cast("bigint")
-    entered = one & _in_quarantine(query, F.col(END) - F.col(START))
+    entered = is_single & _in_quarantine(query, F.col(END) - F.col(START))
     leaves = entered & _leaves_table(query)
     read_again = tied | (~leaves & (changed <= until))
     entries = F.array(_entry(rows, query, F.col(END), F.col(EVENT_COUNT), USER_VALUE, USER_AT))
@@ -395,5 +395,5 @@ def is_about(entry_start: Column, entry_end: Column, start: Column, end: Column)
 @returns(MANUAL_ENTRIES)
 def manual_entry_rows(frame: DataFrame, entries: Sequence[ManualEntry]) -> DataFrame:
     """Entries as rows, made by the session of a frame."""
-    values = [(one.owner, one.start, one.end, one.in_quarantine) for one in entries]
+    values = [(entry.owner, entry.start, entry.end, entry.in_quarantine) for entry in entries]
     return frame.sparkSession.createDataFrame(values, _ROW)

@@ -117,7 +117,7 @@ def events_as_folded(work: Work, step: Step) -> DataFrame | None:
         return None
 
 
-def each_by_itself(before: SessionsQuery, now: SessionsQuery) -> bool:
+def each_by_itself(before: SessionsQuery, redefinition: SessionsQuery) -> bool:
     """
     Whether all that can change are sessions that are divided, each into its own.
 
@@ -126,19 +126,19 @@ def each_by_itself(before: SessionsQuery, now: SessionsQuery) -> bool:
     always = F.lit(True)
     return not (
         before.cuts_within_islands
-        or now.cuts_within_islands
+        or redefinition.cuts_within_islands
         or before.may_quarantine
-        or now.may_quarantine
-        or list(_connections(before, now, (always, always), F.lit(0)))
+        or redefinition.may_quarantine
+        or list(_connections(before, redefinition, (always, always), F.lit(0)))
     )
 
 
 @returns(DIVIDED_SESSIONS)
 def divided_sessions(
-    table: DataFrame, before: SessionsQuery, now: SessionsQuery, owner_type: T.DataType
+    table: DataFrame, before: SessionsQuery, redefinition: SessionsQuery, owner_type: T.DataType
 ) -> DataFrame:
     """
-    The stored sessions that may be other ones by the definition ``now``.
+    The stored sessions that may be other ones by the definition ``redefinition``.
 
     ``table`` has their keys as ``OLD``; each of them changes :func:`each_by_itself`.
     """
@@ -148,7 +148,7 @@ def divided_sessions(
         F.array(OLD).alias(OLD),
         F.lit(True).alias(AGAIN),
     )
-    return stored_sessions.where(_any(_divisions(before, now))).drop(SILENCE)
+    return stored_sessions.where(_any(_divisions(before, redefinition))).drop(SILENCE)
 
 
 @returns(SPANS_THAT_CHANGE)
@@ -156,17 +156,17 @@ def spans_that_change(
     table: DataFrame,
     entries: Sequence[QuarantinedSession],
     before: SessionsQuery,
-    now: SessionsQuery,
+    redefinition: SessionsQuery,
     owner_type: T.DataType,
 ) -> DataFrame:
     """
-    The runs of stored sessions that may be other ones by the definition ``now``.
+    The runs of stored sessions that may be other ones by the definition ``redefinition``.
 
     Events are read again where a session may be divided; the sessions of other runs are joined.
     """
     rows = _stored_spans(table, entries, before, owner_type)
     rows = rows.withColumns(
-        {_SPLITS: _any(_divisions(before, now)), _OWNER_HASH: _owner_hash(owner_type)}
+        {_SPLITS: _any(_divisions(before, redefinition)), _OWNER_HASH: _owner_hash(owner_type)}
     )
     by_start = Window.partitionBy(_OWNER_HASH, OWNER).orderBy(START)
     so_far = by_start.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -179,12 +179,12 @@ def spans_that_change(
             _NEXT: F.lead(START).over(by_start),
         }
     )
-    parted = _parted(before, now, F.col(_REACHED), F.col(START))
-    connections = _connections(before, now, parted, F.col(START) - F.col(_BEGAN))
+    parted = _parted(before, redefinition, F.col(_REACHED), F.col(START))
+    connections = _connections(before, redefinition, parted, F.col(START) - F.col(_BEGAN))
     begins = F.when(F.col(_REACHED).isNull() | (parted[0] & parted[1]), 1).otherwise(0)
     rows = rows.withColumns({_BEGINS: begins, _CONNECTED: _any(connections), _ENDED: parted[1]})
     # Most sessions are a run by themselves that does not change, and are left out here.
-    next_parted = _parted(before, now, F.col(_REACHES), F.col(_NEXT))
+    next_parted = _parted(before, redefinition, F.col(_REACHES), F.col(_NEXT))
     ends = F.col(_NEXT).isNull() | (next_parted[0] & next_parted[1])
     rows = rows.where(F.col(_SPLITS) | (F.col(_BEGINS) == 0) | ~ends)
     numbered = (
@@ -193,7 +193,9 @@ def spans_that_change(
         .withColumn(_CHANGES, F.col(_SPLITS) | ((F.col(_BEGINS) == 0) & F.col(_CONNECTED)))
     )
     divided = F.col(_SPLITS) | ((F.col(_BEGINS) == 0) & F.coalesce(_ENDED, F.lit(False)))
-    are_read_again = F.bool_or(divided) | F.lit(now.cuts_within_islands or now.may_quarantine)
+    are_read_again = F.bool_or(divided) | F.lit(
+        redefinition.cuts_within_islands or redefinition.may_quarantine
+    )
     runs = numbered.groupBy(_OWNER_HASH, OWNER, _RUN).agg(
         F.min(START).alias(START),
         F.max(END).alias(END),
@@ -212,11 +214,13 @@ def _owner_hash(owner_type: T.DataType) -> Column:
 
 
 def _parted(
-    before: SessionsQuery, now: SessionsQuery, reached: Column, start: Column
+    before: SessionsQuery, redefinition: SessionsQuery, reached: Column, start: Column
 ) -> tuple[Column, Column]:
     """Whether the times part a session from what reaches up to it, by both definitions."""
     apart = reached < start  # an entry reaches over what it has left in the table
-    return apart & are_parted(before, reached, start), apart & are_parted(now, reached, start)
+    return apart & are_parted(before, reached, start), apart & are_parted(
+        redefinition, reached, start
+    )
 
 
 @returns(STORED_SPANS)
@@ -250,32 +254,32 @@ def _span_columns(query: SessionsQuery, owner_type: T.DataType) -> list[Column]:
     ]
 
 
-def _divisions(before: SessionsQuery, now: SessionsQuery) -> Iterator[Column]:
-    """Over a stored session: what may divide it, or judge it in another way, by ``now`` alone."""
-    earlier, later = cuts_of(before), cuts_of(now)
+def _divisions(before: SessionsQuery, redefinition: SessionsQuery) -> Iterator[Column]:
+    """Over a stored session: what may divide or judge it otherwise by ``redefinition`` alone."""
+    earlier, later = cuts_of(before), cuts_of(redefinition)
     divisions = [cut.may_divide_stored(earlier.like(cut)) for cut in later.pairwise]
     divisions += [cut.may_divide_stored(earlier.like(cut)) for cut in later.inner]
     yield from (division for division in divisions if division is not None)
-    if (before.quarantine_after, before.keep) != (now.quarantine_after, now.keep):
+    if (before.quarantine_after, before.keep) != (redefinition.quarantine_after, redefinition.keep):
         yield F.col(_ENTRY)
-        if now.quarantine_after is not None:
-            yield F.col(END) - F.col(START) > now.quarantine_after
+        if redefinition.quarantine_after is not None:
+            yield F.col(END) - F.col(START) > redefinition.quarantine_after
 
 
 def _connections(
-    before: SessionsQuery, now: SessionsQuery, parted: Sequence[Column], distance: Column
+    before: SessionsQuery, redefinition: SessionsQuery, parted: Sequence[Column], distance: Column
 ) -> Iterator[Column]:
     """
-    Over neighbours in a run: what may connect them by ``now``, or end an island there.
+    Over neighbours in a run: what may connect them by ``redefinition``, or end an island there.
 
     ``parted`` says for both definitions whether the times of the two part them; ``distance`` is
     between their starts.
     """
     was, is_now = parted
-    earlier, later = cuts_of(before), cuts_of(now)
+    earlier, later = cuts_of(before), cuts_of(redefinition)
     if any(cut.parts_more_than(later.like(cut)) for cut in earlier.pairwise):
         yield was & ~is_now
-    within = before.cuts_within_islands or now.cuts_within_islands
+    within = before.cuts_within_islands or redefinition.cuts_within_islands
     if within and any(cut.parts_more_than(earlier.like(cut)) for cut in later.pairwise):
         yield is_now & ~was  # what cuts within an island count from is another event then
     lost_cuts = (cut.may_have_parted(later.like(cut), distance) for cut in earlier.inner)

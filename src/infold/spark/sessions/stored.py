@@ -16,7 +16,7 @@ from infold.core.session_rules import NUMBERS
 from infold.core.trace import CellState
 from infold.spark.content import cell_of, cell_stats, column, content, micros
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
-from infold.spark.inputs.changed_keys import SMALL
+from infold.spark.inputs.changed_keys import MOST_BROADCAST_KEYS
 from infold.spark.sessions.aggregate_state import StateColumn
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.cuts import cuts_of
@@ -186,20 +186,19 @@ def renumbered_sessions(
     """
     user = column(query.owner_column)
     added, removed_keys = rows_to_insert(changed), keys_to_delete(changed)
-    if rows <= SMALL:
-        removed_keys = F.broadcast(removed_keys)  # at most ``SMALL`` rows
+    if rows <= MOST_BROADCAST_KEYS:
+        removed_keys = F.broadcast(removed_keys)  # at most ``MOST_BROADCAST_KEYS`` rows
     removed = table.join(removed_keys, [ID, FIRST], "left_semi")
     users = added.select(user.alias(_USER)).union(removed.select(user.alias(_USER))).distinct()
-    if rows <= SMALL:
-        users = F.broadcast(users)  # at most ``SMALL`` rows
+    if rows <= MOST_BROADCAST_KEYS:
+        users = F.broadcast(users)  # at most ``MOST_BROADCAST_KEYS`` rows
     sessions = table.join(users, user == F.col(_USER), "left_semi")
     sessions = sessions.unionByName(removed.where(user.isNull()))
     unchanged = sessions.join(removed_keys, [ID, FIRST], "left_anti")
     numbered = with_session_numbers(unchanged.unionByName(added), query)
     numbered = numbered.withColumn(VERSION, F.lit(version).cast("bigint"))
-    numbered = numbered.select(
-        *map(column, table.columns)
-    )  # joins by name reorder, and hashes would differ
+    # Joins by name reorder columns, and hashes would differ.
+    numbered = numbered.select(*map(column, table.columns))
     return sessions_that_differ(sessions, numbered, granularity)
 
 

@@ -54,9 +54,9 @@ def changed_count_lines(
     yield count_lines(arrived, F.concat(F.lit(ARRIVED), _or_empty(names)))
     if feed.lookups:  # changed lookups add events that did not arrive
         yield count_lines(unassigned_events(feed.added(), query), F.lit(ADDED))
-    gone = feed.gone()
-    if gone is not None:
-        yield count_lines(unassigned_events(gone, query), F.lit(REMOVED))
+    removed_events = feed.gone()
+    if removed_events is not None:
+        yield count_lines(unassigned_events(removed_events, query), F.lit(REMOVED))
     if query.before_start is not None:
         yield count_lines(feed.arrived().where(query.before_start), F.lit(BEFORE_START))
 

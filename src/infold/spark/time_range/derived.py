@@ -109,21 +109,24 @@ def _derived_rows(work: Work, step: Step, schema: T.StructType) -> DataFrame | N
 
 
 def rows_over_stored(
-    stored: DataFrame, found: Derivation, schema: T.StructType, carried: Sequence[str] = ()
+    stored: DataFrame, derivation: Derivation, schema: T.StructType, carried: Sequence[str] = ()
 ) -> DataFrame | None:
     """
     The rows that follow from stored ones; None where they may differ from those of the query.
 
     ``schema`` has the types of the query's columns. Columns that are ``carried`` are kept beside.
     """
-    if len(schema) != len(found.columns):
+    if len(schema) != len(derivation.columns):
         return None
     fields = [field for field in stored.schema if field.name not in carried]
     types = {field.name.lower(): field.dataType for field in fields}
-    if not _as_given(found, types) or {name.lower() for name in found.stored} != types.keys():
+    if (
+        not _as_given(derivation, types)
+        or {name.lower() for name in derivation.stored} != types.keys()
+    ):
         return None
     read_types = dict(types)
-    old_names = {name.lower(): old.lower() for name, old in found.plain}
+    old_names = {name.lower(): old.lower() for name, old in derivation.plain}
     for field in schema:
         old = old_names.get(field.name.lower())
         if old is not None:
@@ -140,11 +143,11 @@ def rows_over_stored(
         ),
         *carried,
     )
-    rows = _where(rows, found.where)
-    pairs = zip(found.columns, schema, strict=True)
+    rows = _where(rows, derivation.where)
+    pairs = zip(derivation.columns, schema, strict=True)
     rows = rows.select(
         *(
-            (F.lit(None).cast(field.dataType) if name in found.added else F.expr(sql)).alias(
+            (F.lit(None).cast(field.dataType) if name in derivation.added else F.expr(sql)).alias(
                 field.name
             )
             for (name, sql), field in pairs

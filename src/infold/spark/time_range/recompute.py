@@ -32,7 +32,7 @@ from infold.messages import run_errors
 from infold.spark.content import column, range_predicate, time_predicate, time_type, user_columns
 from infold.spark.inputs.difference import count_row_changes
 from infold.spark.jvm.session_settings import settings_for_few_rows
-from infold.spark.observed import Seen, observed
+from infold.spark.observed import ObservedAggregates, observed
 from infold.spark.step_commit import Computed, WholeTable, Write, commit_step
 from infold.spark.step_context import DefinitionInForce, Work
 from infold.spark.stored_types import refuse_other_type
@@ -125,7 +125,9 @@ def clamped(node: Node, cells: Ranges, rows: DataFrame) -> DataFrame:
     return with_cell.where(time_predicate(rows, name, cells, exact=True))
 
 
-def _rows_and_counts(work: Work, node: Node, step: Step) -> tuple[DataFrame, Sequence[Seen]]:
+def _rows_and_counts(
+    work: Work, node: Node, step: Step
+) -> tuple[DataFrame, Sequence[ObservedAggregates]]:
     """The step's rows, and how many rows the query yields in all, observed when it is computed."""
     if not step.pieces:
         rows, row_count = _rows_and_count(work, node, step)
@@ -141,7 +143,9 @@ def _rows_and_counts(work: Work, node: Node, step: Step) -> tuple[DataFrame, Seq
     return rows_in_pieces(work, step.pieces, compute), counts
 
 
-def _rows_and_count(work: Work, node: Node, step: Step) -> tuple[DataFrame, Seen | None]:
+def _rows_and_count(
+    work: Work, node: Node, step: Step
+) -> tuple[DataFrame, ObservedAggregates | None]:
     rows = _rows_with_cells(node, _query_rows(work, node, step, narrow=True))
     if node.model.kind is Kind.TABLE or node.model.timeseries is None:
         return rows, None
@@ -150,7 +154,11 @@ def _rows_and_count(work: Work, node: Node, step: Step) -> tuple[DataFrame, Seen
 
 
 def build(
-    work: Work, node: Node, step: Step, rows: DataFrame, seen: Sequence[Seen] = ()
+    work: Work,
+    node: Node,
+    step: Step,
+    rows: DataFrame,
+    row_counts: Sequence[ObservedAggregates] = (),
 ) -> Outcome:
     """Replace the whole table by its rows, in one commit."""
     before, snapshot_before = work.cells(step.model), work.snapshot(step.model, step.version - 1)
@@ -163,7 +171,7 @@ def build(
             changes = count_row_changes(
                 work.project, node, changes, lambda: (read(snapshot_before), read(snapshot))
             )
-        yielded = sum(map(_rows_yielded, seen))
+        yielded = sum(map(_rows_yielded, row_counts))
         stored = sum(change.rows_after for change in changes)
         return _computed(work, step, changes, clamped=max(0, yielded - stored))
 
@@ -283,7 +291,7 @@ def _computed(
     return Computed(changes, Receipt(read=read, scanned=read + step.scanned, clamped=clamped))
 
 
-def _rows_yielded(row_count: Seen) -> int:
+def _rows_yielded(row_count: ObservedAggregates) -> int:
     """How many rows a query yielded."""
     counts = row_count.get  # Spark forgets what it observed in a plan that turned out to be empty
     return int(counts.get("rows") or 0)
@@ -408,7 +416,7 @@ def _cells_with_input(work: Work, node: Node, cells: Ranges) -> Iterator[Interva
 # Where a definition changes, the whole table must still change at once. So Spark keeps the rows of
 # each piece, in memory and on disk, until the last piece is computed.
 
-TOGETHER = 64
+PIECES_TOGETHER = 64
 """After so many pieces their frames are kept as one: Spark plans thousands of frames too slowly."""
 
 
@@ -423,7 +431,7 @@ def rows_in_pieces(
         frames.append(compute(piece).localCheckpoint())
         while len(work.views) > named:  # its rows are kept, so its views are no longer needed
             work.spark.catalog.dropTempView(work.views.popitem()[0])
-        if len(frames) == TOGETHER:
+        if len(frames) == PIECES_TOGETHER:
             groups.append(_union(frames).localCheckpoint())
             frames.clear()
     return _union([*groups, *frames])

@@ -195,8 +195,8 @@ class Verifier:
             equal=not (result.differing or unlike or misplaced or beyond),
             differing=result.differing
             or tuple((cell, 0, 0) for cell in unlike)
-            or (beyond.found.differing if beyond is not None else ()),
-            sample=result.sample or (beyond.found.sample if beyond is not None else ()),
+            or (beyond.comparison.differing if beyond is not None else ()),
+            sample=result.sample or (beyond.comparison.sample if beyond is not None else ()),
             note="; ".join(filter(None, notes)),
             key=key,
             beyond_bounds=beyond is not None and not (result.differing or unlike),

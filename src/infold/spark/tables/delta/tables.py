@@ -146,8 +146,8 @@ class DeltaTables:
         merge = getattr(stored, "as")("t").merge(rows, f"{source.matches} AND {condition}")
         merge = merge.whenMatched().delete()
         merge = merge.whenNotMatched(source.is_new).insertExpr(dict(source.values))
-        said = {USER_METADATA: _user_metadata(stamp)}
-        with commit_point(table), self._committing(table, stamp.step, said):
+        settings = {USER_METADATA: _user_metadata(stamp)}
+        with commit_point(table), self._committing(table, stamp.step, settings):
             merge.execute()
         return self._head(table, stamp)
 
@@ -208,8 +208,8 @@ class DeltaTables:
         writer = rows.coalesce(tasks).write.format("delta").mode("overwrite")
         writer = writer.option("dataChange", "false").option("replaceWhere", where)
         mark = uuid4().hex
-        said = {USER_METADATA: json.dumps({_REWRITE: mark})}
-        with self._committing(table, mark, said):
+        settings = {USER_METADATA: json.dumps({_REWRITE: mark})}
+        with self._committing(table, mark, settings):
             writer.save(self._folder(table))
 
     def expire(self, table: str, *, before: float, keep: int) -> None:
@@ -251,7 +251,7 @@ class DeltaTables:
 
     @contextmanager
     def _committing(
-        self, table: str, mark: str, said: Mapping[str, str] | None = None
+        self, table: str, mark: str, settings: Mapping[str, str] | None = None
     ) -> Iterator[None]:
         """
         The settings for a commit in the block, which leaves ``mark`` in the log.
@@ -261,11 +261,11 @@ class DeltaTables:
         the log that says whether the commit was made.
         """
         if not places.in_store(self.lake.warehouse):
-            with writing(self.spark, said):
+            with writing(self.spark, settings):
                 yield
             return
         try:
-            with writing(self.spark, {**ONE_TRY, **(said or {})}):
+            with writing(self.spark, {**ONE_TRY, **(settings or {})}):
                 yield
         except (PySparkException, Py4JError) as error:
             if self._is_newest(table, mark):
