@@ -234,8 +234,12 @@ def _has_retyped_inputs(work: Work, step: Step) -> bool:
             continue
         if was_dropped(versions) or work.snapshot(name, since) is None:
             return True  # what it was can no longer be seen
-        before, now = (_types(work, name, version) for version in (since, upto))
-        retyped = {column for column in before.keys() & now.keys() if before[column] != now[column]}
+        before, types_now = (_types(work, name, version) for version in (since, upto))
+        retyped = {
+            column
+            for column in before.keys() & types_now.keys()
+            if before[column] != types_now[column]
+        }
         columns_read = ColumnsRead(work.project)(node.name, name) if retyped else frozenset()
         if retyped if columns_read is None else retyped & columns_read:
             return True
@@ -412,14 +416,14 @@ def with_unchanged_columns(work: Work, step: Step, outcome: Outcome) -> Outcome:
     cells = [c.cell for c in outcome.changes if c.changes_rows and c.rows_before == c.rows_after]
     if old is None or not cells:
         return outcome
-    before, now = (work.tables.read(step.model, at) for at in (old, outcome.snapshot))
-    same, node = _same_columns(before, now), work.project[step.model]
+    before, current = (work.tables.read(step.model, at) for at in (old, outcome.snapshot))
+    same, node = _same_columns(before, current), work.project[step.model]
     unchanged = []
     for columns in _columns_read(work.project, node)[:_MOST_SETS]:
         if columns <= same.keys():
             names = [same[name] for name in sorted(columns)]
             content_before, content_now = (
-                _contents(node, rows, names, cells) for rows in (before, now)
+                _contents(node, rows, names, cells) for rows in (before, current)
             )
             equal = Ranges.of(
                 cell
@@ -448,12 +452,12 @@ def _columns_read(project: Project, read_node: Node) -> list[frozenset[str]]:
     return sorted(with_time_column, key=sorted)
 
 
-def _same_columns(before: DataFrame, now: DataFrame) -> Mapping[str, str]:
+def _same_columns(before: DataFrame, current: DataFrame) -> Mapping[str, str]:
     """The columns that both have with one type: the lower-case name, and the name as it is now."""
     old = {field.name.lower(): field.dataType for field in before.schema.fields}
     return {
         field.name.lower(): field.name
-        for field in now.schema.fields
+        for field in current.schema.fields
         if old.get(field.name.lower()) == field.dataType
     }
 

@@ -298,7 +298,7 @@ def with_states(work: Work, node: Node, step: Step) -> StatedModel | None:
     query = node.grouped
     if query is None or query.followed is None:
         return None
-    rows = user_columns(Feed(work, node, step, query.input).now)
+    rows = user_columns(Feed(work, node, step, query.input).current)
     states = states_of(rows, query, node.fingerprint)
     if states is None:
         return None
@@ -385,7 +385,7 @@ class StateFold(KeyedFold):
     @returns(CHANGED_KEYS)
     def changed_keys(self) -> DataFrame:
         """The keys of changed rows, with what these do to parts, beside what is stored."""
-        removed = self.feed.gone()
+        removed = self.feed.removed()
         frames = [(self.feed.added(), 1), *([] if removed is None else [(removed, -1)])]
         signed = [
             with_keys(user_columns(rows), self.query).withColumn(SIGN, F.lit(sign))
@@ -449,7 +449,7 @@ class StateFold(KeyedFold):
 
     def read_again(self, doubted: DataFrame, keys: int) -> tuple[DataFrame, ObservedAggregates]:
         """The rows of keys in doubt by the query itself, and how many rows it was over."""
-        rows = self._rows_with(self.feed.now, doubted, KeyCounts(0, keys, keys))
+        rows = self._rows_with(self.feed.current, doubted, KeyCounts(0, keys, keys))
         rows, row_count = observed(rows, F.count(F.lit(1)).alias("rows"))
         query_rows = self.work.sql(self.model.node, {self.query.input: rows})
         new = self.model.table_rows(query_rows, self.step.version).drop(VERSION)

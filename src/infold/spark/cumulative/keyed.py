@@ -175,7 +175,7 @@ class KeyedFold:
     def touched_keys(self) -> tuple[DataFrame, KeyCounts]:
         """The keys of changed rows, each beside the hash of its stored row, and their counts."""
         names = key_columns(self.query)
-        removed = self.feed.gone()
+        removed = self.feed.removed()
         frames = [self.feed.added()] if removed is None else [self.feed.added(), removed]
         keyed = [with_keys(frame, self.query).select(*names) for frame in frames]
         rows = reduce(DataFrame.unionAll, keyed)
@@ -223,7 +223,9 @@ class KeyedFold:
         has_stored_row = F.lit(True) if self.query.having else F.col(OLD_KEY).isNotNull()
         frames, row_count = [], None
         if counts.scanned_keys:
-            rows_of_input = self._rows_with(self.feed.now, touched.where(has_stored_row), counts)
+            rows_of_input = self._rows_with(
+                self.feed.current, touched.where(has_stored_row), counts
+            )
             rows_of_input, row_count = observed(rows_of_input, F.count(F.lit(1)).alias("rows"))
             frames.append(rows_of_input)
         if counts.scanned_keys < counts.keys:

@@ -194,8 +194,8 @@ def _count_stored(ingest: Ingest, snapshot: int, tally: IngestCounts) -> None:
 def _fold(ingest: Ingest) -> Outcome:
     """Ingest new and due rows, remove rows of gone files; one commit, or none."""
     file_diff, step = ingest.file_diff, ingest.step
-    files_to_read: dict[int, source_rows.File] = {**ingest.new, **ingest.due, **ingest.again}
-    bounds = {id_: AdmittedTimes(file_diff.as_of) for id_ in (*ingest.new, *ingest.again)}
+    files_to_read: dict[int, source_rows.File] = {**ingest.new, **ingest.due, **ingest.reingested}
+    bounds = {id_: AdmittedTimes(file_diff.as_of) for id_ in (*ingest.new, *ingest.reingested)}
     bounds |= {
         id_: AdmittedTimes(file_diff.as_of, low=file.horizon) for id_, file in ingest.due.items()
     }
@@ -214,10 +214,12 @@ def _fold(ingest: Ingest) -> Outcome:
             for count in count_rows(rows, part.node, with_content=not part.node.model.unique_key)
         ]
         tally.arrive(
-            row_counts, ingest.new, _rows_read(observed, row_counts, ingest.new), ingest.again
+            row_counts, ingest.new, _rows_read(observed, row_counts, ingest.new), ingest.reingested
         )
         ingest.refuse_losses(tally, observed if isinstance(observed, Mapping) else None)
-        reread = _rows_read(observed, row_counts, ingest.again) or 0 if ingest.again else 0
+        reread = (
+            _rows_read(observed, row_counts, ingest.reingested) or 0 if ingest.reingested else 0
+        )
         ingest.refuse_changed(files_to_read.values())
     commits = ingest.write_set_aside(
         [*zip(parts, arrivals, strict=False)], files_to_read, bounds, tally

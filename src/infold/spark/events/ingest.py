@@ -71,9 +71,9 @@ class Ingest:
     source: Source
     file_diff: FileDiff
     new: Mapping[int, source_rows.File]
-    held: Ranges | None = None
+    cells_in_force: Ranges | None = None
     """The cells that its definition is in force in; None for all."""
-    newest: bool = True
+    is_newest: bool = True
     """Whether its definition is the newest one, which rows without a time follow too."""
 
     @staticmethod
@@ -97,21 +97,21 @@ class Ingest:
                 work=in_force.work,
                 node=in_force.node,
                 source=source_in_force(self.source, in_force),
-                held=in_force.cells,
-                newest=in_force.is_newest,
+                cells_in_force=in_force.cells,
+                is_newest=in_force.is_newest,
             )
             for in_force in self.work.definitions_of(self.step.model)
         )
 
     @cached_property
-    def again(self) -> Mapping[int, IngestedFile]:
+    def reingested(self) -> Mapping[int, IngestedFile]:
         """The files ingested before that are ingested again, by id: a lookup changed."""
         return {file.id: file for file in self.file_diff.reingest}
 
     @cached_property
     def due(self) -> Mapping[int, IngestedFile]:
         """The files ingested before that have rows whose time has come, by id."""
-        others = self.new.keys() | self.again.keys()
+        others = self.new.keys() | self.reingested.keys()
         return {file.id: file for file in self.file_diff.come_due if file.id not in others}
 
     @property
@@ -177,29 +177,32 @@ class Ingest:
     def _counts_left_out(self) -> bool:
         """Whether not all rows of a file are among its judged rows, and it is to count them."""
         nodes = (self.node, *(stretch.node for stretch in self.work.earlier))
-        return self.newest and any(map(has_filter, nodes))
+        return self.is_newest and any(map(has_filter, nodes))
 
     def own_rows(self, judged: DataFrame) -> DataFrame:
         """The judged arrivals that its definition is in force for."""
-        if self.held is None:
+        if self.cells_in_force is None:
             return judged
         tests = [
-            (F.col(AT) >= F.lit(part.start)) & (F.col(AT) < F.lit(part.end)) for part in self.held
+            (F.col(AT) >= F.lit(part.start)) & (F.col(AT) < F.lit(part.end))
+            for part in self.cells_in_force
         ]
         inside = reduce(Column.__or__, tests, F.lit(False))
-        return judged.where(F.col(AT).isNull() | inside if self.newest else inside)
+        return judged.where(F.col(AT).isNull() | inside if self.is_newest else inside)
 
-    def own(self, cells: Ranges) -> Ranges:
+    def own_cells(self, cells: Ranges) -> Ranges:
         """Those of some cells that its definition is in force in."""
-        return cells if self.held is None else cells & self.held
+        return cells if self.cells_in_force is None else cells & self.cells_in_force
 
     def stored(self, cells: Ranges) -> DataFrame:
         """The stored rows in some cells, with the columns that its definition gives them."""
         rows = self.work.tables.read(self.step.model)
-        if not self.newest:
+        if not self.is_newest:
             rows = rows.select(*map(column, (*self.node.columns, FILE, VERSION)))
         return (
-            rows if self.time is None else rows.where(self.cells_predicate(rows, self.own(cells)))
+            rows
+            if self.time is None
+            else rows.where(self.cells_predicate(rows, self.own_cells(cells)))
         )
 
     def cells_predicate(self, rows: DataFrame, cells: Ranges) -> str:
@@ -242,7 +245,7 @@ class Ingest:
         files_with_some = {id_ for id_, rows in tally.aside.items() if rows}
         if not arriving or not files_with_some:
             return 0
-        paths = {id_: file.path for id_, file in {**self.new, **self.again}.items()}
+        paths = {id_: file.path for id_, file in {**self.new, **self.reingested}.items()}
         aside = [
             part.with_texts(
                 arriving_part.rows,
@@ -261,7 +264,7 @@ class Ingest:
         before = self.work.ledger.files_set_aside(self.step.model)
         removed_files = {
             file.id for file in (before if outcome.whole else self.file_diff.removed)
-        } | {*self.again}
+        } | {*self.reingested}
         if not (any(file.id in removed_files for file in before) or self._last_run_failed()):
             return outcome  # looking costs a Spark job
         keep = {file.id for file in before} - removed_files
@@ -301,7 +304,7 @@ class Ingest:
     ) -> Computed:
         """What it computed; ``commits`` is how many have stored rows that are set aside."""
         work, step = self.work, self.step
-        known_files = {} if whole else {**self.due, **self.again}
+        known_files = {} if whole else {**self.due, **self.reingested}
         cells: Sequence[FileCell] = ()
         if self.due and not whole:
             cells = work.ledger.file_cells(step.model, list(self.due))

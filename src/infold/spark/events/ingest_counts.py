@@ -46,7 +46,7 @@ class IngestCounts:
     next_due: dict[int, int] = field(default_factory=dict)
     aside: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     reasons: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    again: frozenset[int] = frozenset()
+    reingested: frozenset[int] = frozenset()
     arrived: int = 0
     before: int = 0
     copies: int = 0
@@ -69,7 +69,7 @@ class IngestCounts:
         ``rows_of_new_files`` is how many rows these have, where WHERE leaves some out. All rows of
         files ingested ``again`` are judged again, and none of them arrived.
         """
-        new, self.again = frozenset(new_files), frozenset(again)
+        new, self.reingested = frozenset(new_files), frozenset(again)
         for count in counts:
             if count.state is RowState.ADMITTED and count.cell is not None:
                 self.rows[count.file, count.cell] += count.rows
@@ -79,7 +79,7 @@ class IngestCounts:
                     self.next_due[count.file] = min(
                         count.first, self.next_due.get(count.file, count.first)
                     )
-            elif count.state is RowState.SET_ASIDE and count.file in new | self.again:
+            elif count.state is RowState.SET_ASIDE and count.file in new | self.reingested:
                 self.aside[count.file] += count.rows
                 self.reasons[count.reason or ""] += count.rows
             elif count.state is RowState.BEFORE_START and count.file in new:
@@ -160,7 +160,7 @@ class IngestCounts:
                 rows=sums[id_][0],
                 waiting=self.waiting.get(id_, 0),
                 set_aside=file.set_aside
-                if isinstance(file, IngestedFile) and id_ not in self.again
+                if isinstance(file, IngestedFile) and id_ not in self.reingested
                 else self.aside.get(id_, 0),
                 dropped=sums[id_][1],
                 received_at=file.received_at if isinstance(file, IngestedFile) else received_at,

@@ -146,22 +146,24 @@ def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: IngestCounts)
     """Rows with a key: new, stored and returning copies of one event compete."""
     identity = Identity.of(ingest.node)
     new = None
-    if arriving is not None and ingest.own(Ranges.of(cell for _, cell in tally.rows)):
+    if arriving is not None and ingest.own_cells(Ranges.of(cell for _, cell in tally.rows)):
         new = arriving.where(F.col(STATE) == int(RowState.ADMITTED))
     diff = ingest.file_diff
     file_ids = [f.id for f in (*diff.removed, *diff.reingest) if f.rows > f.dropped]
     reingested, scanned = _leaving_files(ingest, new, file_ids)
     reread: Sequence[IngestedFile] = ()
-    parts = [_competing(rows, identity, STORED) for rows in (reingested.stay,) if rows is not None]
+    parts = [
+        _competing(rows, identity, STORED) for rows in (reingested.unchanged,) if rows is not None
+    ]
     if reingested.new is not None:
         parts.append(_competing(reingested.new, identity, NEW))
         rivals, rows_scanned = _stored_copies(ingest, identity, reingested.new, tally, file_ids)
         scanned += rows_scanned
         if rivals is not None:
             parts.append(_competing(rivals, identity, STORED))
-    if reingested.gone is not None:
-        parts.append(_competing(reingested.gone, identity, STORED, gone=True))
-        returning, reread = _returning_copies(ingest, identity, reingested.gone, reingested.cells)
+    if reingested.lost is not None:
+        parts.append(_competing(reingested.lost, identity, STORED, gone=True))
+        returning, reread = _returning_copies(ingest, identity, reingested.lost, reingested.cells)
         scanned += sum(file.rows for file in reread)
         if returning is not None:
             parts.append(_competing(returning, identity, BACK))
@@ -190,7 +192,7 @@ def _as_in_table(ingest: Ingest, judged: DataFrame) -> tuple[DataFrame, str]:
     Which copy is kept follows from the hash by their definition; the content of a cell is made of
     the hashes of the rows as they are stored. They differ where the definition is an earlier one.
     """
-    if ingest.newest:
+    if ingest.is_newest:
         return judged, HASH
     stored = user_columns(ingest.work.tables.read(ingest.step.model)).schema
     own = {name.lower() for name in ingest.node.columns}
@@ -261,7 +263,7 @@ def _stored_copies(
     other. That mostly leaves nothing, or a few ranges of time to read the other columns from.
     """
     everywhere = identity.time is not None
-    touched = None if everywhere else ingest.own(Ranges.of(cell for _, cell in tally.rows))
+    touched = None if everywhere else ingest.own_cells(Ranges.of(cell for _, cell in tally.rows))
     states = ingest.work.cells(ingest.step.model, touched)
     scanned = sum(state.rows for state in states)
     if not scanned:
@@ -331,7 +333,7 @@ def _leaving_files(
     lost, cells, scanned = _stored_rows_of(ingest, ids)
     if not cells:
         return ReingestDiff(new), scanned
-    if new is None or not ingest.again:
+    if new is None or not ingest.reingested:
         return ReingestDiff(new, None, lost, cells), scanned
     return reingest_diff(ingest, new, lost), scanned
 
@@ -339,7 +341,7 @@ def _leaving_files(
 def _stored_rows_of(ingest: Ingest, file_ids: Sequence[int]) -> tuple[DataFrame, Ranges, int]:
     """The stored rows of files that are gone, their cells, and how many rows were scanned."""
     spots = ingest.work.ledger.file_cells(ingest.step.model, file_ids)
-    cells = ingest.own(Ranges.of(spot.cell for spot in spots if spot.rows > spot.dropped))
+    cells = ingest.own_cells(Ranges.of(spot.cell for spot in spots if spot.rows > spot.dropped))
     scanned = sum(state.rows for state in ingest.work.cells(ingest.step.model, cells))
     rows = ingest.stored(cells).where(F.col(FILE).isin(list(file_ids)))
     return with_hash(rows).localCheckpoint(eager=False), cells, scanned
@@ -355,7 +357,7 @@ def _returning_copies(
     with a copy that lost is read.
     """
     ledger, model = ingest.work.ledger, ingest.step.model
-    left_out = {file.id for file in ingest.file_diff.removed} | {*ingest.again}
+    left_out = {file.id for file in ingest.file_diff.removed} | {*ingest.reingested}
     losing = {
         spot.file_id
         for spot in ledger.file_cells(model)
@@ -388,23 +390,23 @@ class ReingestDiff:
     """
     How the rows of some files differ from the stored rows of these files.
 
-    ``new`` are rows that are not stored, with those of new files; ``stay`` are stored rows that
-    came out again; ``gone`` are stored rows that did not, in ``cells``.
+    ``new`` are rows that are not stored, with those of new files; ``unchanged`` are stored rows
+    that came out again; ``lost`` are stored rows that did not, in ``cells``.
     """
 
     new: DataFrame | None
-    stay: DataFrame | None = None
-    gone: DataFrame | None = None
+    unchanged: DataFrame | None = None
+    lost: DataFrame | None = None
     cells: Ranges = Ranges()
 
 
 def reingest_diff(ingest: Ingest, new: DataFrame, stored: DataFrame) -> ReingestDiff:
     """
-    How files that are ingested again differ from what is stored; rows of gone files are ``gone``.
+    How files that are ingested again differ from what is stored; rows of gone files are ``lost``.
 
     ``stored`` are their stored rows: one at most of equal rows of a file, as rows have a key.
     """
-    is_reingested = F.col(FILE).isin([*ingest.again])
+    is_reingested = F.col(FILE).isin([*ingest.reingested])
     equal = Window.partitionBy(FILE, HASH).orderBy(HASH)
     numbered = new.withColumn(_NTH, F.row_number().over(equal))
     stored_hashes = _renamed(stored.where(is_reingested).select(FILE, HASH))

@@ -154,7 +154,7 @@ def _usable_validity(rows: DataFrame, match: Match, changed: ChangedRows) -> Val
     validity = match.validity
     if validity is None:
         return None
-    ends = changed.now.select(column(validity.start), column(validity.end)).schema.fields
+    ends = changed.current.select(column(validity.start), column(validity.end)).schema.fields
     [time] = rows.select(F.expr(validity.time)).schema.fields
     types = {field.dataType for field in (*ends, time)}
     return validity if len(types) == 1 and isinstance(time.dataType, _TIMES) else None
@@ -176,7 +176,7 @@ def _changed_stretches(match: Match, validity: Validity, changed: ChangedRows) -
     whatever their stretches are. The two columns count as values where the query passes them on.
     """
     ends = {validity.start.lower(), validity.end.lower()}
-    removed = changed.gone()
+    removed = changed.removed()
     sides = [(changed.added(), 1), *([] if removed is None else [(removed, -1)])]
     points = []
     for side, sign in sides:
@@ -208,7 +208,7 @@ def _changed_stretches(match: Match, validity: Validity, changed: ChangedRows) -
 @returns(CHANGED_LOOKUP_ROWS)
 def changed_lookup_rows(changed: ChangedRows) -> DataFrame:
     """The rows of a lookup that only one of its two versions has."""
-    added, removed = user_columns(changed.added()), changed.gone()
+    added, removed = user_columns(changed.added()), changed.removed()
     if removed is None:
         return added
     removed = user_columns(removed).select(*map(column, added.columns))

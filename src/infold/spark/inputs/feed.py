@@ -93,7 +93,7 @@ class Feed:
     # -- rows, as the view shows them
 
     @cached_property
-    def now(self) -> DataFrame:
+    def current(self) -> DataFrame:
         """All rows."""
         return self._through_view({name: self._frame(name) for name in self.names})
 
@@ -114,14 +114,14 @@ class Feed:
         """The rows that were not there before, with all rows of changed lookup keys."""
         frames = {}
         for name, changed in self.changed.items():
-            frames[name] = self._with_keys(name, changed, changed.added(), changed.now)
+            frames[name] = self._with_keys(name, changed, changed.added(), changed.current)
         return self._through_view(frames)
 
-    def gone(self) -> DataFrame | None:
+    def removed(self) -> DataFrame | None:
         """The rows that are no longer there, the same way; None when nothing was removed."""
         frames = {}
         for name, changed in self.changed.items():
-            rows = changed.gone()
+            rows = changed.removed()
             if changed.before is not None and self._changed_matches(name):
                 nothing = changed.before.where(F.lit(False))
                 rows = self._with_keys(
@@ -131,7 +131,9 @@ class Feed:
                 frames[name] = rows
         if not frames:
             return None
-        empty = {n: c.now.where(F.lit(False)) for n, c in self.changed.items() if n not in frames}
+        empty = {
+            n: c.current.where(F.lit(False)) for n, c in self.changed.items() if n not in frames
+        }
         return self._through_view({**empty, **frames}, before=True)
 
     def _changed_matches(self, name: str) -> list[Match]:
@@ -177,5 +179,5 @@ class Feed:
         if changed is None:
             return user_columns(self._frame(name))
         if changed.before is None:
-            return user_columns(changed.now).where(F.lit(False))
+            return user_columns(changed.current).where(F.lit(False))
         return user_columns(changed.before)

@@ -186,7 +186,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
     """Build the whole table in one commit; what was written is read back from the commit."""
     query = query_of(work, step)
     feed = Feed(work, node, step, query.input)
-    events, cells = feed.now, feed.cells
+    events, cells = feed.current, feed.cells
     read = sum(state.rows for state in cells)
     compiled = compiled_aggregates(events, query)
     values, borders = _column_values(work, node, step, read), _borders(work, node, query, cells)
@@ -288,7 +288,7 @@ SESSION_ENDS = FrameSchema(
 
 
 def with_session_counts(
-    work: Work, step: Step, now: DataFrame, changes: Sequence[CellChange], receipt: Receipt
+    work: Work, step: Step, current: DataFrame, changes: Sequence[CellChange], receipt: Receipt
 ) -> Receipt:
     """The receipt of a rebuild, with the sessions new, extended or removed."""
     added, removed = (
@@ -300,14 +300,14 @@ def with_session_counts(
     if head is None or head.snapshot is None or not removed:
         return all_new
     try:
-        return _compared(work.tables.read(step.model, head.snapshot), now, receipt)
+        return _compared(work.tables.read(step.model, head.snapshot), current, receipt)
     except Exception:  # noqa: BLE001 (the old table may be damaged, expired, or no sessions)
         return all_new
 
 
-def _compared(before: DataFrame, now: DataFrame, receipt: Receipt) -> Receipt:
+def _compared(before: DataFrame, current: DataFrame, receipt: Receipt) -> Receipt:
     """The receipt, with what changed between two states of a table."""
-    both = _session_ends(before, old=1).unionByName(_session_ends(now, old=0))
+    both = _session_ends(before, old=1).unionByName(_session_ends(current, old=0))
     ends = [F.max(F.when(F.col(_OLD) == old, F.col(_LAST))) for old in (0, 1)]
     by_id = both.groupBy(_ID).agg(
         F.sum(1 - 2 * F.col(_OLD)).alias("more"), (ends[0] != ends[1]).alias("extended")

@@ -64,12 +64,14 @@ from infold.spark.sessions.part import Part
 from infold.spark.sessions.stored import cells_reaching, restored_columns, stored_owner
 from infold.spark.step_context import Work
 
-BY_HAND = "__by_hand"
+BY_MANUAL_ENTRY = "__by_hand"
 """Whether something takes part in a fold because of a new manual entry."""
 
 CHANGE_SPANS = INPUT_CHANGES.plus(
     "an island of changed events, or the span of a session that a new manual entry is about",
-    FrameColumn(BY_HAND, "boolean", "whether it is of a manual entry", "new manual entries"),
+    FrameColumn(
+        BY_MANUAL_ENTRY, "boolean", "whether it is of a manual entry", "new manual entries"
+    ),
 )
 
 PARTICIPANTS = CHANGE_SPANS.plus(
@@ -111,8 +113,8 @@ class Components:
         self.query = query = query_of(work, step) if part is None else part.query
         self.cuts = cuts_of(query)
         self.feed = feed = Feed(work, node, step, query.input)
-        self.time = type_of(feed.now, query.time_column)
-        self.compiled = compiled_aggregates(feed.now, query)
+        self.time = type_of(feed.current, query.time_column)
+        self.compiled = compiled_aggregates(feed.current, query)
         self.input_changes = InputChanges(query, self.compiled, feed)
         self._number = 0  # of changes, where they are found in the table
         self.merges = can_merge(query, self.compiled)
@@ -144,7 +146,7 @@ class Components:
             else Interval(entry.start, entry.end + 1)
             for entry in self.new_manual
         )
-        if self.part is not None and self.part.cut:
+        if self.part is not None and self.part.has_new_end:
             times |= Ranges((Interval(self.part.times.end, self.part.times.end + 1),))
         if self.query.cuts_within_islands and times.span:  # all later sessions may end elsewhere
             return Ranges((Interval(times.span.start, MAX),))
@@ -155,9 +157,9 @@ class Components:
         """
         One row for each component: its span, merged states, stored keys, and ``AGAIN``.
 
-        Without states where :attr:`all_again`.
+        Without states where :attr:`reads_all_again`.
         """
-        if self.all_again:
+        if self.reads_all_again:
             components, self._number = computed_once(self._divided_sessions())
             return components
         changes = self._changed_spans()
@@ -170,7 +172,7 @@ class Components:
             return self._merged_components(changes).localCheckpoint(eager=not self.small)
 
     @cached_property
-    def all_again(self) -> bool:
+    def reads_all_again(self) -> bool:
         """Whether the components are stored sessions whose events all have to be read again."""
         before, inputs = self.step.stored_by, self.step.inputs.values()
         alone = self.part is None and not self.new_manual and all(a == b for a, b in inputs)
@@ -185,20 +187,20 @@ class Components:
     @property
     def _stored_sessions_change(self) -> bool:
         """Whether stored sessions change without any event of theirs."""
-        return self.step.stored_by is not None or (self.part is not None and self.part.cut)
+        return self.step.stored_by is not None or (self.part is not None and self.part.has_new_end)
 
     def _divided_sessions(self) -> DataFrame:
         """Stored sessions that the changed definition may divide."""
         before, table = self.step.stored_by, self._with_keys(self._stored())
         assert before is not None, "only then all are read again"
-        owner = self.feed.now.select(owner_of_event(self.query)).schema[0].dataType
+        owner = self.feed.current.select(owner_of_event(self.query)).schema[0].dataType
         return refold.divided_sessions(table, before, self.query, owner)
 
     @returns(CHANGE_SPANS)
     def _changed_spans(self) -> DataFrame:
         """What a change of the input, of manual entries, or of the definition is about."""
         changes = self._changed_and_manual_spans()
-        if self.part is not None and self.part.cut:
+        if self.part is not None and self.part.has_new_end:
             return changes.unionByName(
                 self._spans_over_border(changes.schema[OWNER].dataType),
                 allowMissingColumns=True,
@@ -241,7 +243,7 @@ class Components:
             changes.schema[OWNER].dataType,
         )
         by_hand = spans.withColumns(
-            {EVENTS: F.lit(0).cast("bigint"), REMOVED: F.lit(True), BY_HAND: F.lit(True)}
+            {EVENTS: F.lit(0).cast("bigint"), REMOVED: F.lit(True), BY_MANUAL_ENTRY: F.lit(True)}
         )
         return changes.unionByName(by_hand, allowMissingColumns=True)
 
@@ -334,7 +336,7 @@ class Components:
         """Whether something is of events that are no longer there."""
         if not self.new_manual:
             return F.col(REMOVED)
-        return F.col(REMOVED) & ~F.coalesce(BY_HAND, F.lit(False))
+        return F.col(REMOVED) & ~F.coalesce(BY_MANUAL_ENTRY, F.lit(False))
 
     @property
     def _was_there_sql(self) -> str:

@@ -136,8 +136,10 @@ class DerivedSessions:
     @cached_property
     def _compiled(self) -> tuple[CompiledAggregates, CompiledAggregates]:
         """The aggregates of both definitions."""
-        before, now = (compiled_aggregates(self.events, query) for query in (self.old, self.new))
-        return before, now
+        before, redefined = (
+            compiled_aggregates(self.events, query) for query in (self.old, self.new)
+        )
+        return before, redefined
 
     @cached_property
     def _built(self) -> T.StructType:

@@ -380,7 +380,7 @@ class InputChanges:
             prepared_events(self.feed.added(), query, self.compiled), query, self.compiled
         )
         islands = added.withColumn(REMOVED, F.lit(False))
-        removed_events = self.feed.gone()
+        removed_events = self.feed.removed()
         if removed_events is None:
             return islands
         bare = _without_aggregates(self.compiled)

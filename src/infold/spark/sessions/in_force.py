@@ -58,8 +58,8 @@ def carry_out(work: Work, step: Step) -> Outcome:
         return build.carry_out(work, step)
     parts = parts_in_force(work, step)
     results = [_part_result(part) for part in parts]
-    any_part_kept = any(part.kept for part in parts)
-    if any_part_kept and same_columns(work.tables.read(step.model).schema, parts[-1].schema):
+    any_kept = any(part.keeps_sessions for part in parts)
+    if any_kept and same_columns(work.tables.read(step.model).schema, parts[-1].schema):
         return _merge(work, step, [_as_changes(work, result) for result in results])
     return _replace(work, step, results)
 
@@ -84,16 +84,16 @@ def parts_in_force(work: Work, step: Step) -> list[Part]:
             since == upto for name, (since, upto) in own_step.inputs.items() if node.is_lookup(name)
         )
         stretch = next((s for s in stretches.get(digest, ()) if _begins_with(s, times)), None)
-        kept = stretch is not None and same and foldable(work_of_part, node, own_step)
-        cut = stretch is not None and stretch.end > times.end
+        keeps = stretch is not None and same and foldable(work_of_part, node, own_step)
+        has_new_end = stretch is not None and stretch.end > times.end
         parts.append(
             Part(
                 times,
                 work_of_part,
                 own_step,
                 query_of(work_of_part, own_step).during(times),
-                kept,
-                cut,
+                keeps,
+                has_new_end,
             )
         )
     parts.sort(key=lambda part: part.times)
@@ -130,10 +130,12 @@ def _begins_with(stretch: Interval, times: Interval) -> bool:
 
 def _with_schema(work: Work, step: Step, parts: Sequence[Part]) -> list[Part]:
     """The parts, with the columns of their definitions and those that the table is to have."""
-    stored = work.tables.read(step.model).schema if any(part.kept for part in parts) else None
+    stored = (
+        work.tables.read(step.model).schema if any(part.keeps_sessions for part in parts) else None
+    )
     before, after = step.previous_trace, step.trace
     same = before is not None and after is not None and before.fingerprint == after.fingerprint
-    if stored is not None and same and all(part.kept for part in parts):
+    if stored is not None and same and all(part.keeps_sessions for part in parts):
         parts = [replace(part, schema=stored) for part in parts]
         return [replace(part, rows=_own_rows(part)) if part.changes else part for part in parts]
     known = [replace(part, rows=_own_rows(part)) for part in parts]
@@ -143,7 +145,7 @@ def _with_schema(work: Work, step: Step, parts: Sequence[Part]) -> list[Part]:
 
 def _own_rows(part: Part) -> T.StructType:
     """The columns that the definition of a part gives its sessions; no row is read."""
-    return build.build(part.feed.now, part.query).schema
+    return build.build(part.feed.current, part.query).schema
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,7 @@ class _PartResult:
 
 def _part_result(part: Part) -> _PartResult:
     """What becomes of a part: nothing where nothing of it has changed."""
-    if not part.kept:
+    if not part.keeps_sessions:
         return _build_part(part)
     return _fold_part(part) if part.changes else _PartResult(part, Totals())
 
@@ -176,7 +178,7 @@ def _fold_part(part: Part) -> _PartResult:
 def _build_part(part: Part) -> _PartResult:
     """A part that is built from its events, which are looked at as in any first build."""
     feed, query = part.feed, part.query
-    events = feed.now
+    events = feed.current
     read = sum(state.rows for state in feed.cells if part.ranges.overlaps(state.cell))
     compiled = compiled_aggregates(events, query)
     sessions = build.all_sessions(events, query, compiled, read)
@@ -222,7 +224,7 @@ def _merge(work: Work, step: Step, results: Sequence[_PartResult]) -> Outcome:
     part_changes = [result.changed for result in results if result.changed is not None]
     changed = reduce(DataFrame.unionAll, part_changes) if part_changes else None
     left_out = work.ledger.left_out().get(step.model)
-    if any(not result.part.kept for result in results):
+    if any(not result.part.keeps_sessions for result in results):
         left_out = None
     computed = Computed(
         receipt=fold_receipt(newest.query, totals, _newly_entered(work, step, results), scanned),
@@ -279,7 +281,7 @@ def _rows_after(result: _PartResult) -> DataFrame:
 def _entries_after(work: Work, result: _PartResult) -> Iterator[QuarantinedSession]:
     """The sessions of a part that are in quarantine after the step."""
     yield from result.entered
-    if result.part.kept:
+    if result.part.keeps_sessions:
         removed_keys = {*result.released, *(entry.key for entry in result.entered)}
         yield from (
             entry for entry in _known_entries(work, result.part) if entry.key not in removed_keys
@@ -306,7 +308,7 @@ def _newly_entered(work: Work, step: Step, results: Sequence[_PartResult]) -> in
 def _left_out(results: Sequence[_PartResult]) -> int:
     """How many events are in no session."""
     return sum(
-        unassigned.unassigned_events(result.part.feed.now, result.part.query).count()
+        unassigned.unassigned_events(result.part.feed.current, result.part.query).count()
         for result in results
     )
 

@@ -44,9 +44,9 @@ class Part:
     work: Work
     step: Step
     query: SessionsQuery
-    kept: bool
+    keeps_sessions: bool
     """Whether its stored sessions are of its definition; others are built."""
-    cut: bool
+    has_new_end: bool
     """Whether its end is new, so that stored sessions may reach over it."""
     rows: T.StructType = dataclasses.field(default_factory=T.StructType)
     schema: T.StructType = dataclasses.field(default_factory=T.StructType)
@@ -76,7 +76,7 @@ class Part:
         """Whether a session of it may change: by events, entries, or its new end."""
         applied = self.step.previous_trace.applied_entry if self.step.previous_trace else 0
         has_new_entry = any(entry.number > applied for entry in self.query.entries)
-        return self.cut or has_new_entry or self.feed.times.overlaps(self.times)
+        return self.has_new_end or has_new_entry or self.feed.times.overlaps(self.times)
 
     def stored(self) -> DataFrame:
         """Its rows as the table has them, before the step."""

@@ -112,7 +112,7 @@ def events_as_folded(work: Work, step: Step) -> DataFrame | None:
     if any(work.snapshot(name, upto) is None for name, (_, upto) in step.inputs.items()):
         return None
     try:
-        return Feed(work, node, step, node.query.input).now
+        return Feed(work, node, step, node.query.input).current
     except PySparkException:
         return None
 
@@ -275,13 +275,15 @@ def _connections(
     ``parted`` says for both definitions whether the times of the two part them; ``distance`` is
     between their starts.
     """
-    was, is_now = parted
+    parted_before, parted_now = parted
     earlier, later = cuts_of(before), cuts_of(redefinition)
     if any(cut.parts_more_than(later.like(cut)) for cut in earlier.pairwise):
-        yield was & ~is_now
+        yield parted_before & ~parted_now
     within = before.cuts_within_islands or redefinition.cuts_within_islands
     if within and any(cut.parts_more_than(earlier.like(cut)) for cut in later.pairwise):
-        yield is_now & ~was  # what cuts within an island count from is another event then
+        yield (
+            parted_now & ~parted_before
+        )  # what cuts within an island count from is another event then
     lost_cuts = (cut.may_have_parted(later.like(cut), distance) for cut in earlier.inner)
     yield from (lost_cut for lost_cut in lost_cuts if lost_cut is not None)
 

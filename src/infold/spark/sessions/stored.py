@@ -204,12 +204,14 @@ def renumbered_sessions(
 
 @returns(CHANGED_COMPONENTS)
 def sessions_that_differ(
-    was: DataFrame, now: DataFrame, granularity: Granularity | None
+    before: DataFrame, current: DataFrame, granularity: Granularity | None
 ) -> DataFrame:
     """What has to be changed of rows of the table for them to be others, session by session."""
-    row = F.struct(*map(column, was.columns))
-    keyed_before = was.select(key_of(was, granularity).alias(KEY), F.lit(None).cast(was.schema))
-    keyed_now = now.select(key_of(now, granularity).alias(KEY), row)
+    row = F.struct(*map(column, before.columns))
+    keyed_before = before.select(
+        key_of(before, granularity).alias(KEY), F.lit(None).cast(before.schema)
+    )
+    keyed_now = current.select(key_of(current, granularity).alias(KEY), row)
     both = keyed_before.toDF(KEY, ROW).unionAll(keyed_now.toDF(KEY, ROW))
     session = [F.col(f"{KEY}.id").alias(_ID), F.col(f"{KEY}.first").alias(_FIRST)]
     pairs = both.groupBy(*session).agg(

@@ -54,7 +54,7 @@ def changed_count_lines(
     yield count_lines(arrived, F.concat(F.lit(ARRIVED), _or_empty(names)))
     if feed.lookups:  # changed lookups add events that did not arrive
         yield count_lines(unassigned_events(feed.added(), query), F.lit(ADDED))
-    removed_events = feed.gone()
+    removed_events = feed.removed()
     if removed_events is not None:
         yield count_lines(unassigned_events(removed_events, query), F.lit(REMOVED))
     if query.before_start is not None:
@@ -79,7 +79,7 @@ def count_after_fold(
     """How many events are left out after a fold; all events are read if nobody counted them yet."""
     before = work.ledger.left_out().get(step.model)
     if before is None:
-        return unassigned_events(feed.now, query).count()
+        return unassigned_events(feed.current, query).count()
     return before + more_after_fold(feed, counts)
 
 

@@ -340,9 +340,13 @@ def forget_changed(spark: SparkSession, folder: str, log: Log | None) -> None:
     if log is None:
         _known_logs.pop(folder, None)
     else:
-        now = (log.schema().table_id, log.newest, log.location)
-        _known_logs[folder] = now
-        if before is not None and before[0] == now[0] and (before[1] < now[1] or before == now):
+        known = (log.schema().table_id, log.newest, log.location)
+        _known_logs[folder] = known
+        if (
+            before is not None
+            and before[0] == known[0]
+            and (before[1] < known[1] or before == known)
+        ):
             return
     jvm: Any = spark._jvm  # noqa: SLF001 (no public way)
     path = jvm.org.apache.hadoop.fs.Path(folder)
