@@ -91,7 +91,7 @@ _ACTIONS: dict[Action, CarryOut] = {
 """What a step of any kind of table does by itself."""
 
 _BY_CELLS = (Action.RECOMPUTE, Action.INGEST)
-"""The actions that compute each cell by the definition in force there."""
+"""Actions that compute each cell by the definition in force there, an earlier one maybe."""
 
 
 @dataclass(frozen=True)

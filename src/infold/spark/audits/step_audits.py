@@ -115,7 +115,7 @@ class StepAudits:
         return replace(outcome, audits=tuple(self.results), receipt=receipt)
 
     def _clock(self) -> int:
-        """The clock of the run."""
+        """The instant (µs) that the run has as its present: audits of one run agree in it."""
         [run] = self.work.ledger.runs(1, run=self.work.run)
         return run.as_of
 

@@ -51,14 +51,14 @@ class Judged:
 
     @property
     def table(self) -> DataFrame:
-        """The table as it will be."""
+        """Staying and written rows together: the table as it is after the commit."""
         if self.kept is None:
             return self.written
         return self.kept.unionByName(self.written)
 
     @property
     def cell(self) -> Column:
-        """The start of the cell that a row is in."""
+        """The start of a row's cell (µs); 0 for a table without cells."""
         granularity, series = self.node.model.granularity, self.node.model.timeseries
         name = series.partition_column if series is not None else "session_start"
         return cell_start(column(name), granularity) if granularity else F.lit(0)

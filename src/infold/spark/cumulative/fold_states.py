@@ -98,7 +98,7 @@ class Part:
     by: str | None = None
     """What a value is chosen by, as ``argument``."""
     shown: str | None = None
-    """The column of the table that is its value."""
+    """The column of the table that shows its value; None: ``_state`` keeps it."""
 
     @property
     def sql(self) -> str:

@@ -342,7 +342,7 @@ class Ingest:
         return Computed(changes, receipt, len(touched) - len(changes), files)
 
     def cell(self, start: int) -> Interval:
-        """The cell that starts at an instant."""
+        """The cell of the table's granularity that starts at ``start`` (µs)."""
         return cell_of(start, self.granularity)
 
 

@@ -110,7 +110,7 @@ class IngestCounts:
 
     @property
     def touched(self) -> tuple[Interval, ...]:
-        """The cells that rows enter or leave."""
+        """The cells that rows enter or leave, in order, also where their content stays."""
         return tuple(sorted(self.cells))
 
     def changes(self, before: Iterable[CellState]) -> tuple[CellChange, ...]:

@@ -80,7 +80,7 @@ class Feed:
 
     @property
     def times(self) -> Ranges:
-        """The event times of what changed."""
+        """The cells with changed rows, and with rows of changed lookup keys."""
         cells = (c.cell for changed in self.changed.values() for c in changed.changes)
         key_times = (part for _, times, _ in self.step.changed_key_rows for part in times)
         return Ranges.of((*cells, *key_times))
@@ -94,7 +94,7 @@ class Feed:
 
     @cached_property
     def current(self) -> DataFrame:
-        """All rows."""
+        """All rows, at the versions that the step reads."""
         return self._through_view({name: self._frame(name) for name in self.names})
 
     def during(self, times: Ranges) -> DataFrame:

@@ -32,21 +32,21 @@ columns = declared_columns
 
 
 def check_readable(source: Source, file: PresentFile) -> None:
-    """See ``FormatReader``."""
+    """Raise ``errors.unreadable_file`` where its header cannot be read."""
     _shape(file, source)
 
 
 def inspect(
     _spark: SparkSession, _project: Project, source: Source, files: Sequence[PresentFile]
 ) -> Mapping[int, AvroShape]:
-    """See ``FormatReader``: by the headers."""
+    """The shapes of files, by their headers; no row is read."""
     return {file.id: _shape(file, source) for file in files}
 
 
 def rows(
     spark: SparkSession, source: Source, shape: AvroShape, files: Sequence[PresentFile]
 ) -> DataFrame:
-    """See ``FormatReader``."""
+    """The rows of files of one shape, read by Spark; all of them as text where they drift."""
     paths = [glob(file.file.location) for file in files]
     return stored_rows(source, shape, partial(_files, spark, source, paths, shape), _DECIMALS)
 

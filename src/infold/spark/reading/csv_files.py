@@ -82,7 +82,7 @@ columns = declared_columns
 def inspect(
     _spark: SparkSession, _project: Project, source: Source, files: Sequence[PresentFile]
 ) -> Mapping[int, CsvShape]:
-    """See ``FormatReader``; an empty file has no columns and no rows."""
+    """The shapes of files, by their ids; an empty file has no columns, no rows and no shape."""
     shapes = {file.id: shape_of(file, source) for file in files}
     return {id_: shape for id_, shape in shapes.items() if shape is not None}
 
@@ -90,7 +90,7 @@ def inspect(
 def rows(
     spark: SparkSession, source: Source, shape: CsvShape, files: Sequence[PresentFile]
 ) -> DataFrame:
-    """See ``FormatReader``."""
+    """The rows of files with one header; those without a row are set aside where it drifts."""
     frame = _read(spark, source, shape, files)
     bare = [file for file in files if shape.drift and not has_rows(file, source)]
     return frame.unionByName(_header_rows(spark, source, bare, shape)) if bare else frame
@@ -275,7 +275,7 @@ class CsvShape(FileShape):
 
 
 def check_readable(source: Source, file: PresentFile) -> None:
-    """See ``FormatReader``: it unpacks, and no quote takes in further rows or is no quote."""
+    """Raise ``errors.unreadable_file`` unless it unpacks and no quote takes in further rows."""
     check_unpacks(source, file)
     if source.quoted:
         _refuse_swallowing(source, file)

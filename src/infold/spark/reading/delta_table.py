@@ -184,7 +184,7 @@ def inspect(
     spark: SparkSession, project: Project, source: Source, files: Sequence[PresentFile]
 ) -> Mapping[int, DeltaShape]:
     """
-    See ``FormatReader``; columns that are not declared are ignored.
+    How each file is read, by its id; columns that are not declared are ignored.
 
     Raises ``errors.source_changed`` where a file is no longer what it was when it was listed, and
     ``errors.drift`` for the table: one of its files cannot be set aside.
@@ -247,7 +247,7 @@ def _shape(
 def rows(
     spark: SparkSession, source: Source, shape: DeltaShape, files: Sequence[PresentFile]
 ) -> DataFrame:
-    """See ``FormatReader``."""
+    """The rows of files of one shape that the table's version has not deleted."""
     declared = source.columns or columns_of(_schema(shape.table))
     of_files = parquet_files.reader(spark, shape, files)
     read = partial(_present_rows, spark, shape, files, of_files)
@@ -255,7 +255,7 @@ def rows(
 
 
 def columns(_spark: SparkSession, project: Project, source: Source) -> Sequence[Column]:
-    """See ``FormatReader``: of a source that declares none, those of the table."""
+    """The declared columns; of a source that declares none, those of the table."""
     return source.columns or columns_of(_schema(table_now(project, source)))
 
 

@@ -75,7 +75,7 @@ def rows(
 
 
 def columns(spark: SparkSession, project: Project, source: Source) -> Sequence[Column]:
-    """See ``FormatReader``: of a source that declares none, those of the table."""
+    """The declared columns; of a source that declares none, those of the table."""
     if source.columns:
         return source.columns
     return columns_of(_open(spark, location(project.root, source, open_catalog(project))).schema)

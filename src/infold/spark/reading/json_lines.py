@@ -90,7 +90,7 @@ check_readable = check_unpacks
 def inspect(
     spark: SparkSession, _project: Project, source: Source, files: Sequence[PresentFile]
 ) -> Mapping[int, FileShape]:
-    """See ``FormatReader``; a known file is not looked into again."""
+    """The shapes of files, by their ids; a known file is not looked into again."""
     for file in files:
         check_bzip2(source, file)
     fresh = [file for file in files if not file.known]
@@ -194,7 +194,7 @@ def _parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def rows(
     spark: SparkSession, source: Source, shape: LinesShape, files: Sequence[PresentFile]
 ) -> DataFrame:
-    """See ``FormatReader``."""
+    """The rows of files of one shape; of plain ones by Spark's own reader of JSON."""
     if shape.read:
         plain, plain_ids = plain_rows(spark, source, files, shape.plain)
         rest = [file for file in files if file.id not in plain_ids]

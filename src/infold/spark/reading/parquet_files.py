@@ -26,21 +26,21 @@ columns = declared_columns
 
 
 def check_readable(source: Source, file: PresentFile) -> None:
-    """See ``FormatReader``."""
+    """Raise ``errors.unreadable_file`` where its footer cannot be read."""
     _shape(file, source)
 
 
 def inspect(
     _spark: SparkSession, _project: Project, source: Source, files: Sequence[PresentFile]
 ) -> Mapping[int, StoredShape]:
-    """See ``FormatReader``: by the footers."""
+    """The shapes of files, by their footers; no row is read."""
     return {file.id: _shape(file, source) for file in files}
 
 
 def rows(
     spark: SparkSession, source: Source, shape: StoredShape, files: Sequence[PresentFile]
 ) -> DataFrame:
-    """See ``FormatReader``."""
+    """The rows of files of one shape, read by Spark; all of them as text where they drift."""
     return stored_rows(source, shape, reader(spark, shape, files))
 
 

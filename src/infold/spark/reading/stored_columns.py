@@ -174,7 +174,7 @@ def column_fit(
 
 
 def check_table_readable(_source: Source, _file: PresentFile) -> None:
-    """See ``FormatReader``; a table whose files are damaged is an error of its owner's."""
+    """Nothing is checked: damaged files of a table are an error, and are not set aside."""
 
 
 def as_a_whole(source: Source) -> Source:

@@ -77,9 +77,9 @@ CHANGE_SPANS = INPUT_CHANGES.plus(
 PARTICIPANTS = CHANGE_SPANS.plus(
     "what takes part in a fold: an island of changed events, a stored session, or an entry",
     FrameColumn(OLD, KEY_TYPE, "the key of a stored session; NULL for anything else"),
-    FrameColumn(CAMPAIGN_BEFORE, "string", "the campaign before what was there", "campaign"),
-    FrameColumn(CAMPAIGN_IN_FORCE, "string", "that of an entry", "campaign, quarantine"),
-    FrameColumn(quarantine.OLD_ENTRY, "bigint", "where an entry begins", "quarantine"),
+    FrameColumn(CAMPAIGN_BEFORE, "string", "of stored ones: the campaign before", "campaign"),
+    FrameColumn(CAMPAIGN_IN_FORCE, "string", "of entries: the one kept", "campaign, quarantine"),
+    FrameColumn(quarantine.OLD_ENTRY, "bigint", "an entry's start; NULL: none", "quarantine"),
 )
 
 COMPONENTS = ISLANDS.plus(
@@ -98,9 +98,9 @@ _BEGINS, _NUMBER = "__begins_component", "__component"
 _REACHED = "__reached"
 """The latest end (µs) of any earlier participant of the same owner."""
 _CHANGED, _FROM = "__changed", "__from"
-"""Of a component: the first instant of something new, and the start of the session before that."""
+"""Of a component: the start (µs) of what is new in it, and of the stored session before that."""
 _TIED = "__tied"
-"""Of a component: whether an old and a new event tie for its user."""
+"""Of a component: whether a stored and a new event of one instant name different users."""
 _REACHES_BACK = "__reaches_back"
 """Of a change: the earliest instant at which a session can end that it touches."""
 

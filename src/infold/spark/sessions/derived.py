@@ -56,7 +56,7 @@ _TEXT = "__owner_text"
 """An owner as the quarantine writes it."""
 _KEYS = T.StructType([T.StructField(_TEXT, T.StringType()), T.StructField(START, T.LongType())])
 _NOBODY = (None, None)
-"""The owner of events that belong to nobody."""
+"""Owner and start that stand for all events without an owner: they are alike to a WHERE."""
 
 
 def derives_exactly(work: Work, step: Step) -> bool:
@@ -135,7 +135,7 @@ class DerivedSessions:
 
     @cached_property
     def _compiled(self) -> tuple[CompiledAggregates, CompiledAggregates]:
-        """The aggregates of both definitions."""
+        """The aggregates of the earlier and of the new definition, over the same events."""
         before, redefined = (
             compiled_aggregates(self.events, query) for query in (self.old, self.new)
         )
@@ -143,12 +143,12 @@ class DerivedSessions:
 
     @cached_property
     def _built(self) -> T.StructType:
-        """The columns of a table that is built."""
+        """The columns and types that a build by the new definition would store."""
         return build(self.events, self.new).schema
 
     @cached_property
     def _types(self) -> T.StructType:
-        """The columns of its islands."""
+        """The columns and types of islands by the new definition, with the parts of states."""
         compiled = self._compiled[1]
         ready = prepared_events(self.events, self.new, compiled)
         return islands_of(ready, self.new, compiled).schema

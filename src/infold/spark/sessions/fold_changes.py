@@ -181,7 +181,7 @@ class Totals:
 
 @returns(STORED_ROWS)
 def rows_to_insert(changed: DataFrame) -> DataFrame:
-    """The rows to add."""
+    """The sessions of changed components that are not stored yet, as rows of the table."""
     added_sessions = F.filter(NEW, lambda new: ~F.array_contains(OLD, new[KEY]))
     return changed.select(F.explode(added_sessions).alias("n")).select(f"n.{ROW}.*")
 

@@ -250,7 +250,7 @@ def _bucket_length(query: SessionsQuery) -> int:
 BUCKET = "__bucket"
 """Of an event: the start of its bucket, in microseconds."""
 _HASH, _VALUE = "hash", "value"
-"""The columns of a dictionary."""
+"""The columns of a dictionary: 32 bits, and the value that they stand for."""
 
 DICTIONARY = FrameSchema(
     "a distinct value of a column",

@@ -53,7 +53,7 @@ class Part:
 
     @property
     def node(self) -> Node:
-        """The model by its definition."""
+        """The model as the definition of this part declares it, which may be an earlier one."""
         return self.work.project[self.step.model]
 
     @cached_property
@@ -63,7 +63,7 @@ class Part:
 
     @property
     def ranges(self) -> Ranges:
-        """Its times."""
+        """The half-open stretch of event time that its sessions lie in, as ranges."""
         return Ranges((self.times,))
 
     @property

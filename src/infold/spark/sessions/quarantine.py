@@ -323,7 +323,7 @@ def moved_entries(changed: DataFrame) -> MovedEntries:
 
 
 def all_entries(sessions: DataFrame) -> tuple[QuarantinedSession, ...]:
-    """The entries of all sessions of a first build."""
+    """The entries in ``NEW_ENTRIES`` of all sessions of a first build, collected."""
     entry = F.explode(NEW_ENTRIES).alias("e")
     rows = sessions.where(F.size(NEW_ENTRIES) > 0).select(entry).select("e.*")
     # At most a row for each session in quarantine, as the ledger has them.

@@ -52,7 +52,8 @@ _OWNER_HASH = "__owner_hash"
 """64 bits of an owner: rows are sorted by them first, as ids often begin alike. Or 0."""
 _SPLITS, _CONNECTED, _ENDED = "__splits", "__connected", "__ended"
 """
-Whether a session may be divided, may be connected with the one before, is parted from that now.
+Of a session, by the redefinition: it may be divided; it may join the one before it; its times part
+it from that one.
 """
 _CHANGES = "__changes"
 """Whether a session, or a run, may change."""

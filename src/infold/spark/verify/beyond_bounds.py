@@ -43,7 +43,7 @@ class BeyondBounds:
 
     @property
     def note(self) -> str:
-        """The same as a note on a model."""
+        """The first cell that differs, how many more do, and the advice, in one line."""
         first, *more = (cell for cell, _, _ in self.comparison.differing)
         cells = f"{show_instant(first.start)}{f' and {len(more)} more' if more else ''}"
         return f"beyond its declared bounds it differs in {cells}: {self.advice}"

@@ -63,7 +63,7 @@ class SilenceCut(PairwiseCut):
 
     @property
     def never_parts_within(self) -> int | None:
-        """The shorter of its gaps."""
+        """The shorter gap: a bucket must not hide a silence that ends anybody's session."""
         return min(gap for gap in (self.gap, self.fallback_gap) if gap is not None)
 
 

@@ -85,8 +85,9 @@ class DeltaTables:
 
     def read(self, table: str, snapshot: int | None = None) -> DataFrame:
         """
-        See ``port.Tables``. A frame stays at its version, also where none is asked for: without
-        one, Delta would follow the table's commits.
+        All rows of a version, by default of the newest one there is now.
+
+        The frame stays at it: without a version, Delta would follow the table's commits.
         """
         rows = self._stored(table, snapshot)
         return with_struct(rows.drop(PARTITION) if PARTITION in rows.columns else rows)
@@ -104,7 +105,7 @@ class DeltaTables:
         return reader.load(self._folder(table))
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
-        """See ``ports.Lake.string_values``."""
+        """Distinct strings of a column, without NULL, maybe more; None if files list none."""
         return self.lake.string_values(table_name(table), column, snapshot, limit)
 
     def create(self, table: str, rows: DataFrame, layout: Layout, stamp: Stamp) -> int:
@@ -158,7 +159,7 @@ class DeltaTables:
         types: Sequence[tuple[Sequence[str], DataType]],
         stamp: Stamp,
     ) -> int:
-        """See ``port.Tables``: all rows are written again, as names are those in the files."""
+        """Write all rows again: a column's name is that in the files."""
         rows, layout = evolved(self.read(table), self.layout(table), names, types)
         return self.create(table, rows, layout, stamp)
 
@@ -182,13 +183,13 @@ class DeltaTables:
         return self._write(table, result, layout, stamp, mode="overwrite", **options)
 
     def partition_files(self, table: str) -> Sequence[PartitionFiles]:
-        """See ``port.MaintainedTables``."""
+        """Files of each partition, counted in the table's log."""
         from infold.lake.delta.rows import partition_files
 
         return [PartitionFiles(*counts) for counts in partition_files(self._folder(table))]
 
     def rewrite(self, table: str, partition: Any) -> None:
-        """See ``port.MaintainedTables``: by a commit that says of itself that it changes no row."""
+        """Rewrite one partition, by a commit that says of itself that it changes no row."""
         layout = self.layout(table)
         rows = self._stored(table)
         where = "true"
@@ -213,7 +214,7 @@ class DeltaTables:
             writer.save(self._folder(table))
 
     def expire(self, table: str, *, before: float, keep: int) -> None:
-        """See ``port.MaintainedTables``; no engine is needed for it."""
+        """Forget versions older than ``before`` (seconds since 1970), but the ``keep`` newest."""
         from infold.lake.delta.expiry import forget_before
 
         log = self._log(table)

@@ -103,7 +103,7 @@ class IcebergTables:
         return kept_with_rows_of(snapshot, metadata, known_history(metadata, read_metadata))
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
-        """See ``ports.Lake.string_values``."""
+        """Distinct strings of a column, without NULL, maybe more; None if files list none."""
         return self.lake.string_values(table_name(table), column, snapshot, limit)
 
     def create(self, table: str, rows: DataFrame, layout: Layout, stamp: Stamp) -> int:
@@ -229,7 +229,7 @@ class IcebergTables:
         return Layout() if stored is None else Layout(stored.column, stored.partition, stored.type)
 
     def partition_files(self, table: str) -> Sequence[PartitionFiles]:
-        """See ``port.MaintainedTables``; by Iceberg's metadata table of files."""
+        """Files of each partition, counted in Iceberg's metadata table of files."""
         partitioned = self.layout(table).partition is not None
         rows = self.spark.sql(
             f"SELECT {'partition' if partitioned else '1'} AS part,"
@@ -246,7 +246,7 @@ class IcebergTables:
         ]
 
     def rewrite(self, table: str, partition: Any) -> None:
-        """See ``port.MaintainedTables``."""
+        """Rewrite the files of one partition (None: of the table), sorted as they were laid out."""
         layout = self.layout(table)
         column = layout.column
         sort = f", strategy => 'sort', sort_order => '{quoted(column)} ASC'" if column else ""
@@ -258,7 +258,7 @@ class IcebergTables:
         ).collect()  # one row
 
     def expire(self, table: str, *, before: float, keep: int) -> None:
-        """See ``port.MaintainedTables``."""
+        """Expire snapshots older than ``before`` (seconds since 1970), but the ``keep`` newest."""
         older = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(before))
         self.spark.sql(
             "CALL infold.system.expire_snapshots("
