@@ -74,7 +74,7 @@ class DefinitionAnalyser:
                     stored = user_columns(work.tables.read(node.name))
                     self.schemas[node.name] = stored.schema
                 else:
-                    self._keep(work, node, self._analysed(work, node))
+                    self._keep_columns(work, node, self._analysed(work, node))
         except InfoldError as error:  # what a function in Python did
             if ends_run(error):
                 raise
@@ -84,7 +84,7 @@ class DefinitionAnalyser:
             if known is not None and ends_run(known):
                 raise known from error
             self.found[node.name] = (
-                known.with_facts(("model", node.name)) if known else _as_refusal(node, error)
+                known.with_facts(("model", node.name)) if known else _refusal_by_spark(node, error)
             )
 
     def _analysed(self, work: Work, node: Node) -> DataFrame:
@@ -93,33 +93,33 @@ class DefinitionAnalyser:
             source = self.project.sources[node.source or node.name].without_columns(
                 node.unread_columns
             )
-            rows = self._landing(work, source)
-            return work.sql(node, {**self._frames(work, node), source.name: rows})
+            rows = self._landing_frame(work, source)
+            return work.sql(node, {**self._input_frames(work, node), source.name: rows})
         if node.query is not None:
-            return _sessions(self._input(work, node.query.input), node.query)
+            return _session_columns(self._events_frame(work, node.query.input), node.query)
         if node.versions is not None:
-            return versions_of(work.sql(node, self._frames(work, node)), node.versions)
-        return work.sql(node, self._frames(work, node))
+            return versions_of(work.sql(node, self._input_frames(work, node)), node.versions)
+        return work.sql(node, self._input_frames(work, node))
 
-    def _input(self, work: Work, name: str) -> DataFrame:
+    def _events_frame(self, work: Work, name: str) -> DataFrame:
         """The events that a sessions query reads: a stored table, or a view."""
         node = self.project[name]
         if node.model.kind.is_view:
-            return work.sql(node, self._frames(work, node))
+            return work.sql(node, self._input_frames(work, node))
         return empty_frame(work.spark, self.schemas[name])
 
-    def _frames(self, work: Work, node: Node) -> dict[str, DataFrame]:
+    def _input_frames(self, work: Work, node: Node) -> dict[str, DataFrame]:
         return {
             entry.name: empty_frame(work.spark, self.schemas[entry.name])
             if entry.name in self.schemas
-            else self._landing(work, self.project.sources[entry.name])
+            else self._landing_frame(work, self.project.sources[entry.name])
             for entry in node.stored_inputs
         }
 
-    def _landing(self, work: Work, source: Source) -> DataFrame:
+    def _landing_frame(self, work: Work, source: Source) -> DataFrame:
         return empty_frame(work.spark, source_rows.column_types(work.spark, self.project, source))
 
-    def _keep(self, work: Work, node: Node, rows: DataFrame) -> None:
+    def _keep_columns(self, work: Work, node: Node, rows: DataFrame) -> None:
         """Keep the columns of a model's rows, or what is wrong with them."""
         schema = user_columns(rows).schema
         wrong = next(
@@ -184,7 +184,7 @@ def with_columns_to_be(work: Work, stored: Mapping[str, DataFrame]) -> dict[str,
     return {**stored, **{name: empty_frame(work.spark, known[name]) for name in known}}
 
 
-def _sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
+def _session_columns(events: DataFrame, query: SessionsQuery) -> DataFrame:
     """The columns of a sessions model, with the types of its expressions; no session is made."""
     taken = events.where(query.where) if query.where else events
     declared = [cut_sql for cut in query.cuts for cut_sql in cut.event_sql]
@@ -253,7 +253,7 @@ _NEVER_STORED = (T.NullType, T.DayTimeIntervalType, T.YearMonthIntervalType, T.C
 # -- Spark's errors
 
 
-def _as_refusal(node: Node, error: PySparkException | Py4JError) -> InfoldError:
+def _refusal_by_spark(node: Node, error: PySparkException | Py4JError) -> InfoldError:
     message = str(error)
     lines = (line.lstrip(": ") for line in message.splitlines() if not line.startswith(_CALLING))
     why = next(filter(None, lines), type(error).__name__)
@@ -290,17 +290,17 @@ def tables_read(rows: DataFrame, views: Collection[str]) -> tuple[tuple[str, ...
 
     A program that it would start counts as read, and so do rows that are not in the query's text.
     """
-    nodes = tuple(_nodes(rows))
+    nodes = tuple(_plan_nodes(rows))
     view_names = {_view_name(rest) for name, _, rest in nodes if name == "View"}
     # Outer views first.
     missing = (view for view in reversed(tuple(views)) if view not in view_names)
-    others = tuple(_others(nodes, views))
+    others = tuple(_other_leaves(nodes, views))
     if is_remote(rows.sparkSession) and plans.has_rows_of_client(rows):
         others += ("rows of createDataFrame",)
     return others, tuple(missing)
 
 
-def _others(nodes: Sequence[tuple[str, int, str]], views: Collection[str]) -> Iterator[str]:
+def _other_leaves(nodes: Sequence[tuple[str, int, str]], views: Collection[str]) -> Iterator[str]:
     for at, (name, depth, rest) in enumerate(nodes):
         is_leaf = at + 1 == len(nodes) or nodes[at + 1][1] <= depth
         if name == "View":
@@ -310,9 +310,9 @@ def _others(nodes: Sequence[tuple[str, int, str]], views: Collection[str]) -> It
             yield (name + rest)[:_SHOWN]
 
 
-def _nodes(rows: DataFrame) -> Iterator[tuple[str, int, str]]:
+def _plan_nodes(rows: DataFrame) -> Iterator[tuple[str, int, str]]:
     """The nodes of a plan, top down: name, depth, and the rest of its line."""
-    for line in _text(rows).splitlines():
+    for line in _plan_text(rows).splitlines():
         if node := _NODE.match(line):
             yield node["name"], node.start("name"), node["rest"]
 
@@ -322,7 +322,7 @@ def _view_name(rest: str) -> str:
     return match["name"] if match else ""
 
 
-def _text(rows: DataFrame) -> str:
+def _plan_text(rows: DataFrame) -> str:
     if is_remote(rows.sparkSession):
         return plans.analysed_text(rows)
     return str(_plan(rows).treeString())
@@ -393,11 +393,11 @@ def nondeterministic_expressions(rows: DataFrame, sql: str = "") -> Iterator[str
         return plans.nondeterministic_expressions(rows, sql)
     gateway: Any = rows.sparkSession.sparkContext._gateway  # noqa: SLF001 (as above)
     patterns = getattr(gateway.jvm, f"{_PATTERNS}$").__getattr__("MODULE$")
-    return _Walk(gateway, patterns.CURRENT_LIKE()).plan(_plan(rows))
+    return _PlanWalk(gateway, patterns.CURRENT_LIKE()).plan(_plan(rows))
 
 
 @dataclass(frozen=True)
-class _Walk:
+class _PlanWalk:
     """Walks down a plan, only to what is not deterministic or of the present."""
 
     gateway: Any
@@ -407,42 +407,42 @@ class _Walk:
     def plan(self, plan: Any) -> Iterator[str]:
         if self.stays(plan):
             return
-        for item in _items(plan.expressions()):
+        for item in _scala_items(plan.expressions()):
             yield from self.expression(item)
-        for child in _items(plan.children()):
+        for child in _scala_items(plan.children()):
             yield from self.plan(child)
 
     def expression(self, node: Any) -> Iterator[str]:
         if self.stays(node):
             return
-        inner = [child for child in _items(node.children()) if not self.stays(child)]
+        inner = [child for child in _scala_items(node.children()) if not self.stays(child)]
         for child in inner:
             yield from self.expression(child)
-        if self._is(node, "PlanExpression"):
+        if self._is_instance(node, "PlanExpression"):
             yield from self.plan(node.plan())
         elif node.deterministic():
-            if _class(node) in _CLOCKS:
+            if _class_name(node) in _CLOCKS:
                 yield node.sql()[:_SHOWN]
-        elif self._is(node, "Nondeterministic") or not (inner or _ordered(node)):
+        elif self._is_instance(node, "Nondeterministic") or not (inner or _depends_on_order(node)):
             yield node.sql()[:_SHOWN]
 
     def stays(self, node: Any) -> bool:
         """Whether a plan or an expression, with all in it, is the same whenever it is evaluated."""
         return bool(node.deterministic()) and not node.containsPattern(self.present)
 
-    def _is(self, node: Any, name: str) -> bool:
+    def _is_instance(self, node: Any, name: str) -> bool:
         return bool(is_instance_of(self.gateway, node, f"{_EXPRESSIONS}.{name}"))
 
 
-def _ordered(node: Any) -> bool:
-    return _class(node) in _BY_ORDER
+def _depends_on_order(node: Any) -> bool:
+    return _class_name(node) in _BY_ORDER
 
 
-def _class(node: Any) -> str:
+def _class_name(node: Any) -> str:
     return str(node.getClass().getSimpleName())
 
 
-def _items(items: Any) -> Iterator[Any]:
+def _scala_items(items: Any) -> Iterator[Any]:
     return (items.apply(at) for at in range(items.size()))
 
 

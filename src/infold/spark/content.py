@@ -36,7 +36,7 @@ from infold.core.quoting import quoted
 from infold.core.trace import CellState, signed
 
 _MASK_BITS = 60
-_NO_LETTER = "\N{REPLACEMENT CHARACTER}"
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 """What JSON has in place of bytes that are no UTF-8."""
 LITERAL_RANGES = 24
 """
@@ -66,28 +66,28 @@ def user_columns(rows: DataFrame) -> DataFrame:
 def row_hash(schema: T.StructType) -> Column:
     """A 64-bit hash of a row's columns, technical ones left out; equal rows have equal hashes."""
     users = [field for field in schema.fields if not is_technical(field.name)]
-    return _hash_of([(column(field.name), field.dataType) for field in users])
+    return _hash_of_values([(column(field.name), field.dataType) for field in users])
 
 
 def state_hash(schema: T.StructType) -> Column:
     """The same of the parts of a row's state."""
     state = schema[STATE].dataType
     assert isinstance(state, T.StructType), "a state is a struct"
-    return _hash_of([(F.col(STATE)[part.name], part.dataType) for part in state])
+    return _hash_of_values([(F.col(STATE)[part.name], part.dataType) for part in state])
 
 
-def _hash_of(values: Sequence[tuple[Column, T.DataType]]) -> Column:
-    parts = [part for value, type_ in values for part in _hashable(value, type_)]
+def _hash_of_values(values: Sequence[tuple[Column, T.DataType]]) -> Column:
+    parts = [part for value, type_ in values for part in _hashed_columns(value, type_)]
     floats = [value for value, type_ in values if isinstance(type_, T.FloatType | T.DoubleType)]
-    signs = _masks([_is_negative_zero(value) for value in floats])
+    signs = _bit_masks([_is_negative_zero(value) for value in floats])
     return F.xxhash64(
         *parts,
-        *_masks([value.isNull() for value, _ in values]),
+        *_bit_masks([value.isNull() for value, _ in values]),
         *(F.when(mask != F.lit(0), mask) for mask in signs),
     )
 
 
-def _masks(tests: Sequence[Column]) -> Iterator[Column]:
+def _bit_masks(tests: Sequence[Column]) -> Iterator[Column]:
     """
     Numbers with a bit for each test, in order.
 
@@ -108,7 +108,7 @@ def _is_negative_zero(value: Column) -> Column:
     return F.when(value == zero, value.cast("string") == F.lit("-0.0")).otherwise(F.lit(False))
 
 
-def _hashable(value: Column, type_: T.DataType) -> list[Column]:
+def _hashed_columns(value: Column, type_: T.DataType) -> list[Column]:
     """What is hashed of a value."""
     if isinstance(type_, T.StringType) and type_ != T.StringType():
         return [value.cast("binary")]
@@ -118,19 +118,19 @@ def _hashable(value: Column, type_: T.DataType) -> list[Column]:
         text = F.to_json(_without_maps(value, type_), JSON)
         if not has_type(T.StringType, type_):
             return [text]
-        return [text, F.when(F.contains(text, F.lit(_NO_LETTER)), _texts(value, type_))]
+        return [text, F.when(F.contains(text, F.lit(_REPLACEMENT)), _text_bytes(value, type_))]
     return [value]
 
 
-def _texts(value: Column, type_: T.DataType) -> Column:
+def _text_bytes(value: Column, type_: T.DataType) -> Column:
     """The texts in a value, by their bytes."""
     if isinstance(type_, T.MapType):
-        return _texts(F.map_entries(value), _entries(type_))
+        return _text_bytes(F.map_entries(value), _entries(type_))
     if isinstance(type_, T.ArrayType):
-        return F.transform(value, lambda element: _texts(element, type_.elementType))
+        return F.transform(value, lambda element: _text_bytes(element, type_.elementType))
     if isinstance(type_, T.StructType):
         fields = [field for field in type_ if has_type(T.StringType, field.dataType)]
-        return F.struct(*(_texts(value.getField(part.name), part.dataType) for part in fields))
+        return F.struct(*(_text_bytes(value.getField(part.name), part.dataType) for part in fields))
     return value.cast("binary")
 
 

@@ -37,7 +37,7 @@ def observed(rows: DataFrame, *aggregates: Column) -> tuple[DataFrame, ObservedA
     """The same rows, and aggregates that are known once these have been computed."""
     if is_remote(rows.sparkSession):
         computed = rows.localCheckpoint()
-        return computed, _over(computed, aggregates)
+        return computed, _aggregates_over(computed, aggregates)
     observation = Observation()
     return rows.observe(observation, *aggregates), observation
 
@@ -51,12 +51,12 @@ def kept_and_observed(
     """The rows, computed once and kept ``without`` some columns, and aggregates over them."""
     if is_remote(rows.sparkSession):
         computed = rows.localCheckpoint(storageLevel=level)
-        return computed.drop(*without), _over(computed, aggregates).get
+        return computed.drop(*without), _aggregates_over(computed, aggregates).get
     observed_rows, observation = observed(rows, *aggregates)
     return observed_rows.drop(*without).localCheckpoint(storageLevel=level), observation.get
 
 
-def _over(rows: DataFrame, aggregates: tuple[Column, ...]) -> KnownAggregates:
+def _aggregates_over(rows: DataFrame, aggregates: tuple[Column, ...]) -> KnownAggregates:
     # One row.
     [row] = rows.agg(*aggregates).collect()
     return KnownAggregates(row.asDict())

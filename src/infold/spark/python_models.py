@@ -65,12 +65,12 @@ def python_rows(node: Node, given: Sequence[DataFrame]) -> DataFrame:
         for input_, frame in zip(code.inputs, given, strict=True)
     ]
     with _failing_at_its_place(node, code):
-        rows = _loaded(code)(*arguments)
+        rows = _loaded_function(code)(*arguments)
     if not isinstance(rows, DataFrame):
         package = type(rows).__module__.partition(".")[0]
         named = f"{package}.{type(rows).__name__}".removeprefix("builtins.")
         what = "None" if rows is None else f"a {named}"
-        raise function_findings.no_data_frame(_place(node), model=node.name, what=what)
+        raise function_findings.no_data_frame(_function_place(node), model=node.name, what=what)
     return _with_declared_columns(node, code, rows)
 
 
@@ -89,7 +89,7 @@ def _row_of_each_key(node: Node, code: PythonCode, rows: DataFrame) -> DataFrame
     types = _unlike_types(rows.select(*(column(name) for name, _ in own)), own)
     if types:
         raise function_findings.other_columns(
-            _place(node), model=node.name, missing=[], more=[], types="; ".join(types)
+            _function_place(node), model=node.name, missing=[], more=[], types="; ".join(types)
         )
     return row_of_each_key(code, rows)
 
@@ -97,7 +97,7 @@ def _row_of_each_key(node: Node, code: PythonCode, rows: DataFrame) -> DataFrame
 def _load_modules(node: Node, code: PythonCode) -> None:
     """Raise what its modules raise, before Spark's workers import them."""
     with _failing_at_its_place(node, code):
-        _loaded(code)
+        _loaded_function(code)
 
 
 @contextlib.contextmanager
@@ -112,7 +112,7 @@ def _failing_at_its_place(node: Node, code: PythonCode) -> Iterator[None]:
         known = failures.known_failure(error)
         if known is not None and known.slug == "engine-died":
             raise
-        raise _failed(node, code, error) from error
+        raise _python_failure(node, code, error) from error
 
 
 def as_python_failure(node: Node, error: BaseException) -> InfoldError | None:
@@ -134,19 +134,23 @@ _FRAME = re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d+)')
 _RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Iteration|Warning)\b")
 
 
-def _failed(node: Node, code: PythonCode, error: BaseException) -> InfoldError:
+def _python_failure(node: Node, code: PythonCode, error: BaseException) -> InfoldError:
     """An exception with the deepest place in the author's files."""
     if (inside := as_python_failure(node, error)) is not None:
         return inside
     if isinstance(error, SyntaxError):  # of another version of Python, or a module that it imports
-        at = _place(node)
+        at = _function_place(node)
     else:
         frames = [
             frame
             for frame in traceback.extract_tb(error.__traceback__)
             if frame.filename in code.files
         ]
-        at = _spot(code, frames[-1].filename, frames[-1].lineno or 1) if frames else _place(node)
+        at = (
+            _spot(code, frames[-1].filename, frames[-1].lineno or 1)
+            if frames
+            else _function_place(node)
+        )
     if (module := _missing_module(error)) is not None:
         return function_findings.package_missing(at, model=node.name, module=module)
     words = str(error).strip().splitlines() or [""]
@@ -165,7 +169,7 @@ def _missing_module(error: BaseException) -> str | None:
 _NOT_INSTALLED = re.compile(r"(?P<package>\w+( >= [\d.]+)?) must be installed")
 
 
-def _place(node: Node) -> Spot:
+def _function_place(node: Node) -> Spot:
     """The function of a model."""
     code = node.model.python
     assert code is not None, "a model in Python"
@@ -192,7 +196,11 @@ def _with_declared_columns(node: Node, code: PythonCode, rows: DataFrame) -> Dat
     if missing or more or types or repeated:
         more += ["two columns of one name"] if repeated else []
         raise function_findings.other_columns(
-            _place(node), model=node.name, missing=missing, more=more, types="; ".join(types)
+            _function_place(node),
+            model=node.name,
+            missing=missing,
+            more=more,
+            types="; ".join(types),
         )
     return rows.select(*(column(name).alias(name) for name, _ in code.columns))
 
@@ -202,14 +210,14 @@ def _unlike_types(rows: DataFrame, declared: Sequence[tuple[str, str]]) -> list[
     returned_types = {field.name.lower(): field.dataType for field in rows.schema.fields}
     types = []
     for name, text in declared:
-        returned, own = returned_types.get(name.lower()), _type(text)
+        returned, own = returned_types.get(name.lower()), _spark_type(text)
         if returned is not None and not _same_type(returned, own):
             types.append(f"{name} is {returned.simpleString()}, declared {own.simpleString()}")
     return types
 
 
 @lru_cache(maxsize=1024)
-def _type(text: str) -> T.DataType:
+def _spark_type(text: str) -> T.DataType:
     return T.DataType.fromDDL(text)
 
 
@@ -232,7 +240,7 @@ def _nullable(type_: T.DataType) -> T.DataType:
 
 
 @lru_cache(maxsize=64)
-def _loaded(code: PythonCode) -> Callable[..., Any]:
+def _loaded_function(code: PythonCode) -> Callable[..., Any]:
     """The function of a code; its modules are executed once."""
     return _Modules(code).function()
 
@@ -243,24 +251,24 @@ class _Modules:
     def __init__(self, code: PythonCode) -> None:
         self._code = code
         self._module_by_name = {module.name: module for module in code.modules}
-        self._made: dict[str, ModuleType] = {}
-        self._own = f"infold_project_{sha256(repr(code).encode()).hexdigest()[:12]}"
+        self._modules: dict[str, ModuleType] = {}
+        self._package_name = f"infold_project_{sha256(repr(code).encode()).hexdigest()[:12]}"
         self._builtins = {**vars(builtins), "__import__": self._import}
 
     def function(self) -> Callable[..., Any]:
         """The model's function."""
         loaded: Callable[..., Any] = getattr(
-            self._executed(self._code.modules[0]), self._code.function
+            self._executed_module(self._code.modules[0]), self._code.function
         )
         assert callable(loaded), "a function with that name is in the file"
         return loaded
 
-    def _executed(self, module: PythonModule) -> ModuleType:
-        if module.name in self._made:
-            return self._made[module.name]
-        executed = ModuleType(f"{self._own}.{module.name or 'model'}")
+    def _executed_module(self, module: PythonModule) -> ModuleType:
+        if module.name in self._modules:
+            return self._modules[module.name]
+        executed = ModuleType(f"{self._package_name}.{module.name or 'model'}")
         vars(executed)["__builtins__"] = self._builtins
-        self._made[module.name] = executed
+        self._modules[module.name] = executed
         # Some libraries look a module up by its name while its classes are made. Later nobody may
         # find it there: what has a module that can be imported is sent to workers by its name.
         sys.modules[executed.__name__] = executed
@@ -268,7 +276,7 @@ class _Modules:
             compiled = compile(module.source, module.file, "exec", dont_inherit=True)
             exec(compiled, vars(executed))  # noqa: S102 (the code of the project is what a model is)
         except BaseException:
-            del self._made[module.name]
+            del self._modules[module.name]
             raise
         finally:
             sys.modules.pop(executed.__name__, None)
@@ -284,23 +292,23 @@ class _Modules:
     ) -> ModuleType:
         """What an import statement in one of the modules calls."""
         if level:
-            importing_module = (globals_ or {})["__name__"].removeprefix(f"{self._own}.")
+            importing_module = (globals_ or {})["__name__"].removeprefix(f"{self._package_name}.")
             name = ".".join([*importing_module.split(".")[:-level], *([name] if name else [])])
         if name.split(".")[0] != PROJECT_PACKAGE:
             return builtins.__import__(name, globals_, locals_, fromlist or (), level)
         if name in self._module_by_name:
-            self._executed(self._module_by_name[name])
+            self._executed_module(self._module_by_name[name])
         for submodule in fromlist or ():
             if f"{name}.{submodule}" in self._module_by_name:
-                self._executed(self._module_by_name[f"{name}.{submodule}"])
-        if fromlist and name in self._made:
-            return self._made[name]
+                self._executed_module(self._module_by_name[f"{name}.{submodule}"])
+        if fromlist and name in self._modules:
+            return self._modules[name]
         return self._package(name if fromlist else PROJECT_PACKAGE)
 
     def _package(self, name: str) -> ModuleType:
         """A folder of modules, with those that were imported."""
-        package = ModuleType(f"{self._own}.{name}")
-        for full, module in self._made.items():
+        package = ModuleType(f"{self._package_name}.{name}")
+        for full, module in self._modules.items():
             below = full.removeprefix(f"{name}.")
             if full.startswith(f"{name}.") and "." not in below:
                 setattr(package, below, module)

@@ -32,7 +32,7 @@ from infold.spark.tables.port import Stamp, Tables
 _view_numbers = itertools.count()
 
 
-def _nobody_waits(outcome: Outcome) -> Outcome:
+def _unchanged_outcome(outcome: Outcome) -> Outcome:
     """The outcome of a step that is alone, and that no ledger has to know of."""
     return outcome
 
@@ -53,7 +53,7 @@ class Work:
     step_id: str
     earlier: tuple[Stretch, ...] = ()
     """The cells of the step's table that keep rows of earlier definitions, with these."""
-    announce: Announce = _nobody_waits
+    announce: Announce = _unchanged_outcome
     """Has the ledger know what a commit will do; ``step_commit`` alone calls it."""
     views: dict[str, str] = field(default_factory=dict)
     """
@@ -142,7 +142,7 @@ class Work:
             name, bound = reference.name, None if cells is None else reference.bound
             if (name, bound) not in view_names:
                 if bound is not None and cells is not None and name in frames:
-                    rows = _during(frames[name], node.input(name), bound.times_read(cells))
+                    rows = _rows_during(frames[name], node.input(name), bound.times_read(cells))
                     view_names[name, bound] = self.named_view(name, rows)
                 else:
                     view_names[name, bound] = self._view(name, needed)
@@ -158,7 +158,7 @@ class Work:
     ) -> dict[str, DataFrame]:
         """Every input, limited to the rows that the model reads for these cells in any way."""
         return {
-            entry.name: _during(frames[entry.name], entry, entry.times_read(cells))
+            entry.name: _rows_during(frames[entry.name], entry, entry.times_read(cells))
             for entry in node.inputs
         }
 
@@ -191,7 +191,7 @@ class DefinitionInForce:
     is_newest: bool
 
 
-def _during(frame: DataFrame, entry: Input, times: Ranges) -> DataFrame:
+def _rows_during(frame: DataFrame, entry: Input, times: Ranges) -> DataFrame:
     """The rows of an input at certain times; a lookup whole."""
     name = entry.time_column
     if name is None:

@@ -35,7 +35,7 @@ def bad_row(audit: Audit, types: Types) -> str:
 
     Raises InfoldError where a column is of a type that cannot be asked like this.
     """
-    bad = _BAD[audit.kind](audit, types)
+    bad = _BAD_ROW_SQL[audit.kind](audit, types)
     return f"coalesce({bad}, false){where(audit)}"
 
 
@@ -82,7 +82,7 @@ def _expression(audit: Audit, types: Types) -> str:
     return f"NOT (\n{audit.sql}\n)"
 
 
-_BAD: Mapping[AuditKind, Callable[[Audit, Types], str]] = {
+_BAD_ROW_SQL: Mapping[AuditKind, Callable[[Audit, Types], str]] = {
     AuditKind.NOT_NULL: _not_null,
     AuditKind.ACCEPTED_VALUES: _accepted_values,
     AuditKind.ACCEPTED_RANGE: _accepted_range,
@@ -132,17 +132,19 @@ def refuse_wrong(model: str, audits: Sequence[Audit], rows: DataFrame) -> None:
                     audit.at, name=audit.name, model=model, why=f"there is no column {name}"
                 )
     try:
-        _analyse(audits, rows, types)  # all at once, as each call of Spark costs milliseconds
+        _analyse_predicates(
+            audits, rows, types
+        )  # all at once, as each call of Spark costs milliseconds
     except (PySparkException, Py4JError):
         for audit in audits:
             try:
-                _analyse([audit], rows, types)
+                _analyse_predicates([audit], rows, types)
             except (PySparkException, Py4JError) as error:
                 raise refused(model, audit, error) from error
         raise
 
 
-def _analyse(audits: Sequence[Audit], rows: DataFrame, types: Types) -> None:
+def _analyse_predicates(audits: Sequence[Audit], rows: DataFrame, types: Types) -> None:
     """Let Spark analyse the predicates of audits, and evaluate what they have besides rows."""
     tests = [
         bad_row(audit, types) if audit.of_one_row else f"true{where(audit)}"
@@ -151,7 +153,7 @@ def _analyse(audits: Sequence[Audit], rows: DataFrame, types: Types) -> None:
     ]
     if tests:
         rows.select(*map(F.expr, tests)).schema  # noqa: B018 (is analysed)
-    values = [value for audit in audits for value in _values(audit, types)]
+    values = [value for audit in audits for value in _literals_of(audit, types)]
     if values:
         named = ", ".join(f"{sql} AS v{at}" for at, sql in enumerate(values))
         # One row.
@@ -166,7 +168,7 @@ def refused(model: str, audit: Audit, error: Exception) -> InfoldError:
     return audit_findings.refused_audit(audit.at, name=audit.name, model=model, why=why)
 
 
-def _values(audit: Audit, types: Types) -> list[str]:
+def _literals_of(audit: Audit, types: Types) -> list[str]:
     """What an audit has besides the row, as SQL."""
     literals = [
         f"CAST({literal} AS {types[name.lower()].simpleString()})"
@@ -206,7 +208,7 @@ class Counted:
             return []
         # Spark forgets what it observed in a plan that turned out to be empty.
         counts = self.seen.get
-        return [_result(model, audit, counts, at) for at, audit in enumerate(self.audits)]
+        return [_audit_result(model, audit, counts, at) for at, audit in enumerate(self.audits)]
 
 
 def guarded(rows: DataFrame, audits: Sequence[Audit]) -> DataFrame:
@@ -238,7 +240,7 @@ def judged(
     # One row.
     counts = rows.agg(*_counts(rows, audits)).collect()[0].asDict()
     return [
-        _result(model, audit, counts, at, rows=rows, stored=stored)
+        _audit_result(model, audit, counts, at, rows=rows, stored=stored)
         for at, audit in enumerate(audits)
     ]
 
@@ -259,7 +261,7 @@ def _counts(rows: DataFrame, audits: Sequence[Audit]) -> list[Column]:
     return columns
 
 
-def _result(
+def _audit_result(
     model: str,
     audit: Audit,
     counts: Mapping[str, Any],

@@ -74,7 +74,7 @@ def judge(audit: Audit, on: Judged) -> AuditResult:
         raise refused(on.node.name, audit, error) from error
 
 
-def _limited(rows: DataFrame, audit: Audit) -> DataFrame:
+def _audited_rows(rows: DataFrame, audit: Audit) -> DataFrame:
     """The rows that an audit is about."""
     return rows.where(f"true{where(audit)}") if audit.where else rows
 
@@ -91,7 +91,7 @@ def _unique(audit: Audit, on: Judged) -> AuditResult:
         known = reduce(Column.__and__, (column(name).isNotNull() for name in audit.columns))
         keys = [column(name) for name in audit.columns]
         return (
-            _limited(rows, audit)
+            _audited_rows(rows, audit)
             .where(known)
             .select(*keys, *([on.cell.alias(_CELL)] if by_cell else []))
         )
@@ -115,7 +115,7 @@ def _unique(audit: Audit, on: Judged) -> AuditResult:
 def _relationship(audit: Audit, on: Judged) -> AuditResult:
     """Rows with a key that the other table lacks; rows with a NULL in it are none."""
     is_own_table = audit.to.lower() == on.node.name.lower()
-    rows = _limited(on.table if is_own_table else on.written, audit)
+    rows = _audited_rows(on.table if is_own_table else on.written, audit)
     known = reduce(Column.__and__, (column(name).isNotNull() for name in audit.columns))
     rows = rows.where(known)
     other = on.table if is_own_table else on.other(audit.to)
@@ -135,7 +135,7 @@ def _relationship(audit: Audit, on: Judged) -> AuditResult:
 
 def _row_count(audit: Audit, on: Judged) -> AuditResult:
     """Cells with rows, or the whole table, with too few rows or too many."""
-    rows = _limited(on.table, audit)
+    rows = _audited_rows(on.table, audit)
     outside = F.lit(False)
     for bound, wrong in (
         (audit.minimum, F.col("rows") < int(audit.minimum or 0)),
@@ -154,7 +154,7 @@ def _row_count(audit: Audit, on: Judged) -> AuditResult:
 def _freshness(audit: Audit, on: Judged) -> AuditResult:
     """Whether the newest time is older than it may be, by the clock of the run."""
     [name] = audit.columns
-    rows = _limited(on.table, audit)
+    rows = _audited_rows(on.table, audit)
     # One row.
     newest = rows.agg(F.max(micros(column(name))).alias("at")).collect()[0]["at"]
     if newest is not None and newest >= on.as_of - audit.max_age:
@@ -169,7 +169,7 @@ def _no_gaps(audit: Audit, on: Judged) -> AuditResult:
     """Cells without rows between the first and the last cell with rows."""
     granularity = on.node.model.granularity
     assert granularity is not None, "checked with the project"
-    rows = _limited(on.table, audit).where(on.cell.isNotNull())
+    rows = _audited_rows(on.table, audit).where(on.cell.isNotNull())
     # At most a row for each cell.
     starts = [row[0] for row in rows.select(on.cell.alias(_CELL)).distinct().collect()]
     gaps: list[dict[str, object]] = []
@@ -185,7 +185,7 @@ def _no_gaps(audit: Audit, on: Judged) -> AuditResult:
     return result(on.node.name, audit, missing, what, json_rows(gaps), stored=on.stored)
 
 
-def _query(audit: Audit, on: Judged) -> AuditResult:
+def _rows_of_query(audit: Audit, on: Judged) -> AuditResult:
     """The rows of a SELECT of bad rows."""
     model, parts, at = on.node.name, list[str](), 0
     for table in sorted(audit.tables, key=lambda entry: entry.start):
@@ -216,7 +216,7 @@ _JUDGES: Mapping[AuditKind, Callable[[Audit, Judged], AuditResult]] = {
     AuditKind.ROW_COUNT: _row_count,
     AuditKind.FRESHNESS: _freshness,
     AuditKind.NO_GAPS: _no_gaps,
-    AuditKind.QUERY: _query,
+    AuditKind.QUERY: _rows_of_query,
 }
 
 

@@ -102,7 +102,7 @@ def end(session: RemoteSession, url: str) -> None:
     with _client(session, url) as client:
         while interrupted := client.interrupt_all():
             for operation in interrupted:
-                _await(client, operation)
+                _await_end(client, operation)
         client.release_session()
 
 
@@ -133,7 +133,7 @@ def _client(session: RemoteSession, url: str) -> Iterator[Any]:
         client.close()
 
 
-def _await(client: Any, operation: str) -> None:
+def _await_end(client: Any, operation: str) -> None:
     """
     Wait until a piece of work has ended: its answer ends then, however it did.
 

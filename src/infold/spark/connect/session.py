@@ -87,7 +87,7 @@ def start(
         session = _new_session(url)
         with clients.as_errors(engine, given):
             _refuse_version(session, engine)
-            _set(session, catalog, size, extra, engine)
+            _set_settings(session, catalog, size, extra, engine)
             _refuse_without_storage(session, adapters, engine)
             _refuse_jvm(session, engine)
     except BaseException:
@@ -198,7 +198,7 @@ def _refuse_version(session: SparkSession, engine: Engine) -> None:
         )
 
 
-def _set(
+def _set_settings(
     session: SparkSession,
     catalog: SparkCatalog,
     size: Size,

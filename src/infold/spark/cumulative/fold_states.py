@@ -182,10 +182,10 @@ def merged_parts(parts: Sequence[Part]) -> dict[str, str]:
     stored ones.
     """
     by_name = {part.name: part for part in parts}
-    return {part.name: _merged(part, by_name.get(part.of)) for part in parts}
+    return {part.name: _merged_part(part, by_name.get(part.of)) for part in parts}
 
 
-def _merged(part: Part, of: Part | None) -> str:
+def _merged_part(part: Part, of: Part | None) -> str:
     stored, name = f"s_{part.name}", part.name
     if part.merge is Merge.COUNT:
         return f"coalesce({stored}, 0L) + d_{name}"
@@ -193,7 +193,7 @@ def _merged(part: Part, of: Part | None) -> str:
         assert of is not None, "a sum has the count of its values"
         before = f"CASE WHEN s_{of.name} > 0 THEN {stored} ELSE cast(0 AS {part.type}) END"
         total = f"try_cast(try_add({before}, d_{name}) AS {part.type})"
-        return f"CASE WHEN {_merged(of, None)} > 0 THEN {total} END"
+        return f"CASE WHEN {_merged_part(of, None)} > 0 THEN {total} END"
     end = part if of is None else of
     return f"CASE WHEN coalesce({_takes_over(end)}, false) THEN a_{name} ELSE {stored} END"
 
@@ -226,7 +226,7 @@ DOUBT = "__doubt"
 """Whether the rows of the key have to be read."""
 _ROW_FOLLOWS = "__there"
 
-_STORED = (
+_STORED_COLUMNS = (
     FrameColumn(TOUCHED_KEY, "string", "the hash of the key"),
     FrameColumn(OLD_KEY, "string", "the same where the table has a row of it, else NULL"),
     FrameColumn(OLD_HASH, "bigint", "the hash of that row"),
@@ -236,7 +236,7 @@ _STORED = (
 
 CHANGED_KEYS = FrameSchema(
     "a key that changed rows have, with its stored row",
-    (*_STORED, FrameColumn(ROWS_OF_KEY, "bigint", "how many changed rows have it")),
+    (*_STORED_COLUMNS, FrameColumn(ROWS_OF_KEY, "bigint", "how many changed rows have it")),
     "__group_key0 … with its values, what changed rows do to the parts of its state (d_, a_, r_),"
     " and its stored parts (s_)",
 )
@@ -244,7 +244,7 @@ CHANGED_KEYS = FrameSchema(
 FOLLOWED_ROWS = FrameSchema(
     "a key that changed rows have, with its row as it is now",
     (
-        *_STORED,
+        *_STORED_COLUMNS,
         FrameColumn(ROWS_OF_KEY, "bigint", "how many changed rows have it", "not read again"),
         FrameColumn(DOUBT, "boolean", "whether its rows have to be read", "not read again"),
         FrameColumn(KEY, "string", "its hash, if it has a row now"),
@@ -280,11 +280,11 @@ class StatedModel:
     def are_stored(self, work: Work, step: Step) -> bool:
         """Whether the table has these states, and columns of the types that it would have."""
         table = work.tables.read(step.model).schema
-        stored = {field.name: _described(field) for field in table if field.name in self.row.names}
-        return stored == {field.name: _described(field) for field in self.row}
+        stored = {field.name: _type_text(field) for field in table if field.name in self.row.names}
+        return stored == {field.name: _type_text(field) for field in self.row}
 
 
-def _described(field: T.StructField) -> str:
+def _type_text(field: T.StructField) -> str:
     return stored_type(field.dataType).simpleString()
 
 
@@ -333,10 +333,10 @@ def _outputs_of_parts(rows: DataFrame, query: GroupedQuery, states: States) -> D
         *(F.expr(key.sql).alias(at) for key, at in zip(query.keys, key_columns(query), strict=True))
     )
     nothing = {part.name: F.expr(f"cast(NULL AS {part.type})") for part in states.parts}
-    return _outputs(keys.withColumns({**nothing, _ROW_FOLLOWS: F.lit(True)}), query, states)
+    return _output_columns(keys.withColumns({**nothing, _ROW_FOLLOWS: F.lit(True)}), query, states)
 
 
-def _outputs(parts: DataFrame, query: GroupedQuery, states: States, *keep: str) -> DataFrame:
+def _output_columns(parts: DataFrame, query: GroupedQuery, states: States, *keep: str) -> DataFrame:
     """The columns of the table, of rows with merged parts, and the values of its aggregates."""
     own = dict(zip((key.name for key in query.keys), key_columns(query), strict=True))
     valued = parts.withColumns({name: F.expr(value.sql) for name, value in states.values})
@@ -424,9 +424,9 @@ class StateFold(KeyedFold):
         parts = parts.withColumns(
             {_ROW_FOLLOWS: ~F.col(DOUBT) & (F.col(ROWS) > 0), STATE: F.expr(self.states.struct)}
         )
-        keep = [stored.name for stored in _STORED]
+        keep = [stored.name for stored in _STORED_COLUMNS]
         keep += [*self.keys, ROWS_OF_KEY, DOUBT, _ROW_FOLLOWS, STATE]
-        rows = _outputs(parts, self.query, self.states, *keep)
+        rows = _output_columns(parts, self.query, self.states, *keep)
         has_row = F.col(_ROW_FOLLOWS)
         if self.states.having is not None:
             having = f"CASE WHEN {_ROW_FOLLOWS} THEN ({self.states.having}\n) END"
@@ -453,7 +453,7 @@ class StateFold(KeyedFold):
         rows, row_count = observed(rows, F.count(F.lit(1)).alias("rows"))
         query_rows = self.work.sql(self.model.node, {self.query.input: rows})
         new = self.model.table_rows(query_rows, self.step.version).drop(VERSION)
-        stored = doubted.select(*(stored_column.name for stored_column in _STORED))
+        stored = doubted.select(*(stored_column.name for stored_column in _STORED_COLUMNS))
         return self._hashed(stored.join(new, F.col(TOUCHED_KEY) == F.col(KEY), "left")), row_count
 
 
@@ -462,7 +462,7 @@ class StateFold(KeyedFold):
 # `_state`. A value is as Spark's own aggregate would have it; where that is not certain, it is in
 # doubt.
 
-_WHOLE = "decimal(38,0)"
+_WHOLE_NUMBER = "decimal(38,0)"
 _EXACT_DOUBLES = 2**53
 """Up to here every whole number is a double."""
 
@@ -480,7 +480,7 @@ def states_of(rows: DataFrame, query: GroupedQuery, fingerprint: str) -> States 
     if not all(_is_key(key.dataType) for key in keys):
         return None
     column_of = {output.sql.strip(): output.name for output in followed.outputs}
-    arguments = [text for aggregate in followed.aggregates for text in _typed(aggregate)]
+    arguments = [text for aggregate in followed.aggregates for text in _typed_arguments(aggregate)]
     collected = _Parts(expression_types(rows, arguments))
     collected.add(Merge.COUNT, None, "bigint", name=ROWS)
     values = []
@@ -530,7 +530,9 @@ class _Parts:
             part = self.add(Merge.COUNT, counted, "bigint", shown=shown)
             return Value(part.name)
         assert aggregate.argument is not None, "only a count is of rows"
-        return _VALUES[aggregate.call](self, aggregate, self.types[aggregate.argument], shown)
+        return _VALUE_OF_CALL[aggregate.call](
+            self, aggregate, self.types[aggregate.argument], shown
+        )
 
     def _where(self, call: Aggregate, sql: str | None) -> str:
         """SQL over a row, NULL where FILTER leaves it out: there it may raise."""
@@ -572,7 +574,7 @@ class _Parts:
             return Value(f"CASE WHEN {count} > 0 THEN {sql} END", total.doubt)
         whole = f"cast({argument} AS decimal(19,0))"
         part = self.parts[Merge.SUM, whole, None]
-        size = self.add(Merge.SUM, f"abs({whole})", _WHOLE, of=count).name
+        size = self.add(Merge.SUM, f"abs({whole})", _WHOLE_NUMBER, of=count).name
         sql = f"cast({part.name} AS double) / cast({count} AS double)"
         doubt = f"{count} > 0 AND NOT coalesce({size} <= {_EXACT_DOUBLES}, false)"
         return Value(f"CASE WHEN {count} > 0 THEN {sql} END", doubt)
@@ -620,7 +622,7 @@ class _Parts:
         return Value(part.name)
 
 
-_VALUES: dict[str, Callable[[_Parts, Aggregate, T.DataType, str | None], Value | None]] = {
+_VALUE_OF_CALL: dict[str, Callable[[_Parts, Aggregate, T.DataType, str | None], Value | None]] = {
     "sum": _Parts.total,
     "avg": _Parts.average,
     "min": _Parts.extreme,
@@ -632,7 +634,7 @@ _VALUES: dict[str, Callable[[_Parts, Aggregate, T.DataType, str | None], Value |
 }
 
 
-def _typed(aggregate: Aggregate) -> Iterator[str]:
+def _typed_arguments(aggregate: Aggregate) -> Iterator[str]:
     """The arguments of which the types decide whether there is a state."""
     if aggregate.call not in ("count", "count_if"):
         yield from filter(None, (aggregate.argument, aggregate.order))
@@ -645,7 +647,7 @@ def _sum_types(type_: T.DataType) -> tuple[str, str] | None:
     Two sums of 38 digits are added without rounding only if at most 6 are behind the point.
     """
     if isinstance(type_, T.ByteType | T.ShortType | T.IntegerType | T.LongType):
-        return _WHOLE, "bigint"
+        return _WHOLE_NUMBER, "bigint"
     if isinstance(type_, T.DecimalType):
         digits = min(38, type_.precision + 10)
         if digits == 38 and type_.scale > 6:
@@ -655,7 +657,7 @@ def _sum_types(type_: T.DataType) -> tuple[str, str] | None:
     return None
 
 
-_PLAIN = (
+_COMPARABLE_TYPES = (
     T.BooleanType,
     T.ByteType,
     T.ShortType,
@@ -675,7 +677,7 @@ def is_exact(type_: T.DataType) -> bool:
         return is_exact(type_.elementType)
     if isinstance(type_, T.StructType):
         return all(f.name.isidentifier() and is_exact(f.dataType) for f in type_.fields)
-    return isinstance(type_, _PLAIN) or type_ == T.StringType()
+    return isinstance(type_, _COMPARABLE_TYPES) or type_ == T.StringType()
 
 
 def _is_key(type_: T.DataType) -> bool:

@@ -78,8 +78,8 @@ def carry_out(work: Work, step: Step) -> Outcome:
     ingest = Ingest.of(work, step)
     with failures.naming_files(work.project, ingest.source):
         if step.replaces_all or not work.tables.exists(step.model):
-            return _build(ingest)
-        return _fold(ingest)
+            return _build_table(ingest)
+        return _fold_files(ingest)
 
 
 def definition(work: Work, node: Node, step: Step, ingested: Sequence[IngestedFile]) -> DataFrame:
@@ -135,7 +135,7 @@ def _defined_rows(
     return admitted.select(*map(column, model_columns(judged)))
 
 
-def _build(ingest: Ingest) -> Outcome:
+def _build_table(ingest: Ingest) -> Outcome:
     """Replace the table by the rows of all files."""
     work, step = ingest.work, ingest.step
     bounds = {id_: AdmittedTimes(ingest.file_diff.as_of) for id_ in ingest.new}
@@ -191,7 +191,7 @@ def _count_stored(ingest: Ingest, snapshot: int, tally: IngestCounts) -> None:
             tally.dropped[file_and_cell] += rows - stored_rows.get(file_and_cell, 0)
 
 
-def _fold(ingest: Ingest) -> Outcome:
+def _fold_files(ingest: Ingest) -> Outcome:
     """Ingest new and due rows, remove rows of gone files; one commit, or none."""
     file_diff, step = ingest.file_diff, ingest.step
     files_to_read: dict[int, source_rows.File] = {**ingest.new, **ingest.due, **ingest.reingested}
@@ -306,8 +306,8 @@ def _row_changes(ingest: Ingest, change: TableChange, tally: IngestCounts) -> Ro
 
 ROWS_FOR_PARTITIONS = 500_000
 ROWS_OF_A_TASK = 1_000_000
-_MONTH = 30 * DAY
-_PERIOD = 8 * DAY
+_MONTH_LENGTH = 30 * DAY
+_PERIOD_LENGTH = 8 * DAY
 _ROWS_OF_A_MONTH = 20_000
 DICTIONARY = 128 * 1024
 """Dictionaries up to this size let a column's values be read without its rows."""
@@ -337,14 +337,14 @@ def load_plan(node: Node, rows: DataFrame, counted: Iterable[RowCount]) -> LoadP
         return LoadPlan(layout, tasks, None)
     name = node.model.timeseries.event_time_column
     first_time = min(count.first or 0 for count in admitted)
-    months = (max(count.last or 0 for count in admitted) - first_time) // _MONTH + 1
+    months = (max(count.last or 0 for count in admitted) - first_time) // _MONTH_LENGTH + 1
     partition = Granularity.MONTH if total / months >= _ROWS_OF_A_MONTH else Granularity.YEAR
     if total >= ROWS_FOR_PARTITIONS:
         layout = replace(layout, column=name, partition=partition, type=time_type(rows, name))
     if months >= 2 * tasks:
         return LoadPlan(layout, tasks, cell_start(column(name), Granularity.MONTH))
     event_time = micros(column(name))
-    return LoadPlan(layout, tasks, event_time - F.pmod(event_time, F.lit(_PERIOD)))
+    return LoadPlan(layout, tasks, event_time - F.pmod(event_time, F.lit(_PERIOD_LENGTH)))
 
 
 def rows_to_load(

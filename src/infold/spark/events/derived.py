@@ -68,8 +68,8 @@ def derives_exactly(work: Work, step: Step) -> bool:
         schema = _schema_of_query(ingest)
     except PySparkException:
         return True  # a definition that is wrong is reported as such
-    stored = _stored(ingest)
-    for name, number in _numbered(derivation).items():
+    stored = _stored_rows(ingest)
+    for name, number in _numbered_columns(derivation).items():
         stored = stored.withColumn(number, F.lit(None).cast(schema[name].dataType))
     try:
         return _rows_over(stored, derivation, schema) is not None
@@ -90,7 +90,7 @@ def carry_out(work: Work, step: Step) -> Outcome:
         failures.naming_files(work.project, ingest.source),
         settings_for_few_rows(work.spark) if few else nullcontext(),
     ):
-        rows = _rows(ingest, derivation)
+        rows = _rows_to_store(ingest, derivation)
         if rows is None:
             return without_trace(work, step)
         return _replace_table(ingest, derivation, rows)
@@ -104,10 +104,10 @@ class _NewRows:
     competing: Mapping[FileAndCell, int]
 
 
-def _rows(ingest: Ingest, derivation: Derivation) -> _NewRows | None:
+def _rows_to_store(ingest: Ingest, derivation: Derivation) -> _NewRows | None:
     """The rows to store; None where files and stored rows do not fit each other."""
     files, contested = ingest.file_diff, ingest.step.contested
-    stored = _outside(ingest, _stored(ingest), contested)
+    stored = _stored_outside(ingest, _stored_rows(ingest), contested)
     if derivation.from_files:
         joined = _with_new_columns(ingest, derivation, stored)
         if joined is None:
@@ -117,8 +117,8 @@ def _rows(ingest: Ingest, derivation: Derivation) -> _NewRows | None:
     assert rows is not None, "a derivation is checked before it is carried out"
     competing: Mapping[FileAndCell, int] = {}
     if files.reingest:
-        arriving = _evaluated(ingest, files.reingest)
-        arriving = _inside(ingest, arriving, contested).localCheckpoint()
+        arriving = _evaluated_files(ingest, files.reingest)
+        arriving = _admitted_in(ingest, arriving, contested).localCheckpoint()
         ingest.refuse_changed(files.reingest)
         competing = _by_file_and_cell(ingest, arriving)
         rows = rows.unionByName(_first_copies(ingest, arriving))
@@ -129,9 +129,11 @@ def _replace_table(ingest: Ingest, derivation: Derivation, new: _NewRows) -> Out
     """Count the rows, and put them in the place of the table."""
     work, step, node = ingest.work, ingest.step, ingest.node
     before = work.cells(step.model)
-    after, stored_counts = _counted(ingest, new.rows)
+    after, stored_counts = _states_and_counts(ingest, new.rows)
     changes = changes_of_rewrite(before, after)
-    changes = count_row_changes(work.project, node, changes, lambda: (_stored(ingest), new.rows))
+    changes = count_row_changes(
+        work.project, node, changes, lambda: (_stored_rows(ingest), new.rows)
+    )
     read = sum(file.rows for file in (*ingest.file_diff.new_columns_of, *ingest.file_diff.reingest))
     receipt = Receipt(
         read=read,
@@ -140,7 +142,7 @@ def _replace_table(ingest: Ingest, derivation: Derivation, new: _NewRows) -> Out
         - sum(stored_counts[spot] for spot in new.competing),
     )
     recounted = derivation.where or ingest.file_diff.reingest
-    files = _files(ingest, stored_counts, new.competing) if recounted else None
+    files = _recounted_files(ingest, stored_counts, new.competing) if recounted else None
     layout = replace(work.tables.layout(step.model), dictionary=DICTIONARY)
     if layout.column is not None and ingest.time is not None:
         layout = replace(layout, column=ingest.time)
@@ -148,7 +150,7 @@ def _replace_table(ingest: Ingest, derivation: Derivation, new: _NewRows) -> Out
     return commit_step(work, step, table, Computed(changes, receipt, files=files))
 
 
-def _stored(ingest: Ingest) -> DataFrame:
+def _stored_rows(ingest: Ingest) -> DataFrame:
     """The table as it is before the step, with its technical columns."""
     return ingest.work.frame(ingest.step.model, ingest.step.version - 1)
 
@@ -162,14 +164,14 @@ def _schema_of_query(ingest: Ingest) -> T.StructType:
     return work.sql(node, {**beside, source.name: rows}).schema
 
 
-def _numbered(derivation: Derivation) -> dict[str, str]:
+def _numbered_columns(derivation: Derivation) -> dict[str, str]:
     """The columns that are read from files, with the names that they have until they are stored."""
     return {name: f"{_NEW}{at}" for at, name in enumerate(derivation.from_files)}
 
 
 def _rows_over(stored: DataFrame, derivation: Derivation, schema: T.StructType) -> DataFrame | None:
     """As ``rows_over_stored``, with the technical columns; stored rows have new ones by number."""
-    numbers = _numbered(derivation)
+    numbers = _numbered_columns(derivation)
     columns = tuple(
         (name, quoted(numbers[name]) if name in numbers else sql)
         for name, sql in derivation.columns
@@ -179,7 +181,7 @@ def _rows_over(stored: DataFrame, derivation: Derivation, schema: T.StructType) 
     return None if rows is None else rows.drop(*numbers.values())
 
 
-def _evaluated(ingest: Ingest, files: Sequence[IngestedFile]) -> DataFrame:
+def _evaluated_files(ingest: Ingest, files: Sequence[IngestedFile]) -> DataFrame:
     """The rows of files that the query keeps, judged as they were before, without their text."""
     work, bounds = ingest.work, {file.id: AdmittedTimes(file.horizon) for file in files}
     known = [(file.id, file) for file in files]
@@ -196,13 +198,13 @@ def _with_new_columns(
 
     None where a value cannot be used, or where not each row is found once.
     """
-    numbers, files = _numbered(derivation), ingest.file_diff.new_columns_of
+    numbers, files = _numbered_columns(derivation), ingest.file_diff.new_columns_of
     if not files:
         schema = _schema_of_query(ingest)
         nulls = {new: F.lit(None).cast(schema[name].dataType) for name, new in numbers.items()}
         return stored.withColumns(nulls)
     identity = (FILE, *row_order(ingest.node))
-    read = _evaluated(ingest, files).select(
+    read = _evaluated_files(ingest, files).select(
         STATE,
         *(column(name).alias(f"{_FROM_FILE}{at}") for at, name in enumerate(identity)),
         *(column(name).alias(new) for name, new in numbers.items()),
@@ -224,7 +226,7 @@ def _with_new_columns(
     return joined if _by_file_and_cell(ingest, joined) == outside else None
 
 
-def _inside(ingest: Ingest, rows: DataFrame, cells: Ranges) -> DataFrame:
+def _admitted_in(ingest: Ingest, rows: DataFrame, cells: Ranges) -> DataFrame:
     """The admitted rows in some cells."""
     rows = rows.where(F.col(STATE) == int(RowState.ADMITTED))
     if ingest.time is None:
@@ -232,7 +234,7 @@ def _inside(ingest: Ingest, rows: DataFrame, cells: Ranges) -> DataFrame:
     return rows.where(time_predicate(rows, ingest.time, cells, exact=True))
 
 
-def _outside(ingest: Ingest, rows: DataFrame, cells: Ranges) -> DataFrame:
+def _stored_outside(ingest: Ingest, rows: DataFrame, cells: Ranges) -> DataFrame:
     """The stored rows in all cells but some."""
     if not cells:
         return rows
@@ -257,7 +259,9 @@ def _by_file_and_cell(ingest: Ingest, rows: DataFrame) -> dict[FileAndCell, int]
     return {(row[FILE], ingest.cell(row["cell"])): row[ROWS] for row in counts}
 
 
-def _counted(ingest: Ingest, rows: DataFrame) -> tuple[list[CellState], Counter[FileAndCell]]:
+def _states_and_counts(
+    ingest: Ingest, rows: DataFrame
+) -> tuple[list[CellState], Counter[FileAndCell]]:
     """The states of all cells, and how many rows of each file are in each."""
     states: dict[Interval, CellState] = {}
     rows_by_spot: Counter[FileAndCell] = Counter()
@@ -277,7 +281,7 @@ def _counted(ingest: Ingest, rows: DataFrame) -> tuple[list[CellState], Counter[
     return list(states.values()), rows_by_spot
 
 
-def _files(
+def _recounted_files(
     ingest: Ingest, stored: Mapping[FileAndCell, int], competing: Mapping[FileAndCell, int]
 ) -> FilesOutcome:
     """The files that were ingested, with their rows as the new definition counts them."""

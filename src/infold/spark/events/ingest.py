@@ -413,12 +413,12 @@ def write_rows_set_aside(
 
     It is called before the step's commit. Rows that an earlier step wrote of these files go.
     """
-    frames = [_rows(work, step, rows, paths) for rows in arriving]
+    frames = [_rows_to_set_aside(work, step, rows, paths) for rows in arriving]
     insert = reduce(DataFrame.unionAll, frames)
     if not work.tables.exists(work.project.set_aside):
         work.tables.create(work.project.set_aside, insert, Layout(), work.stamp(step))
-    elif rewritten := set(paths).intersection(_files(work, step)):
-        _merge(work, step, insert, rewritten)
+    elif rewritten := set(paths).intersection(_files_with_rows(work, step)):
+        _replace_rows(work, step, insert, rewritten)
     else:
         work.tables.append(work.project.set_aside, insert, work.stamp(step))
     return 1
@@ -432,20 +432,20 @@ def tidy_rows_set_aside(work: Work, step: Step, keep: Collection[int]) -> int:
     """
     if not work.tables.exists(work.project.set_aside):
         return 0
-    to_remove = _files(work, step).difference(keep)
+    to_remove = _files_with_rows(work, step).difference(keep)
     if to_remove:
-        _merge(work, step, work.tables.read(work.project.set_aside).limit(0), to_remove)
+        _replace_rows(work, step, work.tables.read(work.project.set_aside).limit(0), to_remove)
     return 1 if to_remove else 0
 
 
-def _files(work: Work, step: Step) -> set[int]:
+def _files_with_rows(work: Work, step: Step) -> set[int]:
     """The files with rows of the step's model in the table."""
     stored = work.tables.read(work.project.set_aside).where(F.col("model") == step.model)
     # At most a row for each file with rows that were set aside.
     return {row["file_id"] for row in stored.select("file_id").distinct().collect()}
 
 
-def _merge(work: Work, step: Step, insert: DataFrame, files: Collection[int]) -> None:
+def _replace_rows(work: Work, step: Step, insert: DataFrame, files: Collection[int]) -> None:
     """Replace the model's rows of some files by ``insert``."""
     ids = sorted(files)
     table = pa.table({"model": [step.model] * len(ids), "file_id": pa.array(ids, pa.int64())})
@@ -460,7 +460,9 @@ def _merge(work: Work, step: Step, insert: DataFrame, files: Collection[int]) ->
 
 
 @returns(SET_ASIDE_ROWS)
-def _rows(work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str]) -> DataFrame:
+def _rows_to_set_aside(
+    work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str]
+) -> DataFrame:
     """The rows to set aside among judged arrivals, as the table has them."""
     node: Node = work.project[step.model]
     table = pa.table(

@@ -153,20 +153,22 @@ def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: IngestCounts)
     reingested, scanned = _leaving_files(ingest, new, file_ids)
     reread: Sequence[IngestedFile] = ()
     parts = [
-        _competing(rows, identity, STORED) for rows in (reingested.unchanged,) if rows is not None
+        _competing_copies(rows, identity, STORED)
+        for rows in (reingested.unchanged,)
+        if rows is not None
     ]
     if reingested.new is not None:
-        parts.append(_competing(reingested.new, identity, NEW))
+        parts.append(_competing_copies(reingested.new, identity, NEW))
         rivals, rows_scanned = _stored_copies(ingest, identity, reingested.new, tally, file_ids)
         scanned += rows_scanned
         if rivals is not None:
-            parts.append(_competing(rivals, identity, STORED))
+            parts.append(_competing_copies(rivals, identity, STORED))
     if reingested.lost is not None:
-        parts.append(_competing(reingested.lost, identity, STORED, gone=True))
+        parts.append(_competing_copies(reingested.lost, identity, STORED, gone=True))
         returning, reread = _returning_copies(ingest, identity, reingested.lost, reingested.cells)
         scanned += sum(file.rows for file in reread)
         if returning is not None:
-            parts.append(_competing(returning, identity, BACK))
+            parts.append(_competing_copies(returning, identity, BACK))
     if not parts:
         return TableChange(scanned=scanned)
     competing = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
@@ -236,7 +238,7 @@ def _count_copies(
 
 
 @returns(COMPETING_COPIES)
-def _competing(
+def _competing_copies(
     rows: DataFrame, identity: Identity, origin: int, *, gone: bool = False
 ) -> DataFrame:
     """Rows as competing copies; only stored ones have a version already."""
@@ -409,8 +411,8 @@ def reingest_diff(ingest: Ingest, new: DataFrame, stored: DataFrame) -> Reingest
     is_reingested = F.col(FILE).isin([*ingest.reingested])
     equal = Window.partitionBy(FILE, HASH).orderBy(HASH)
     numbered = new.withColumn(_NTH, F.row_number().over(equal))
-    stored_hashes = _renamed(stored.where(is_reingested).select(FILE, HASH))
-    evaluated = _renamed(new.where(is_reingested).select(FILE, HASH))
+    stored_hashes = _with_prefixed_names(stored.where(is_reingested).select(FILE, HASH))
+    evaluated = _with_prefixed_names(new.where(is_reingested).select(FILE, HASH))
     same = (F.col(FILE) == F.col(f"_of{FILE}")) & (F.col(HASH) == F.col(f"_of{HASH}"))
     new_rows = numbered.join(stored_hashes, same & (F.col(_NTH) == 1), "left_anti").drop(_NTH)
     lost_rows = stored.join(evaluated, same, "left_anti").localCheckpoint(eager=False)
@@ -423,6 +425,6 @@ def reingest_diff(ingest: Ingest, new: DataFrame, stored: DataFrame) -> Reingest
     return ReingestDiff(new_rows, kept_rows, lost_rows if cells else None, cells)
 
 
-def _renamed(rows: DataFrame) -> DataFrame:
+def _with_prefixed_names(rows: DataFrame) -> DataFrame:
     """Rows with other column names, to be joined with rows that have the same."""
     return rows.toDF(*(f"_of{name}" for name in rows.columns))

@@ -64,7 +64,7 @@ def locate_changed_keys(
         return ChangedKeyRows(everywhere=True)
     changed = changed_table(work, lookup, since, upto)
     if node.model.kind is Kind.EVENTS:
-        return _in_files(work, node, changed, node.matches_of(lookup))
+        return _locate_in_files(work, node, changed, node.matches_of(lookup))
     times, scanned = [], changed.rows_to_scan
     for name in dict.fromkeys(match.input for match in node.matches_of(lookup)):
         matches = [match for match in node.matches_of(lookup) if match.input == name]
@@ -77,7 +77,7 @@ def locate_changed_keys(
     return ChangedKeyRows(tuple(times), scanned)
 
 
-def _in_files(
+def _locate_in_files(
     work: Work, node: Node, changed: ChangedRows, matches: Sequence[Match]
 ) -> ChangedKeyRows:
     """The files of a source that have rows with changed keys, among files that did not change."""

@@ -48,15 +48,15 @@ class Feed:
     @cached_property
     def changed(self) -> Mapping[str, ChangedRows]:
         """What changed in each of the tables."""
-        return {entry.name: self._changed(entry) for entry in self.node.folded_inputs}
+        return {entry.name: self._changes_of(entry) for entry in self.node.folded_inputs}
 
     @cached_property
     def lookups(self) -> Mapping[str, ChangedRows]:
         """What changed in those lookups that changed."""
-        changed_by_name = {name: self._changed(self.node.input(name)) for name in self.beside}
+        changed_by_name = {name: self._changes_of(self.node.input(name)) for name in self.beside}
         return {name: changed for name, changed in changed_by_name.items() if changed.changes}
 
-    def _changed(self, entry: Input) -> ChangedRows:
+    def _changes_of(self, entry: Input) -> ChangedRows:
         key = self.work.project[entry.name].model.unique_key
         since, upto = self.step.inputs[entry.name]
         return changed_table(self.work, entry.name, since, upto, time=entry.time_column, key=key)

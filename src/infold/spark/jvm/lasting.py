@@ -74,7 +74,7 @@ class Offer:
     """Called before a process does anything in the JVM."""
 
 
-class _State:
+class _JvmState:
     """What is offered to this process, and what it attached to or started."""
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class _State:
         self.sessions: WeakSet[SparkSession] = WeakSet()
 
 
-_state = _State()
+_state = _JvmState()
 
 
 def offer(jvm_offer: Offer) -> None:
@@ -124,7 +124,7 @@ def needs(
         *locks,
         *(f"{key}={static[key]}" for key in sorted(static)),
         *(f"{key}={secrets[key]}" for key in sorted(secrets) if key.startswith(STORES)),
-        *map(_stamp, files),
+        *map(_file_stamp, files),
     ]
     return hashlib.sha256("\n".join(facts).encode(errors="surrogateescape")).hexdigest()
 
@@ -133,7 +133,7 @@ def _split(paths: str) -> list[str]:
     return [path for part in paths.split(",") for path in part.split(":") if path]
 
 
-def _stamp(path: str | Path) -> str:
+def _file_stamp(path: str | Path) -> str:
     try:
         stat = Path(path).stat()
     except OSError:
@@ -152,7 +152,11 @@ def attach(needed: str, size: Size) -> bool:
     if offered is None:
         return False
     offered.taken()
-    if offered.needs == needed and (offered.large or size != "large") and _answers(offered.jvm):
+    if (
+        offered.needs == needed
+        and (offered.large or size != "large")
+        and _is_answering(offered.jvm)
+    ):
         try:
             _state.kept = _attached(gateway.reach(offered.jvm))
         except Exception:  # noqa: BLE001 (it is about to end, or has; the next one is our own)
@@ -174,7 +178,7 @@ def end(jvm: Jvm) -> None:
             jvm.process.wait(10)
 
 
-def _answers(jvm: Jvm) -> bool:
+def _is_answering(jvm: Jvm) -> bool:
     """Whether the JVM runs and answers: one that was stopped takes connections and says nothing."""
     import socket
 
@@ -208,10 +212,10 @@ def _attached(java_gateway: JavaGateway) -> Any:
 
 
 def _names_of_objects(java_gateway: JavaGateway) -> Any:
-    return java_gateway.jvm.java.util.HashSet(_objects(java_gateway).keySet())
+    return java_gateway.jvm.java.util.HashSet(_kept_objects(java_gateway).keySet())
 
 
-def _objects(java_gateway: JavaGateway) -> Any:
+def _kept_objects(java_gateway: JavaGateway) -> Any:
     """The objects that the JVM keeps because Python might ask for them."""
     return java_gateway.java_gateway_server.getGateway().getBindings()
 
@@ -264,7 +268,7 @@ def tidy_up() -> None:
         close_catalog(session)
     java_gateway.jvm.org.apache.hadoop.fs.FileSystem.closeAll()
     _end_workers(java_gateway)
-    objects = _objects(java_gateway).keySet()
+    objects = _kept_objects(java_gateway).keySet()
     runtime = java_gateway.jvm.java.lang.Runtime.getRuntime()
     used = runtime.totalMemory() - runtime.freeMemory()
     if _state.kept is not None:

@@ -23,13 +23,13 @@ from infold.spark.reading import fit
 
 Convert = Callable[[Column], Column]
 
-_BITS: dict[type[T.DataType], int] = {
+_BITS_OF_TYPE: dict[type[T.DataType], int] = {
     T.ByteType: 8,
     T.ShortType: 16,
     T.IntegerType: 32,
     T.LongType: 64,
 }
-_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
+_DIGITS_OF_BITS = {8: 3, 16: 5, 32: 10, 64: 19}
 _EXACT_IN: dict[type[T.DataType], int] = {T.FloatType: 16, T.DoubleType: 32}
 _TIMES = (T.TimestampType, T.TimestampNTZType)
 
@@ -53,18 +53,18 @@ def type_fit(arrow: pa.DataType, declared: T.DataType, timestamp_format: str) ->
     if pa.types.is_null(arrow):
         return TypeFit(None, lambda _: F.lit(None).cast(declared))
     if pa.types.is_integer(arrow):
-        return _integer(arrow, declared, timestamp_format)
+        return _integer_fit(arrow, declared, timestamp_format)
     if pa.types.is_timestamp(arrow):
-        return _timestamp(arrow, declared)
+        return _timestamp_fit(arrow, declared)
     if pa.types.is_date(arrow):
         fits = isinstance(declared, (T.DateType, *_TIMES))
         return TypeFit(T.DateType(), lambda value: value.cast(declared)) if fits else None
     if pa.types.is_string(arrow):
-        return _text(declared, timestamp_format)
+        return _text_fit(declared, timestamp_format)
     if pa.types.is_nested(arrow):
         stored = _stored_parts(arrow, declared)
         return None if stored is None else TypeFit(stored, lambda value: value.cast(declared))
-    return _same_or_wider(arrow, declared)
+    return _same_or_wider_fit(arrow, declared)
 
 
 def _stored_parts(arrow: pa.DataType, declared: T.DataType) -> T.DataType | None:
@@ -99,7 +99,7 @@ def _stored_parts(arrow: pa.DataType, declared: T.DataType) -> T.DataType | None
 
 
 def _stored_part(arrow: pa.DataType, declared: T.DataType) -> T.DataType | None:
-    if (same := _same_or_wider(arrow, declared)) is not None:
+    if (same := _same_or_wider_fit(arrow, declared)) is not None:
         return same.stored
     entry = type_fit(arrow, declared, "iso")
     return None if entry is None or entry.checked else entry.stored
@@ -110,7 +110,7 @@ def _is_list(arrow: pa.DataType) -> bool:
     return any(is_(arrow) for is_ in kinds)
 
 
-def _integer(arrow: pa.DataType, declared: T.DataType, timestamp_format: str) -> TypeFit | None:
+def _integer_fit(arrow: pa.DataType, declared: T.DataType, timestamp_format: str) -> TypeFit | None:
     signed = pa.types.is_signed_integer(arrow)
     # Spark has no unsigned types: it reads them as the next wider one.
     bits = arrow.bit_width if signed else arrow.bit_width * 2
@@ -118,7 +118,7 @@ def _integer(arrow: pa.DataType, declared: T.DataType, timestamp_format: str) ->
         fits = isinstance(declared, T.DecimalType) and declared.precision - declared.scale >= 20
         stored: T.DataType = T.DecimalType(20, 0)
         return TypeFit(stored, lambda value: value.cast(declared)) if fits else None
-    stored = next(type_() for type_, width in _BITS.items() if width == bits)
+    stored = next(type_() for type_, width in _BITS_OF_TYPE.items() if width == bits)
     if isinstance(declared, _TIMES) and fit.is_epoch(timestamp_format):
         return TypeFit(
             stored,
@@ -126,17 +126,17 @@ def _integer(arrow: pa.DataType, declared: T.DataType, timestamp_format: str) ->
             checked=True,
         )
     fits = (
-        bits <= _BITS.get(type(declared), 0)
+        bits <= _BITS_OF_TYPE.get(type(declared), 0)
         or bits <= _EXACT_IN.get(type(declared), 0)
         or (
             isinstance(declared, T.DecimalType)
-            and declared.precision - declared.scale >= _DIGITS[bits]
+            and declared.precision - declared.scale >= _DIGITS_OF_BITS[bits]
         )
     )
     return TypeFit(stored, lambda value: value.cast(declared)) if fits else None
 
 
-def _timestamp(arrow: pa.DataType, declared: T.DataType) -> TypeFit | None:
+def _timestamp_fit(arrow: pa.DataType, declared: T.DataType) -> TypeFit | None:
     if not isinstance(declared, _TIMES):
         return None
     if arrow.unit == "ns":
@@ -154,7 +154,7 @@ def _whole_micros(nanos: Column) -> Column:
     return F.when(nanos % thousand == 0, whole)
 
 
-def _text(declared: T.DataType, timestamp_format: str) -> TypeFit | None:
+def _text_fit(declared: T.DataType, timestamp_format: str) -> TypeFit | None:
     if isinstance(declared, T.StringType) and not isinstance(declared, T.VarcharType | T.CharType):
         # A file can declare bytes as text that are none.
         return TypeFit(
@@ -169,7 +169,7 @@ def _text(declared: T.DataType, timestamp_format: str) -> TypeFit | None:
     return None
 
 
-def _same_or_wider(arrow: pa.DataType, declared: T.DataType) -> TypeFit | None:
+def _same_or_wider_fit(arrow: pa.DataType, declared: T.DataType) -> TypeFit | None:
     stored = _spark_type(arrow)
     if stored is None:
         return None

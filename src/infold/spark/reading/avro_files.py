@@ -48,7 +48,7 @@ def rows(
 ) -> DataFrame:
     """The rows of files of one shape, read by Spark; all of them as text where they drift."""
     paths = [glob(file.file.location) for file in files]
-    return stored_rows(source, shape, partial(_files, spark, source, paths, shape), _DECIMALS)
+    return stored_rows(source, shape, partial(_read_files, spark, source, paths, shape), _DECIMALS)
 
 
 _DECIMALS = AsText(pa.types.is_decimal, lambda text: text)
@@ -66,7 +66,7 @@ class AvroShape(StoredShape):
     schema: str
 
 
-def _files(
+def _read_files(
     spark: SparkSession,
     source: Source,
     paths: list[str],

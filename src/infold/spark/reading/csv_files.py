@@ -73,7 +73,7 @@ _BYTEWISE = "ISO-8859-1"
 _MARK = "\ufeff"
 _NO_QUOTE = "\u0100"
 """A quote for files that have none: read byte by byte, no file has this letter."""
-_MANY = 1_000_000
+_FIELDS_OF_LONG_LINE = 1_000_000
 """How many fields a record may have in a file with a line that long."""
 
 columns = declared_columns
@@ -91,18 +91,18 @@ def rows(
     spark: SparkSession, source: Source, shape: CsvShape, files: Sequence[PresentFile]
 ) -> DataFrame:
     """The rows of files with one header; those without a row are set aside where it drifts."""
-    frame = _read(spark, source, shape, files)
+    frame = _typed_records(spark, source, shape, files)
     bare = [file for file in files if shape.drift and not has_rows(file, source)]
     return frame.unionByName(_header_rows(spark, source, bare, shape)) if bare else frame
 
 
-def _read(
+def _typed_records(
     spark: SparkSession, source: Source, shape: CsvShape, files: Sequence[PresentFile]
 ) -> DataFrame:
     # Of a file that drifted two columns will do: all records that have more are kept as they are.
     wide = len(shape.header) if shape.drift is None else min(len(shape.header), 2)
     names = [f"_field{at}" for at in range(wide)]
-    fields = _fields(spark, source, shape, files, (*names, _CORRUPT))
+    fields = _record_fields(spark, source, shape, files, (*names, _CORRUPT))
     # Spark's line reader passes over lines of blanks, its whole-file reader does not.
     blanks = F.lit(blanks_of(source))
     fields = fields.where(F.coalesce(F.btrim(F.col(_CORRUPT), blanks), F.lit("-")) != "")
@@ -114,7 +114,7 @@ def _read(
         fields = fields.withColumn(names[0], without_mark)
     options = {"sep": source.delimiter, "nullValue": "", "emptyValue": quote * 2}
     options |= {"quote": quote, "escape": quote}
-    plain = [_plain(name).alias(name) for name in names]
+    plain = [_text_or_empty(name).alias(name) for name in names]
     broken = F.when(F.col(_CORRUPT).isNotNull(), F.lit("unparsable: wrong number of fields"))
     raw = F.coalesce(F.col(_CORRUPT), F.to_csv(F.struct(*plain), options))
     if shape.bytewise:
@@ -135,7 +135,7 @@ def _read(
         if column.name in shape.header:
             name = names[shape.header.index(column.name)]
             is_text = isinstance(fit.datatype(column), T.StringType)
-            text = _plain(name) if is_text else F.nullif(F.col(name), F.lit(_EMPTY))
+            text = _text_or_empty(name) if is_text else F.nullif(F.col(name), F.lit(_EMPTY))
         texts.append(text.alias(fit.text_name(at)))
     taken = fields.select(
         *texts,
@@ -146,7 +146,7 @@ def _read(
     return fit.typed_rows(taken, source.columns, source.timestamp_format)
 
 
-def _fields(
+def _record_fields(
     spark: SparkSession,
     source: Source,
     shape: CsvShape,
@@ -165,7 +165,7 @@ def _fields(
         "nullValue": "",
         "emptyValue": _EMPTY,
         "columnNameOfCorruptRecord": _CORRUPT,
-        "maxColumns": str(_MANY if shape.long else FIELDS),
+        "maxColumns": str(_FIELDS_OF_LONG_LINE if shape.long else FIELDS),
         "columnPruning": "false",  # else a record of the wrong length goes unnoticed
     }
     if not shape.lines:
@@ -241,7 +241,7 @@ def _decoded(name: str) -> Column:
     return F.when(ascii_, read).otherwise(F.encode(read, _BYTEWISE).cast("string"))
 
 
-def _plain(name: str) -> Column:
+def _text_or_empty(name: str) -> Column:
     return F.when(F.col(name) == _EMPTY, F.lit("")).otherwise(F.col(name))
 
 
@@ -436,7 +436,7 @@ def bytes_of(file: BinaryIO, blanks: str, *, one_field: bool) -> Bytes:
         if not odd:
             lines = carried + chunk
             end = max(lines.rfind(b"\n"), lines.rfind(b"\r")) + 1 if chunk else len(lines)
-            odd = _suspect(lines[:end]) and trimmed.search(lines, 0, end) is not None
+            odd = _may_be_trimmed_away(lines[:end]) and trimmed.search(lines, 0, end) is not None
             carried = lines[end:]
             if carried.strip(_TRIMMED):
                 carried = b"-"  # whatever follows, this line is not trimmed to nothing
@@ -449,12 +449,12 @@ def bytes_of(file: BinaryIO, blanks: str, *, one_field: bool) -> Bytes:
 
 
 _CONTROLS = bytes(code for code in range(0x20) if chr(code) not in "\t\r\n")
-_STARTS = (b"\n ", b"\n\t", b"\r ", b"\r\t")
+_BLANK_STARTS = (b"\n ", b"\n\t", b"\r ", b"\r\t")
 
 
-def _suspect(lines: bytes) -> bool:
+def _may_be_trimmed_away(lines: bytes) -> bool:
     """Whether one of the lines may have only characters that Java trims; that is rare."""
-    if lines[:1] in (b" ", b"\t") or any(start in lines for start in _STARTS):
+    if lines[:1] in (b" ", b"\t") or any(start in lines for start in _BLANK_STARTS):
         return True
     return len(lines.translate(None, delete=_CONTROLS)) != len(lines)
 

@@ -74,7 +74,7 @@ def fields_in(
     One that the file lacks is not among them.
     """
     stored = dict(zip(footer.fields.names, footer.types, strict=True))
-    name_of = _names(mapping, footer.fields)
+    name_of = _name_finder(mapping, footer.fields)
     types, at = {}, dict[Path, str]()
     for top in columns:
         path = (top.name,)
@@ -89,7 +89,7 @@ def fields_in(
 Name = Callable[[Path], str | None]
 
 
-def _names(mapping: ColumnMapping, fields: Iterable[pa.Field]) -> Name:
+def _name_finder(mapping: ColumnMapping, fields: Iterable[pa.Field]) -> Name:
     """What each column, or field of a struct, is called; None for one that is not there by id."""
     if not mapping.ids:
         return lambda path: mapping.names.get(path, path[-1])
@@ -109,7 +109,7 @@ def _as_in_table(
     """A type of a file with the table's names and fields; ``at`` gets those of the file."""
     if pa.types.is_struct(own) and isinstance(wanted, T.StructType):
         types_in_file = {part.name: part.type for part in own}
-        name_of, taken = _names(mapping, own), {part.name.lower() for part in own}
+        name_of, taken = _name_finder(mapping, own), {part.name.lower() for part in own}
         parts = []
         for inner in wanted:
             below = (*path, inner.name)
@@ -118,7 +118,7 @@ def _as_in_table(
                 type_ = _as_in_table(types_in_file[name], inner.dataType, below, mapping, at)
             else:
                 name, type_ = (
-                    _free(name or inner.name, taken),
+                    _unused_name(name or inner.name, taken),
                     to_arrow_type(inner.dataType),
                 )
             at[below] = name
@@ -136,7 +136,7 @@ def _as_in_table(
     return own
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _unused_name(name: str, taken: set[str]) -> str:
     """A name that no field of a struct has, however Spark compares names; it is taken then."""
     while name.lower() in taken:
         name = f"{name}_"
@@ -162,7 +162,7 @@ def as_in_file(type_: T.DataType, path: Path, at: Mapping[Path, str]) -> T.DataT
     return type_
 
 
-_PATH, _AT = "_of_file", "_at_row"
+_PATH, _ROW_INDEX = "_of_file", "_at_row"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ def inspect(
     del spark
     table = table_now(project, source)
     refuse_moved(source, files, table.listed)
-    selected = [own for own in _schema(table) if _is_selected(source, own.name)]
+    selected = [own for own in _table_schema(table) if _is_selected(source, own.name)]
     types = {own.name: to_arrow_type(own.dataType) for own in selected}
     refuse_drift(source, source.path or source.table or "", types)
     in_files = [own for own in selected if own.name not in table.partitioned_by]
@@ -248,7 +248,7 @@ def rows(
     spark: SparkSession, source: Source, shape: DeltaShape, files: Sequence[PresentFile]
 ) -> DataFrame:
     """The rows of files of one shape that the table's version has not deleted."""
-    declared = source.columns or columns_of(_schema(shape.table))
+    declared = source.columns or columns_of(_table_schema(shape.table))
     of_files = parquet_files.reader(spark, shape, files)
     read = partial(_present_rows, spark, shape, files, of_files)
     return stored_rows(replace(source, columns=tuple(declared)), shape, read)
@@ -256,10 +256,10 @@ def rows(
 
 def columns(_spark: SparkSession, project: Project, source: Source) -> Sequence[Column]:
     """The declared columns; of a source that declares none, those of the table."""
-    return source.columns or columns_of(_schema(table_now(project, source)))
+    return source.columns or columns_of(_table_schema(table_now(project, source)))
 
 
-def _schema(table: SourceTable) -> T.StructType:
+def _table_schema(table: SourceTable) -> T.StructType:
     """The columns of the table: Delta writes them down as Spark does."""
     return T.StructType.fromJson(json.loads(table.schema_json))
 
@@ -285,21 +285,21 @@ def _present_rows(
     present = of_files(stored)
     if [*stored] != in_files:
         pairs = zip(stored, in_files, strict=True)
-        present = present.select(*(_named(own, wanted) for own, wanted in pairs))
+        present = present.select(*(_as_table_column(own, wanted) for own, wanted in pairs))
     # Of one file all rows are its own, however Spark spells its path.
     path = F.lit(files[0].spark_path) if len(files) == 1 else F.col("_metadata.file_path")
     at = F.col("_metadata.row_index")
-    if (deleted := _deleted(table, files)).num_rows:
+    if (deleted := _deleted_rows(table, files)).num_rows:
         gone = spark.createDataFrame(deleted)
-        present = present.join(gone, (path == gone[_PATH]) & (at == gone[_AT]), "left_anti")
+        present = present.join(gone, (path == gone[_PATH]) & (at == gone[_ROW_INDEX]), "left_anti")
     if len(in_files) < len(schema):
         # At most a row for each file of the step.
-        values = F.broadcast(spark.createDataFrame(_partitions(table, files)))
+        values = F.broadcast(spark.createDataFrame(_partition_values(table, files)))
         present = present.join(values, path == values[_PATH], "left")
     return present.select(*(column_of(part.name).cast(part.dataType) for part in schema))
 
 
-def _named(stored_field: T.StructField, table_field: T.StructField) -> SparkColumn:
+def _as_table_column(stored_field: T.StructField, table_field: T.StructField) -> SparkColumn:
     """A column of a file with the table's name and the table's names of its fields."""
     renamed = column_of(stored_field.name)
     if stored_field.dataType != table_field.dataType:
@@ -307,23 +307,27 @@ def _named(stored_field: T.StructField, table_field: T.StructField) -> SparkColu
     return renamed.alias(table_field.name)
 
 
-def _deleted(table: SourceTable, files: Sequence[PresentFile]) -> pa.Table:
+def _deleted_rows(table: SourceTable, files: Sequence[PresentFile]) -> pa.Table:
     """The deleted rows of files: a row for each, with the path as Spark has it."""
-    deleted = [(file.spark_path, table.deleted[file.path]) for file in files if _has(table, file)]
+    deleted = [
+        (file.spark_path, table.deleted[file.path])
+        for file in files
+        if _has_deleted_rows(table, file)
+    ]
     paths = [pa.array([path] * len(rows), pa.string()) for path, rows in deleted]
     return pa.table(
         {
             _PATH: pa.chunked_array(paths, pa.string()),
-            _AT: pa.chunked_array([rows for _, rows in deleted], pa.int64()),
+            _ROW_INDEX: pa.chunked_array([rows for _, rows in deleted], pa.int64()),
         }
     )
 
 
-def _has(table: SourceTable, file: PresentFile) -> bool:
+def _has_deleted_rows(table: SourceTable, file: PresentFile) -> bool:
     return file.path in table.deleted
 
 
-def _partitions(table: SourceTable, files: Sequence[PresentFile]) -> pa.Table:
+def _partition_values(table: SourceTable, files: Sequence[PresentFile]) -> pa.Table:
     """The partition values of files: a row for each, with the path as Spark has it."""
     by_path = {file.path: file.spark_path for file in files}
     paths_selected = pa.array(list(by_path), pa.string())

@@ -26,7 +26,7 @@ from infold.core.project import Project
 from infold.lake.reading.source_file import SourceFile, looks_like
 from infold.messages import errors, run_errors
 
-_PACKED = 10
+_UNPACKED_RATIO = 10
 """How much longer a packed file is than it looks, about."""
 
 
@@ -57,7 +57,7 @@ class PresentFile:
     @property
     def unpacked_size(self) -> int:
         """About how many bytes it has, unpacked."""
-        return self.size * (_PACKED if self.packed else 1)
+        return self.size * (_UNPACKED_RATIO if self.packed else 1)
 
     def open(self) -> BinaryIO:
         """Its bytes, unpacked."""
@@ -118,16 +118,16 @@ def differences(
         return None
     stops = bool(missing or others) and source.on_drift is not Drift.SET_ASIDE
     stops |= bool(more) and source.new_columns is NewColumns.ERROR
-    return Drifted("; ".join([*missing, *_first_of(more), *others]), stops)
+    return Drifted("; ".join([*missing, *_first_named(more), *others]), stops)
 
 
-_NAMED = 20
+_MOST_NAMED = 20
 
 
-def _first_of(extra: Sequence[str]) -> list[str]:
+def _first_named(extra: Sequence[str]) -> list[str]:
     """Few enough to read: a file of something else may well have thousands of columns."""
-    rest = len(extra) - _NAMED
-    return [*extra[:_NAMED], *([f"{rest} more extra columns"] if rest > 0 else [])]
+    rest = len(extra) - _MOST_NAMED
+    return [*extra[:_MOST_NAMED], *([f"{rest} more extra columns"] if rest > 0 else [])]
 
 
 def refuse_drifted(

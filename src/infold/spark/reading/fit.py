@@ -38,7 +38,7 @@ _FINER = r"[.,]\d{6}\d*[1-9]"
 
 _SPACE = r"[\x00-\x20]*"  # what Java trims
 
-_GUESSED = (
+_AMBIGUOUS_ZONES = (
     r"(?<![A-Za-z/_+-])(?:A[CES]T|AGT|ART|B[ES]T|C[ANS]T|CTT|E[AC]T|I[ES]T|JST|MIT|N[ES]T|P[LNRS]T"
     rf"|[SV]ST|SystemV/\w+){_SPACE}$"
 )
@@ -49,7 +49,7 @@ Names that Java has for zones beside those of IANA's database: short ones, which
 """
 _EXPONENT = rf"^{_SPACE}[+-]?([0-9.]+)[eE]([+-]?[0-9]+){_SPACE}$"
 
-_WHOLE = rf"^{_SPACE}([+-]?[0-9]+)\.0*{_SPACE}$"
+_WHOLE_WITH_POINT = rf"^{_SPACE}([+-]?[0-9]+)\.0*{_SPACE}$"
 
 _EPOCH_TYPES = {name: T.DecimalType(20, len(str(unit)) - 1) for name, unit in EPOCH_UNITS.items()}
 """Numbers since 1970 with as many decimals as a microsecond needs."""
@@ -107,13 +107,13 @@ def _simple(text: Column, type_: T.DataType) -> Column:
         return text.cast("binary")
     if isinstance(type_, T.IntegralType):
         # 1.0 is 1, but a cast reads no text with a point in it as a whole number.
-        whole = F.nullif(F.regexp_extract(text, _WHOLE, 1), F.lit(""))
+        whole = F.nullif(F.regexp_extract(text, _WHOLE_WITH_POINT, 1), F.lit(""))
         return F.coalesce(text.try_cast(type_), whole.try_cast(type_))
     return text.try_cast(type_)
 
 
 def _timestamp(text: Column, timestamp_format: str) -> Column:
-    exact = ~text.rlike(f"{_FINER}|{_GUESSED}" if timestamp_format == "iso" else _FINER)
+    exact = ~text.rlike(f"{_FINER}|{_AMBIGUOUS_ZONES}" if timestamp_format == "iso" else _FINER)
     if timestamp_format == "iso":
         to_minutes = F.regexp_replace(text, _TO_MINUTES, "$1:00")
         to_hours = F.regexp_replace(text, _TO_HOURS, "$1:00:00")
@@ -157,7 +157,9 @@ def _floating(text: Column, type_: T.DataType) -> Column:
 
 def _nested(text: Column, type_: T.DataType, timestamp_format: str) -> Column:
     """A list or an object from its JSON text: its parts are texts first, and fit or do not."""
-    schema = T.StructType([T.StructField("v", _texts(type_)), T.StructField("c", T.StringType())])
+    schema = T.StructType(
+        [T.StructField("v", _type_of_texts(type_)), T.StructField("c", T.StringType())]
+    )
     marked = json_text.marked(text)
     parsed = F.from_json(
         F.concat(F.lit('{"v":'), marked, F.lit("}")), schema, {"columnNameOfCorruptRecord": "c"}
@@ -165,7 +167,7 @@ def _nested(text: Column, type_: T.DataType, timestamp_format: str) -> Column:
 
     def exactly(parsed_text: Column) -> Column:
         good = parsed_text["c"].isNull() & ~_misfit(parsed_text["v"], type_, timestamp_format)
-        return F.when(good, _part(parsed_text["v"], type_, timestamp_format))
+        return F.when(good, _typed_part(parsed_text["v"], type_, timestamp_format))
 
     # One value, of keys that are there once; a text from CSV may be anything.
     sound = json_text.alone(F.try_parse_json(json_text.wrapped(marked)))
@@ -174,31 +176,35 @@ def _nested(text: Column, type_: T.DataType, timestamp_format: str) -> Column:
     return F.when(sound, F.transform(F.array(parsed), exactly)[0])
 
 
-def _texts(type_: T.DataType) -> T.DataType:
+def _type_of_texts(type_: T.DataType) -> T.DataType:
     """The type in which all that is no list and no object is a text."""
     if isinstance(type_, T.ArrayType):
-        return T.ArrayType(_texts(type_.elementType))
+        return T.ArrayType(_type_of_texts(type_.elementType))
     if isinstance(type_, T.MapType):
-        return T.MapType(T.StringType(), _texts(type_.valueType))
+        return T.MapType(T.StringType(), _type_of_texts(type_.valueType))
     if isinstance(type_, T.StructType):
-        fields = [T.StructField(field.name, _texts(field.dataType)) for field in type_.fields]
+        fields = [
+            T.StructField(field.name, _type_of_texts(field.dataType)) for field in type_.fields
+        ]
         return T.StructType(fields)
     return T.StringType()
 
 
-def _part(value: Column, type_: T.DataType, timestamp_format: str) -> Column:
+def _typed_part(value: Column, type_: T.DataType, timestamp_format: str) -> Column:
     """A value made of texts, as the type that is wanted."""
     if isinstance(type_, T.ArrayType):
         element = type_.elementType
-        return F.transform(value, lambda item: _part(item, element, timestamp_format))
+        return F.transform(value, lambda item: _typed_part(item, element, timestamp_format))
     if isinstance(type_, T.MapType):
         key, inner = type_.keyType, type_.valueType
-        keys = F.transform(F.map_keys(value), lambda item: _part(item, key, timestamp_format))
-        values = F.transform(F.map_values(value), lambda item: _part(item, inner, timestamp_format))
+        keys = F.transform(F.map_keys(value), lambda item: _typed_part(item, key, timestamp_format))
+        values = F.transform(
+            F.map_values(value), lambda item: _typed_part(item, inner, timestamp_format)
+        )
         return F.map_from_arrays(keys, values)
     if isinstance(type_, T.StructType):
         parts = [
-            _part(value[field.name], field.dataType, timestamp_format).alias(field.name)
+            _typed_part(value[field.name], field.dataType, timestamp_format).alias(field.name)
             for field in type_.fields
         ]
         return F.when(value.isNotNull(), F.struct(*parts))
@@ -217,7 +223,7 @@ def _misfit(value: Column, type_: T.DataType, timestamp_format: str) -> Column:
             F.map_values(value), lambda item: _misfit(item, inner, timestamp_format)
         )
         # Two keys may be one number.
-        keys = F.transform(F.map_keys(value), lambda item: _part(item, key, timestamp_format))
+        keys = F.transform(F.map_keys(value), lambda item: _typed_part(item, key, timestamp_format))
         misfits |= F.size(F.array_distinct(keys)) < F.size(keys)
     elif isinstance(type_, T.StructType):
         parts = (_misfit(value[one.name], one.dataType, timestamp_format) for one in type_)
@@ -225,7 +231,7 @@ def _misfit(value: Column, type_: T.DataType, timestamp_format: str) -> Column:
     elif isinstance(type_, T.StringType) and not isinstance(type_, T.VarcharType | T.CharType):
         return F.lit(False)
     else:
-        misfits = value.isNotNull() & _part(value, type_, timestamp_format).isNull()
+        misfits = value.isNotNull() & _typed_part(value, type_, timestamp_format).isNull()
     return F.coalesce(misfits, F.lit(False))
 
 

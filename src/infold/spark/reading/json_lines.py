@@ -111,7 +111,7 @@ def inspect(
     elif texts is not None:
         keys = _keys_read_here(spark, source, fresh, texts)
     else:
-        lines = _lines(spark, source, fresh) if kept is None else kept.lines
+        lines = _lines_by_spark(spark, source, fresh) if kept is None else kept.lines
         judge = kept is None and may_be_plain(spark, source, fresh)
         keys = keys_read_by_spark(lines, source, fresh, judge=judge)
     drifted = keys_drifted(source, fresh, keys)
@@ -158,20 +158,20 @@ def _lines_of(
     """The lines of files of one shape, which may be some of those that are kept."""
     kept = shape.kept
     if kept is None:
-        return _lines(spark, source, files)
+        return _lines_by_spark(spark, source, files)
     if len(files) == len(kept.counts):
         return kept.lines
     return kept.lines.where(F.col(fit.PATH).isin([file.spark_path for file in files]))
 
 
-def _lines(spark: SparkSession, source: Source, files: Iterable[PresentFile]) -> DataFrame:
+def _lines_by_spark(spark: SparkSession, source: Source, files: Iterable[PresentFile]) -> DataFrame:
     paths = [glob(file.file.location) for file in files]
     lines = spark.read.text(paths, wholetext=source.multiline)
     texts = lines.select(F.col("value").alias(LINE), F.col("_metadata.file_path").alias(fit.PATH))
     if source.multiline:
         # As bytes: Python has no text that is not UTF-8.
         whole = texts.select(F.col(LINE).cast("binary").alias(LINE), fit.PATH)
-        parts = whole.mapInArrow(_parts, whole.schema)
+        parts = whole.mapInArrow(_parts_of_whole_files, whole.schema)
         return parts.select(F.col(LINE).cast("string").alias(LINE), fit.PATH)
     return texts.where(F.col(LINE).rlike(r"\S"))
 
@@ -179,7 +179,7 @@ def _lines(spark: SparkSession, source: Source, files: Iterable[PresentFile]) ->
 _TOGETHER = 10_000
 
 
-def _parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _parts_of_whole_files(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The parts of whole files, with the paths of these; Spark hands over 64 MB or one file."""
     for batch in batches:
         for text, path in zip(*batch.to_pydict().values(), strict=True):
@@ -217,7 +217,10 @@ def rows(
     # An object of its own: not a list, a number or nothing.
     good = line.rlike(r"^\s*\{") & json_text.alone(F.col(_PARSED))
     texts = parsed.select(
-        *(_text(column).alias(fit.text_name(at)) for at, column in enumerate(source.columns)),
+        *(
+            _declared_text(column).alias(fit.text_name(at))
+            for at, column in enumerate(source.columns)
+        ),
         fit.PATH,
         F.make_valid_utf8(line).alias(fit.RAW),
         F.when(~F.is_valid_utf8(line), F.lit(fit.NOT_UTF8))
@@ -229,7 +232,7 @@ def rows(
     return fit.typed_rows(texts, source.columns, source.timestamp_format)
 
 
-def _text(column: Declared) -> Column:
+def _declared_text(column: Declared) -> Column:
     place = json_text.place(column.name)
     text = json_text.unmarked(F.try_variant_get(F.col(_PARSED), place, "string"))
     if column.default is None:
@@ -262,7 +265,7 @@ def keys_drifted(
     source: Source, files: Sequence[PresentFile], keys: Mapping[int, FileKeys]
 ) -> dict[int, Drifted]:
     """How files drift, by their ids; one without an object does not."""
-    declared = _declared(source)
+    declared = _declared_names(source)
     drifted = {}
     for file in files:
         entry = keys.get(file.id)
@@ -275,7 +278,7 @@ def keys_drifted(
     return drifted
 
 
-def _declared(source: Source) -> list[str]:
+def _declared_names(source: Source) -> list[str]:
     return [*(column.name for column in source.columns), *source.unread_columns]
 
 
@@ -313,7 +316,7 @@ def _keys_of(line: bytes) -> Collection[str] | None:
     ):
         return None
     try:
-        parsed: dict[str, object] = _STRICT.decode(line.decode())
+        parsed: dict[str, object] = _STRICT_DECODER.decode(line.decode())
         "".join(parsed).encode()  # Spark has no text with half of a pair of surrogates
     except (ValueError, RecursionError):
         return None
@@ -324,7 +327,7 @@ def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
 
 
-_STRICT = json.JSONDecoder(parse_constant=_refuse_constant)
+_STRICT_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def keys_read_by_spark(
@@ -336,7 +339,7 @@ def keys_read_by_spark(
     Which files are plain is found if it is to be judged.
     """
     by_path = {file.spark_path: file.id for file in files}  # others were judged before
-    declared = _declared(source)
+    declared = _declared_names(source)
     known = F.array(*map(F.lit, declared))
     line = F.col(LINE)
     plain = is_plain(line, source.columns) if judge else F.lit(False)
@@ -413,12 +416,12 @@ def may_be_plain(spark: SparkSession, source: Source, files: Sequence[PresentFil
         and len(names) == len(source.columns) + 2
         and all(declared.default is None for declared in source.columns)
         and not any(file.texts for file in files)
-        and _fit(spark, sum(file.unpacked_size for file in files))
+        and _fits_on_disk(spark, sum(file.unpacked_size for file in files))
         and not _begins_nested(source, files[0])
     )
 
 
-def _fit(spark: SparkSession, size: int) -> bool:
+def _fits_on_disk(spark: SparkSession, size: int) -> bool:
     """Whether rows of so many bytes of lines fit on the disk, where other things are too."""
     folder = Path((spark.conf.get("spark.local.dir", "") or "").split(",")[0])
     if size > MOST_BYTES_ON_DISK:
@@ -529,14 +532,14 @@ _SCHEMA = T.StructType(
     [T.StructField(LINE, T.BinaryType()), T.StructField(fit.PATH, T.StringType())]
 )
 
-_MARK = b"\xef\xbb\xbf"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BLANK = b" \t\n\v\f\r"
 
 _MOST_BYTES_READ_HERE = 64 * 1024 * 1024
 """Bytes that are read here at once at most."""
-_IN_PLAN = 512 * 1024
+_MOST_BYTES_IN_PLAN = 512 * 1024
 """Bytes of lines that may be part of a plan. The optimiser evaluates what is asked of those."""
-_AT_ONCE = 32 * 1024 * 1024
+_BYTES_AT_ONCE = 32 * 1024 * 1024
 """Bytes of lines that go to Spark at once; more are kept in its storage, which spills."""
 
 
@@ -573,14 +576,14 @@ def _lines_read_here(source: Source, file: PresentFile) -> list[bytes]:
         raise TooLongError(file.path)
     if source.multiline:
         return list(json_values(text))
-    return [line for line in text.removeprefix(_MARK).splitlines() if line.strip(BLANK)]
+    return [line for line in text.removeprefix(_BYTE_ORDER_MARK).splitlines() if line.strip(BLANK)]
 
 
 def frame_of_lines(
     spark: SparkSession, files: Sequence[PresentFile], lines: Mapping[int, Sequence[bytes]]
 ) -> DataFrame:
     """The lines of some files, by their ids, as ``json_lines`` has them; without ``_parsed``."""
-    return _together(spark, [(file.spark_path, lines[file.id]) for file in files])
+    return _frame_of(spark, [(file.spark_path, lines[file.id]) for file in files])
 
 
 def read_lines(
@@ -592,7 +595,7 @@ def read_lines(
     Raises as :func:`lines_by_file`.
     """
     counts: dict[int, int] = {}
-    frames = [_together(spark, portion) for portion in _portions(source, files, counts)]
+    frames = [_frame_of(spark, portion) for portion in _portions(source, files, counts)]
     lines = frames[0]
     for frame in frames[1:]:
         lines = lines.unionByName(frame)
@@ -610,14 +613,14 @@ def _portions(
         counts[file.id] = len(lines)
         portion.append((file.spark_path, lines))
         size += sum(map(len, lines))
-        if size > _AT_ONCE:
+        if size > _BYTES_AT_ONCE:
             yield portion
             portion, size = [], 0
     if portion or not counts:
         yield portion
 
 
-def _together(spark: SparkSession, lines: Sequence[tuple[str, Sequence[bytes]]]) -> DataFrame:
+def _frame_of(spark: SparkSession, lines: Sequence[tuple[str, Sequence[bytes]]]) -> DataFrame:
     table = pa.table(
         {
             LINE: pa.array([line for _, own in lines for line in own], pa.binary()),
@@ -627,4 +630,4 @@ def _together(spark: SparkSession, lines: Sequence[tuple[str, Sequence[bytes]]])
     # By Spark Connect an empty table has no schema.
     rows = spark.createDataFrame(table if table.num_rows else [], _SCHEMA)
     texts = rows.select(F.col(LINE).cast("string").alias(LINE), fit.PATH)
-    return texts if table.nbytes <= _IN_PLAN else texts.localCheckpoint()
+    return texts if table.nbytes <= _MOST_BYTES_IN_PLAN else texts.localCheckpoint()

@@ -93,12 +93,12 @@ def read_counted(
     files aside. Raises ``run_errors.source_changed`` for an object that was replaced meanwhile.
     """
     try:
-        return _read(spark, project, source, files, texts)
+        return _read_files(spark, project, source, files, texts)
     except ReplacedError as error:
         raise run_errors.source_changed(source=source.name, path=str(error)) from error
 
 
-def _read(
+def _read_files(
     spark: SparkSession,
     project: Project,
     source: Source,
@@ -107,23 +107,23 @@ def _read(
 ) -> ReadRows:
     if source.file_time_column is not None or source.partition_columns:
         texts_of = [folder_values(file.path, source.partition_columns) for _, file in files]
-        drifted = _without_folders(source, files, texts_of)
+        drifted = _drifted_folders(source, files, texts_of)
         read_rows = read_counted(spark, project, source.of_files, files, texts=texts)
         rows = read_rows.rows
         if source.partition_columns:
-            rows = _with_folders(spark, rows, source, files, texts_of, drifted)
+            rows = _with_folder_values(spark, rows, source, files, texts_of, drifted)
         if source.file_time_column is not None:
             rows = _with_file_times(spark, rows, source.file_time_column, files)
         return read_rows._replace(rows=rows)
     reader = READERS[source.format]
-    present = [_present(project, source, id_, file, texts=texts) for id_, file in files]
+    present = [_present_file(project, source, id_, file, texts=texts) for id_, file in files]
     good, bad = readable_files(source, present, reader.check_readable)
     shapes = reader.inspect(spark, project, source, good)
     refuse_drifted(source, shapes, good)
     if source.on_unreadable is Drift.SET_ASIDE and FORMATS[source.format].has_types:
-        bad |= _unread(spark, project, source, reader, shapes, good)
+        bad |= _unread_files(spark, project, source, reader, shapes, good)
         shapes = {id_: shape for id_, shape in shapes.items() if id_ not in bad}
-    together = _together(shapes, good)
+    together = _files_by_shape(shapes, good)
     frames = [reader.rows(spark, source, shape, group) for shape, group in together.items()]
     in_catalog = FORMATS[source.format].is_in_catalog
     for frame, (shape, group) in zip(frames, together.items(), strict=True):
@@ -133,7 +133,7 @@ def _read(
     if bad:
         frames.append(_unreadable(spark, source, [f for f in present if f.id in bad], bad))
     if not frames:
-        return ReadRows(_nothing(spark, project, source), {}, frozenset())
+        return ReadRows(_no_rows(spark, project, source), {}, frozenset())
     rows = reduce(DataFrame.unionByName, frames)
     # What Spark opens as a table has the rows of all its files, else there are those asked for.
     how = "inner" if in_catalog else "left"
@@ -141,10 +141,10 @@ def _read(
     counts = {id_: shape.rows for id_, shape in shapes.items() if shape.rows is not None}
     counted = len(counts) == len(shapes) and not bad
     without = frozenset(id_ for id_, shape in shapes.items() if shape.read)
-    return ReadRows(_identified(spark, rows, ids, how), counts if counted else None, without)
+    return ReadRows(_with_file_ids(spark, rows, ids, how), counts if counted else None, without)
 
 
-def _together(
+def _files_by_shape(
     shapes: Mapping[int, FileShape], files: Iterable[PresentFile]
 ) -> dict[FileShape, list[PresentFile]]:
     """The files that are read, by their shapes."""
@@ -155,7 +155,7 @@ def _together(
     return files_by_shape
 
 
-def _unread(
+def _unread_files(
     spark: SparkSession,
     project: Project,
     source: Source,
@@ -171,7 +171,7 @@ def _unread(
     """
     remaining = [file for file in files if not file.known]
     bad: dict[int, str] = {}
-    while together := _together(shapes, remaining):
+    while together := _files_by_shape(shapes, remaining):
         frames = [reader.rows(spark, source, shape, group) for shape, group in together.items()]
         try:
             reduce(DataFrame.unionByName, frames).write.format("noop").mode("overwrite").save()
@@ -188,7 +188,9 @@ def _unread(
     return bad
 
 
-def _present(project: Project, source: Source, id_: int, file: File, *, texts: bool) -> PresentFile:
+def _present_file(
+    project: Project, source: Source, id_: int, file: File, *, texts: bool
+) -> PresentFile:
     known = isinstance(file, IngestedFile) and not set_aside_whole(file)
     if FORMATS[source.format].is_in_catalog:  # Spark names its files as the table does
         at, spark_path = SourceFile(file.path, file.size), file.path
@@ -228,7 +230,7 @@ def unchanged(project: Project, source: Source, file: File) -> bool:
     return is_as_listed(file.fingerprint, stat_fingerprint(stat))
 
 
-def _identified(
+def _with_file_ids(
     spark: SparkSession, rows: DataFrame, ids: list[tuple[str, int]], how: str
 ) -> DataFrame:
     """The rows with the id of their file for its path."""
@@ -250,7 +252,7 @@ def _identified(
     return with_ids.select(*map(column_of, names), id_.alias(FILE), fit.RAW, fit.PROBLEM)
 
 
-def _without_folders(
+def _drifted_folders(
     source: Source, files: Sequence[tuple[int, File]], texts: Sequence[Mapping[str, str | None]]
 ) -> dict[int, str]:
     """
@@ -270,7 +272,7 @@ def _without_folders(
     return drifted
 
 
-def _with_folders(
+def _with_folder_values(
     spark: SparkSession,
     rows: DataFrame,
     source: Source,
@@ -349,7 +351,7 @@ def _with_file_times(
     return timed.select(*map(column_of, names), column_of(name), FILE, fit.RAW, fit.PROBLEM)
 
 
-def _nothing(spark: SparkSession, project: Project, source: Source) -> DataFrame:
+def _no_rows(spark: SparkSession, project: Project, source: Source) -> DataFrame:
     schema = column_types(spark, project, source).add(FILE, T.LongType())
     schema = schema.add(fit.RAW, T.StringType()).add(fit.PROBLEM, T.StringType())
     return spark.createDataFrame([], schema)

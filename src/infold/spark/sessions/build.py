@@ -85,7 +85,7 @@ def carry_out(work: Work, step: Step) -> Outcome:
     folds = step.action is Action.FOLD and foldable(work, node, step)
     if folds or step.action is Action.REFOLD:
         return SessionsFold(work, node, step).carry_out()
-    return _build(work, node, step)
+    return _build_table(work, node, step)
 
 
 def refolds_exactly(work: Work, step: Step) -> bool:
@@ -146,7 +146,7 @@ def all_sessions(
     """The sessions of events; most of a large table's are whole islands."""
     prepared = prepared_events(events, query, compiled)
     if size < QUICK_BUILD_EVENTS or not can_merge(query, compiled):
-        return _sessions(prepared, query, compiled)
+        return _sessions_from_events(prepared, query, compiled)
     slices = sliced_events(events, query, compiled, borders)
     islands = quick_islands(prepared, query, compiled, values, slices)
     if query.may_quarantine:
@@ -158,16 +158,20 @@ def all_sessions(
     to_divide = islands.where(divided)
     count = to_divide.count()
     if count > MOST_DIVIDED_ISLANDS:
-        return _sessions(prepared, query, compiled)
+        return _sessions_from_events(prepared, query, compiled)
     if count == 0:
         return islands
     # At most ``MOST_DIVIDED_ISLANDS`` rows.
     events_to_divide = events_within(prepared, F.broadcast(spans_of(to_divide)))
-    return islands.where(~divided).unionByName(_sessions(events_to_divide, query, compiled))
+    return islands.where(~divided).unionByName(
+        _sessions_from_events(events_to_divide, query, compiled)
+    )
 
 
 @returns(ISLANDS)
-def _sessions(events: DataFrame, query: SessionsQuery, compiled: CompiledAggregates) -> DataFrame:
+def _sessions_from_events(
+    events: DataFrame, query: SessionsQuery, compiled: CompiledAggregates
+) -> DataFrame:
     """Sessions made from prepared events, with their entries where there is a quarantine."""
     sessions = sessions_of(events, query, compiled)
     return quarantine.with_new_entries(sessions, query) if query.may_quarantine else sessions
@@ -182,7 +186,7 @@ def _may_be_divided(query: SessionsQuery) -> Column | None:
     return reduce(Column.__or__, conditions) if conditions else None
 
 
-def _build(work: Work, node: Node, step: Step) -> Outcome:
+def _build_table(work: Work, node: Node, step: Step) -> Outcome:
     """Build the whole table in one commit; what was written is read back from the commit."""
     query = query_of(work, step)
     feed = Feed(work, node, step, query.input)
@@ -300,12 +304,12 @@ def with_session_counts(
     if head is None or head.snapshot is None or not removed:
         return all_new
     try:
-        return _compared(work.tables.read(step.model, head.snapshot), current, receipt)
+        return _with_session_changes(work.tables.read(step.model, head.snapshot), current, receipt)
     except Exception:  # noqa: BLE001 (the old table may be damaged, expired, or no sessions)
         return all_new
 
 
-def _compared(before: DataFrame, current: DataFrame, receipt: Receipt) -> Receipt:
+def _with_session_changes(before: DataFrame, current: DataFrame, receipt: Receipt) -> Receipt:
     """The receipt, with what changed between two states of a table."""
     both = _session_ends(before, old=1).unionByName(_session_ends(current, old=0))
     ends = [F.max(F.when(F.col(_OLD) == old, F.col(_LAST))) for old in (0, 1)]

@@ -95,9 +95,9 @@ COMPONENTS = ISLANDS.plus(
 
 _BEGINS, _NUMBER = "__begins_component", "__component"
 """Of what takes part: 1 if it begins a component, and the component's number for its owner."""
-_REACHED = "__reached"
+_PREVIOUS_END = "__reached"
 """The latest end (µs) of any earlier participant of the same owner."""
-_CHANGED, _FROM = "__changed", "__from"
+_FIRST_CHANGE, _FIRST_START = "__changed", "__from"
 """Of a component: the start (µs) of what is new in it, and of the stored session before that."""
 _TIED = "__tied"
 """Of a component: whether a stored and a new event of one instant name different users."""
@@ -191,7 +191,7 @@ class Components:
 
     def _divided_sessions(self) -> DataFrame:
         """Stored sessions that the changed definition may divide."""
-        before, table = self.step.stored_by, self._with_keys(self._stored())
+        before, table = self.step.stored_by, self._with_keys(self._candidate_sessions())
         assert before is not None, "only then all are read again"
         owner = self.feed.current.select(owner_of_event(self.query)).schema[0].dataType
         return refold.divided_sessions(table, before, self.query, owner)
@@ -218,7 +218,7 @@ class Components:
         """Stored sessions, and entries, that reach over the new end of their part."""
         assert self.part is not None, "only a part has an end"
         border = self.part.times.end
-        table = self._stored()
+        table = self._candidate_sessions()
         spans = table.where(micros(column(LAST)) >= border).select(
             stored_owner(self.query).cast(owner_type).alias(OWNER),
             micros(column(FIRST)).alias(START),
@@ -236,7 +236,7 @@ class Components:
         if not self.new_manual:
             return changes
         spans = quarantine.manual_entry_spans(
-            self._stored(),
+            self._candidate_sessions(),
             self.query,
             self.new_manual,
             self.entries,
@@ -267,14 +267,16 @@ class Components:
         query, inner = self.query, self.cuts.inner
         by_start = Window.partitionBy(OWNER).orderBy(START)
         latest_end_before = F.max(END).over(by_start.rowsBetween(Window.unboundedPreceding, -1))
-        reached = F.col(_REACHED)
+        reached = F.col(_PREVIOUS_END)
         parted = (reached < F.col(START)) & are_parted(query, reached, F.col(START))
         begins = F.when(reached.isNull() | parted, 1)
         quiet = quiet_before(F.col(_BEGINS), reached, F.col(START))
         number = F.sum(_BEGINS).over(by_start.rowsBetween(Window.unboundedPreceding, 0))
         numbered = (
             self._participants(changes)
-            .withColumn(_REACHED, latest_end_before)  # a column, or Spark computes it at each place
+            .withColumn(
+                _PREVIOUS_END, latest_end_before
+            )  # a column, or Spark computes it at each place
             .withColumn(_BEGINS, begins.otherwise(0))
             .withColumns({QUIET: quiet, _NUMBER: number})
         )
@@ -308,8 +310,8 @@ class Components:
                 query,
                 is_single=~F.col(REMOVED) & quarantine.stays_whole(query),
                 tied=F.col(_TIED),
-                changed=F.col(_CHANGED),
-            ).drop(_CHANGED, _TIED, REMOVED, *quarantine.entry_columns(query))
+                changed=F.col(_FIRST_CHANGE),
+            ).drop(_FIRST_CHANGE, _TIED, REMOVED, *quarantine.entry_columns(query))
         return components.drop(_NUMBER)
 
     def _entry_columns(self) -> list[Column]:
@@ -326,7 +328,7 @@ class Components:
                 for cut_column in cut.component_entry_columns()
             ),
             F.collect_list(quarantine.OLD_ENTRY).alias(quarantine.OLD_ENTRIES),
-            F.min(_CHANGED).alias(_CHANGED),
+            F.min(_FIRST_CHANGE).alias(_FIRST_CHANGE),
             F.bool_or(self._lost_events).alias(REMOVED),
             (ties[0] if ties else F.lit(False)).alias(_TIED),
         ]
@@ -354,12 +356,14 @@ class Components:
         component = Window.partitionBy(OWNER, _NUMBER)
         known = F.expr(self._was_there_sql)
         first_change = F.min(F.when(~known, F.col(START))).over(component)
-        changed = numbered.withColumn(_CHANGED, first_change).where(F.col(_CHANGED).isNotNull())
+        changed = numbered.withColumn(_FIRST_CHANGE, first_change).where(
+            F.col(_FIRST_CHANGE).isNotNull()
+        )
         if not self.query.cuts_within_islands:
             return changed
-        earlier = F.when(known & (F.col(START) < F.col(_CHANGED)), F.col(START))
-        return changed.withColumn(_FROM, F.max(earlier).over(component)).where(
-            F.col(START) >= F.coalesce(_FROM, START)
+        earlier = F.when(known & (F.col(START) < F.col(_FIRST_CHANGE)), F.col(START))
+        return changed.withColumn(_FIRST_START, F.max(earlier).over(component)).where(
+            F.col(START) >= F.coalesce(_FIRST_START, START)
         )
 
     def _needs_reading(self) -> Column:
@@ -386,13 +390,13 @@ class Components:
         else:
             spans = changes.select(owner, (F.col(START) - gap).alias(_REACHES_BACK), END)
             touched = touched & (micros(column(FIRST)) <= F.col(END) + gap)
-        return self._stored().join(
+        return self._candidate_sessions().join(
             self.broadcast_if_small(spans),
             (stored_owner(query) == F.col(SPAN_OWNER)) & touched,
             "left_semi",
         )
 
-    def _stored(self) -> DataFrame:
+    def _candidate_sessions(self) -> DataFrame:
         """The stored rows among which those are that the step may change."""
         part = self.part
         table = self.work.tables.read(self.step.model) if part is None else part.stored()

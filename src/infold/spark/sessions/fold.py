@@ -54,7 +54,7 @@ from infold.spark.sessions.stored import renumbered_sessions, table_rows
 from infold.spark.step_commit import ROWS_PER_TASK, Computed, RowChanges, commit_step
 from infold.spark.step_context import Work
 
-_COMPONENT = "__component_start"
+_COMPONENT_START = "__component_start"
 """Of an event that is read again, and of its session: the start of its component."""
 _READ_OWNER, _READ_EVENTS, _READ_ENTRIES = "__read_owner", "__read_events", "__read_entries"
 """Of a component that was read again: its owner, its events, and the entries in it."""
@@ -73,7 +73,7 @@ READ_COMPONENTS = FrameSchema(
     "the sessions of a component that has events",
     (
         FrameColumn(_READ_OWNER, ANY, "its owner"),
-        FrameColumn(_COMPONENT, "bigint", "its start"),
+        FrameColumn(_COMPONENT_START, "bigint", "its start"),
         FrameColumn(NEW, f"array<struct<{KEY}:{KEY_TYPE}", "its sessions"),
         FrameColumn(_READ_EVENTS, "bigint", "how many events were read"),
         FrameColumn(_READ_ENTRIES, "array<struct<…", "the entries in it", "quarantine"),
@@ -150,14 +150,16 @@ class SessionsFold:
         Where nothing can be merged, those are the ones in quarantine.
         """
         if self.merges:
-            return self._merged(components)
+            return self._merged_components(components)
         return self._in_quarantine(components) if self.may_quarantine else None
 
     @returns(CHANGED_COMPONENTS)
-    def _merged(self, components: DataFrame) -> DataFrame:
+    def _merged_components(self, components: DataFrame) -> DataFrame:
         """Components that are one session each, made from their merged states."""
         leaves = (quarantine.LEAVES_TABLE,) if self.may_quarantine else ()
-        keyed = self._keyed(components, (OLD, EVENTS, START, *leaves, *self._entry_columns))
+        keyed = self._keyed_sessions(
+            components, (OLD, EVENTS, START, *leaves, *self._entry_columns)
+        )
         new = F.array(F.struct(KEY, ROW))
         if self.may_quarantine:
             head = self._unchanged_head(keyed.schema[ROW].dataType)
@@ -192,7 +194,7 @@ class SessionsFold:
         """Components, their sessions made from all events between their ends."""
         new = self._sessions_read(components, times)
         # A component without events has no new rows, and must stay: its old rows are removed.
-        same = (F.col(OWNER) == F.col(_READ_OWNER)) & (F.col(START) == F.col(_COMPONENT))
+        same = (F.col(OWNER) == F.col(_READ_OWNER)) & (F.col(START) == F.col(_COMPONENT_START))
         no_sessions = F.array().cast(new.schema[NEW].dataType)
         joined = components.join(new, same, "left")
         if self.may_quarantine:
@@ -214,13 +216,13 @@ class SessionsFold:
         query = self.query
         self.scanned += sum(state.rows for state in self.feed.cells if times.overlaps(state.cell))
         inner_state = [name for cut in self.components.cuts.inner for name in cut.state]
-        spans = spans_of(components, F.col(START).alias(_COMPONENT), *inner_state)
+        spans = spans_of(components, F.col(START).alias(_COMPONENT_START), *inner_state)
         if len(times) > LITERAL_RANGES:  # nights between days are no ranges worth a test
             times = Granularity.DAY.cover(times)
         prepared = prepared_events(self.feed.during(times), query, self.compiled)
         events = events_within(prepared, self.components.broadcast_if_small(spans))
-        sessions = sessions_of(events, query, self.compiled, (OWNER, _COMPONENT))
-        keep: tuple[str, ...] = (OWNER, _COMPONENT, EVENTS)
+        sessions = sessions_of(events, query, self.compiled, (OWNER, _COMPONENT_START))
+        keep: tuple[str, ...] = (OWNER, _COMPONENT_START, EVENTS)
         row, entry_columns = F.struct(KEY, ROW), []
         if self.may_quarantine:
             sessions = quarantine.with_new_entries(sessions, query)
@@ -229,13 +231,13 @@ class SessionsFold:
             entry_columns = [entries.alias(_READ_ENTRIES)]
             row = F.when(~F.col(quarantine.LEAVES_TABLE), row)
         return (
-            self._keyed(sessions, keep)
-            .groupBy(F.col(OWNER).alias(_READ_OWNER), _COMPONENT)
+            self._keyed_sessions(sessions, keep)
+            .groupBy(F.col(OWNER).alias(_READ_OWNER), _COMPONENT_START)
             .agg(F.collect_list(row).alias(NEW), F.sum(EVENTS).alias(_READ_EVENTS), *entry_columns)
         )
 
     @returns(KEYED_SESSIONS)
-    def _keyed(self, sessions: DataFrame, keep: Sequence[str]) -> DataFrame:
+    def _keyed_sessions(self, sessions: DataFrame, keep: Sequence[str]) -> DataFrame:
         """Sessions as rows of the table, each a struct beside its key."""
         stored = table_rows(sessions, self.query, self.compiled, self.time, self.step.version, keep)
         if self.part is not None:

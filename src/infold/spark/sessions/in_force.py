@@ -60,8 +60,8 @@ def carry_out(work: Work, step: Step) -> Outcome:
     results = [_part_result(part) for part in parts]
     any_kept = any(part.keeps_sessions for part in parts)
     if any_kept and same_columns(work.tables.read(step.model).schema, parts[-1].schema):
-        return _merge(work, step, [_as_changes(work, result) for result in results])
-    return _replace(work, step, results)
+        return _merge_changes(work, step, [_as_changes(work, result) for result in results])
+    return _replace_table(work, step, results)
 
 
 def parts_in_force(work: Work, step: Step) -> list[Part]:
@@ -214,7 +214,7 @@ def _as_changes(work: Work, result: _PartResult) -> _PartResult:
     )
 
 
-def _merge(work: Work, step: Step, results: Sequence[_PartResult]) -> Outcome:
+def _merge_changes(work: Work, step: Step, results: Sequence[_PartResult]) -> Outcome:
     """Change rows of the table, which keeps its columns."""
     newest = results[-1].part
     totals, scanned = (
@@ -236,7 +236,7 @@ def _merge(work: Work, step: Step, results: Sequence[_PartResult]) -> Outcome:
     return commit_changes(work, step, newest.query, granularity, changed, totals, computed)
 
 
-def _replace(work: Work, step: Step, results: Sequence[_PartResult]) -> Outcome:
+def _replace_table(work: Work, step: Step, results: Sequence[_PartResult]) -> Outcome:
     """Put the rows of all parts in the place of the table, in one commit."""
     newest = results[-1].part
     query, granularity = newest.query, newest.node.model.granularity

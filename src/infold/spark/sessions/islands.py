@@ -167,10 +167,10 @@ def aggregated_by(
     collected = [part for part in compiled.parts if part.mode is EvaluationMode.COLLECTED]
     if any(part.mode is EvaluationMode.ORDERED for part in ordered):
         source = events.sortWithinPartitions(*keys, *compiled.order)
-        aggregated = _with_ends(source, keys, compiled, ordered, *more, _one_by_one())
+        aggregated = _aggregated_with_ends(source, keys, compiled, ordered, *more, _one_by_one())
         aggregated = aggregated.drop("__one_by_one")
     else:
-        aggregated = _with_ends(events, keys, compiled, ordered, *more)
+        aggregated = _aggregated_with_ends(events, keys, compiled, ordered, *more)
     if not collected:
         return aggregated
     collected_values = events.groupBy(*keys).agg(*_aggregated(compiled, collected))
@@ -199,7 +199,7 @@ def events_within(events: DataFrame, spans: DataFrame) -> DataFrame:
     ).drop(SPAN_OWNER, SPAN_START, SPAN_END)
 
 
-def _with_ends(
+def _aggregated_with_ends(
     events: DataFrame,
     keys: Sequence[str],
     compiled: CompiledAggregates,

@@ -84,7 +84,7 @@ def quick_islands(
 
     ``slices`` are the same events by time, or none of them.
     """
-    in_buckets = _in_buckets(compiled, query)
+    in_buckets = _aggregates_in_buckets(compiled, query)
     words = words_of(events, in_buckets, values)
     if words is None:
         return _islands_of_plain_values(events, query, in_buckets, slices)
@@ -106,7 +106,9 @@ def quick_islands(
     return plain.unionByName(islands_of(read_again, query, compiled))
 
 
-def _in_buckets(compiled: CompiledAggregates, query: SessionsQuery) -> CompiledAggregates:
+def _aggregates_in_buckets(
+    compiled: CompiledAggregates, query: SessionsQuery
+) -> CompiledAggregates:
     """The aggregates of events in buckets: for the silence, which slots of a bucket have some."""
     sql = slots_with_events(_bucket_length(query))
     parts = (replace(part, events=sql) if part.name == SILENCE else part for part in compiled.parts)
@@ -166,7 +168,7 @@ class _Aggregation:
             self._keys.append(name)
         # A count of all events is an island's own, and need not travel beside it.
         parts = [part for part in compiled.parts if part.events != _COUNT_ALL]
-        self._of_events = [
+        self._bucket_aggregates = [
             F.min(TIME).alias(START),
             F.max(TIME).alias(END),
             F.count(F.lit(1)).alias(EVENTS),
@@ -174,7 +176,7 @@ class _Aggregation:
             # Most comparisons of a sort end at its first eight bytes; ids often begin alike.
             F.xxhash64(OWNER).alias(_OWNER_HASH),
         ]
-        self._of_parts = [
+        self._island_aggregates = [
             F.min(START).alias(START),
             F.max(END).alias(END),
             F.sum(EVENTS).alias(EVENTS),
@@ -193,13 +195,13 @@ class _Aggregation:
         self._begins = F.when(before.isNull() | parted, 1).otherwise(0)
         self._quiet = quiet_before(F.col(_BEGINS), before, F.col(START))
         self._number = F.sum(_BEGINS).over(by_time.rowsBetween(Window.unboundedPreceding, 0))
-        self._any_ends = bool(pairwise)
+        self._has_pairwise_cuts = bool(pairwise)
 
     @returns(MICRO_ISLANDS)
     def micro_islands(self, events: DataFrame) -> DataFrame:
         """Micro-islands: islands of the events of a bucket."""
         bucketed = events.select("*", *self._event_columns)
-        islands = bucketed.groupBy(*self._keys).agg(*self._of_events).drop(*self._keys[1:])
+        islands = bucketed.groupBy(*self._keys).agg(*self._bucket_aggregates).drop(*self._keys[1:])
         if SILENCE not in islands.columns:
             return islands
         # The bits of slots become a silence.
@@ -215,11 +217,11 @@ class _Aggregation:
         None of these overlap, so the one before is enough to look at.
         """
         keys = [_OWNER_HASH, OWNER]
-        if self._any_ends:
+        if self._has_pairwise_cuts:
             islands = islands.withColumn(_BEGINS, self._begins)
             islands = islands.withColumns({QUIET: self._quiet, _NUMBER: self._number})
             keys.append(_NUMBER)
-        return islands.groupBy(*keys).agg(*self._of_parts).drop(_NUMBER)
+        return islands.groupBy(*keys).agg(*self._island_aggregates).drop(_NUMBER)
 
     @returns(MICRO_ISLANDS)
     def all_columns(self, islands: DataFrame) -> DataFrame:
@@ -269,7 +271,7 @@ _VALUE_BITS = 2**32 - 1
 MOST_VALUES = 50_000
 """The most distinct values for which 32 bits can be expected to tell all of them apart."""
 
-_SEEDS = 8
+_HASH_SEEDS = 8
 """How many ways of hashing are tried until no two values have the same hash."""
 
 
@@ -299,7 +301,9 @@ class _Dictionary:
     def hashed(self) -> Column:
         """The 32 bits of the column's value; 0 for NULL."""
         value = F.col(self.argument)
-        return F.when(value.isNull(), F.lit(0).cast("bigint")).otherwise(_hash(value, self.seed))
+        return F.when(value.isNull(), F.lit(0).cast("bigint")).otherwise(
+            _value_hash(value, self.seed)
+        )
 
 
 @dataclass(frozen=True)
@@ -431,11 +435,12 @@ def _dictionary(events: DataFrame, name: str, known: pa.Array | None) -> _Dictio
         values = known_values.distinct().limit(MOST_VALUES + 1)
     # At most ``MOST_VALUES`` rows and one.
     hashed = values.select(
-        _VALUE, *(_hash(F.col(_VALUE), seed).alias(f"{_HASH}{seed}") for seed in range(_SEEDS))
+        _VALUE,
+        *(_value_hash(F.col(_VALUE), seed).alias(f"{_HASH}{seed}") for seed in range(_HASH_SEEDS)),
     ).toArrow()
     if hashed.num_rows > MOST_VALUES:
         return None
-    for seed in range(_SEEDS):
+    for seed in range(_HASH_SEEDS):
         hashes = set(hashed.column(f"{_HASH}{seed}").to_pylist())
         if len(hashes) == hashed.num_rows and 0 not in hashes:
             pairs = hashed.select([f"{_HASH}{seed}", _VALUE]).rename_columns([_HASH, _VALUE])
@@ -450,7 +455,7 @@ def _dictionary_rows(events: DataFrame, name: str, values: pa.Table) -> DataFram
     return frame.select(_HASH, F.col(_VALUE).cast(events.schema[name].dataType).alias(_VALUE))
 
 
-def _hash(value: Column, seed: int) -> Column:
+def _value_hash(value: Column, seed: int) -> Column:
     """The 32 bits of a value, with one of the ways of hashing."""
     return F.xxhash64(value, F.lit(seed)).bitwiseAND(F.lit(_VALUE_BITS))
 

@@ -195,7 +195,9 @@ def with_judgement(
     entered = is_single & _in_quarantine(query, F.col(END) - F.col(START))
     leaves = entered & _leaves_table(query)
     read_again = tied | (~leaves & (changed <= until))
-    entries = F.array(_entry(rows, query, F.col(END), F.col(EVENT_COUNT), USER_VALUE, USER_AT))
+    entries = F.array(
+        _entry_struct(rows, query, F.col(END), F.col(EVENT_COUNT), USER_VALUE, USER_AT)
+    )
     head_end = F.when(entered & read_again & ~tied, until)
     had_entry = F.size(OLD_ENTRIES) > 0
     return rows.withColumns(
@@ -235,7 +237,7 @@ def _leaves_table(query: SessionsQuery) -> Column:
     return F.lit(query.keep is Keep.NOTHING) | F.coalesce(F.col(HELD_BY_HAND), F.lit(False))
 
 
-def _entry(
+def _entry_struct(
     rows: DataFrame, query: SessionsQuery, end: Column, events: Column, user: str, user_at: str
 ) -> Column:
     """The entry of a row that has an owner, a start, and what the cuts keep."""
@@ -271,7 +273,7 @@ def with_new_entries(sessions: DataFrame, query: SessionsQuery) -> DataFrame:
     rows = with_manual_entries(sessions, query, F.col(START), F.col(WHOLE_END))
     entered = _in_quarantine(query, F.col(WHOLE_END) - F.col(START))
     entry = F.array(
-        _entry(rows, query, F.col(WHOLE_END), F.col(WHOLE_EVENTS), WHOLE_USER, WHOLE_USER_AT)
+        _entry_struct(rows, query, F.col(WHOLE_END), F.col(WHOLE_EVENTS), WHOLE_USER, WHOLE_USER_AT)
     )
     judged = rows.withColumns(
         {
@@ -360,7 +362,7 @@ _MANUAL_ENTRY = [
 ]
 _OWNER = T.StructField(ENTRY_OWNER, T.StringType())
 _ROW = T.StructType([_OWNER, *_MANUAL_ENTRY])
-_BY_OWNER = T.StructType(
+_ENTRIES_BY_OWNER = T.StructType(
     [_OWNER, T.StructField(_ENTRIES, T.ArrayType(T.StructType(_MANUAL_ENTRY)))]
 )
 
@@ -376,7 +378,7 @@ def with_manual_entries(
         by_owner.setdefault(manual.owner, []).append(
             (manual.start, manual.end, manual.in_quarantine)
         )
-    entries_by_owner = rows.sparkSession.createDataFrame(list(by_owner.items()), _BY_OWNER)
+    entries_by_owner = rows.sparkSession.createDataFrame(list(by_owner.items()), _ENTRIES_BY_OWNER)
     same = F.col(OWNER).cast("string") == F.col(ENTRY_OWNER)
     # At most a row for each manual entry.
     rows_with_entries = rows.join(F.broadcast(entries_by_owner), same, "left")

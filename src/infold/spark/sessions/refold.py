@@ -44,18 +44,18 @@ _ENTRY = "__entry"
 """Whether something is an entry of the quarantine: of its events only the span is known."""
 _BEGINS, _RUN = "__begins_run", "__run"
 """Of a session: 1 if it begins a run, and the run's number for its owner."""
-_BEGAN, _REACHED = "__began", "__reached"
+_PREVIOUS_START, _PREVIOUS_END = "__began", "__reached"
 """Start (µs) of the owner's session before, and the latest end (µs) of any earlier one."""
-_REACHES, _NEXT = "__reaches", "__next"
+_END_SO_FAR, _NEXT_START = "__reaches", "__next"
 """The latest end (µs) of the owner's sessions up to this one, and the start of the next one."""
 _OWNER_HASH = "__owner_hash"
 """64 bits of an owner: rows are sorted by them first, as ids often begin alike. Or 0."""
-_SPLITS, _CONNECTED, _ENDED = "__splits", "__connected", "__ended"
+_MAY_SPLIT, _MAY_CONNECT, _PARTED_NOW = "__splits", "__connected", "__ended"
 """
 Of a session, by the redefinition: it may be divided; it may join the one before it; its times part
 it from that one.
 """
-_CHANGES = "__changes"
+_MAY_CHANGE = "__changes"
 """Whether a session, or a run, may change."""
 
 STORED_SPANS = FrameSchema(
@@ -149,7 +149,7 @@ def divided_sessions(
         F.array(OLD).alias(OLD),
         F.lit(True).alias(AGAIN),
     )
-    return stored_sessions.where(_any(_divisions(before, redefinition))).drop(SILENCE)
+    return stored_sessions.where(_any_of(_divisions(before, redefinition))).drop(SILENCE)
 
 
 @returns(SPANS_THAT_CHANGE)
@@ -167,44 +167,49 @@ def spans_that_change(
     """
     rows = _stored_spans(table, entries, before, owner_type)
     rows = rows.withColumns(
-        {_SPLITS: _any(_divisions(before, redefinition)), _OWNER_HASH: _owner_hash(owner_type)}
+        {
+            _MAY_SPLIT: _any_of(_divisions(before, redefinition)),
+            _OWNER_HASH: _owner_hash(owner_type),
+        }
     )
     by_start = Window.partitionBy(_OWNER_HASH, OWNER).orderBy(START)
     so_far = by_start.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     # Columns of their own: Spark computes an expression with a window again wherever it is.
     rows = rows.withColumns(
         {
-            _REACHED: F.max(END).over(by_start.rowsBetween(Window.unboundedPreceding, -1)),
-            _REACHES: F.max(END).over(so_far),
-            _BEGAN: F.lag(START).over(by_start),
-            _NEXT: F.lead(START).over(by_start),
+            _PREVIOUS_END: F.max(END).over(by_start.rowsBetween(Window.unboundedPreceding, -1)),
+            _END_SO_FAR: F.max(END).over(so_far),
+            _PREVIOUS_START: F.lag(START).over(by_start),
+            _NEXT_START: F.lead(START).over(by_start),
         }
     )
-    parted = _parted(before, redefinition, F.col(_REACHED), F.col(START))
-    connections = _connections(before, redefinition, parted, F.col(START) - F.col(_BEGAN))
-    begins = F.when(F.col(_REACHED).isNull() | (parted[0] & parted[1]), 1).otherwise(0)
-    rows = rows.withColumns({_BEGINS: begins, _CONNECTED: _any(connections), _ENDED: parted[1]})
-    # Most sessions are a run by themselves that does not change, and are left out here.
-    next_parted = _parted(before, redefinition, F.col(_REACHES), F.col(_NEXT))
-    ends = F.col(_NEXT).isNull() | (next_parted[0] & next_parted[1])
-    rows = rows.where(F.col(_SPLITS) | (F.col(_BEGINS) == 0) | ~ends)
-    numbered = (
-        rows.withColumn(QUIET, quiet_before(F.col(_BEGINS), F.col(_REACHED), F.col(START)))
-        .withColumn(_RUN, F.sum(_BEGINS).over(so_far))
-        .withColumn(_CHANGES, F.col(_SPLITS) | ((F.col(_BEGINS) == 0) & F.col(_CONNECTED)))
+    parted = _parted(before, redefinition, F.col(_PREVIOUS_END), F.col(START))
+    connections = _connections(before, redefinition, parted, F.col(START) - F.col(_PREVIOUS_START))
+    begins = F.when(F.col(_PREVIOUS_END).isNull() | (parted[0] & parted[1]), 1).otherwise(0)
+    rows = rows.withColumns(
+        {_BEGINS: begins, _MAY_CONNECT: _any_of(connections), _PARTED_NOW: parted[1]}
     )
-    divided = F.col(_SPLITS) | ((F.col(_BEGINS) == 0) & F.coalesce(_ENDED, F.lit(False)))
+    # Most sessions are a run by themselves that does not change, and are left out here.
+    next_parted = _parted(before, redefinition, F.col(_END_SO_FAR), F.col(_NEXT_START))
+    ends = F.col(_NEXT_START).isNull() | (next_parted[0] & next_parted[1])
+    rows = rows.where(F.col(_MAY_SPLIT) | (F.col(_BEGINS) == 0) | ~ends)
+    numbered = (
+        rows.withColumn(QUIET, quiet_before(F.col(_BEGINS), F.col(_PREVIOUS_END), F.col(START)))
+        .withColumn(_RUN, F.sum(_BEGINS).over(so_far))
+        .withColumn(_MAY_CHANGE, F.col(_MAY_SPLIT) | ((F.col(_BEGINS) == 0) & F.col(_MAY_CONNECT)))
+    )
+    divided = F.col(_MAY_SPLIT) | ((F.col(_BEGINS) == 0) & F.coalesce(_PARTED_NOW, F.lit(False)))
     are_read_again = F.bool_or(divided) | F.lit(
         redefinition.cuts_within_islands or redefinition.may_quarantine
     )
     runs = numbered.groupBy(_OWNER_HASH, OWNER, _RUN).agg(
         F.min(START).alias(START),
         F.max(END).alias(END),
-        F.bool_or(_CHANGES).alias(_CHANGES),
+        F.bool_or(_MAY_CHANGE).alias(_MAY_CHANGE),
         are_read_again.alias(REMOVED),
         F.max(QUIET).alias(SILENCE),
     )
-    return runs.where(_CHANGES).select(OWNER, START, END, REMOVED, SILENCE)
+    return runs.where(_MAY_CHANGE).select(OWNER, START, END, REMOVED, SILENCE)
 
 
 def _owner_hash(owner_type: T.DataType) -> Column:
@@ -289,6 +294,6 @@ def _connections(
     yield from (lost_cut for lost_cut in lost_cuts if lost_cut is not None)
 
 
-def _any(conditions: Iterable[Column]) -> Column:
+def _any_of(conditions: Iterable[Column]) -> Column:
     """Whether one of some conditions is true."""
     return F.coalesce(reduce(Column.__or__, conditions, F.lit(False)), F.lit(False))

@@ -47,7 +47,7 @@ TABLE_ROWS = FrameSchema(
 )
 
 _STATE_OWNER = "of"
-"""The owner in ``_state``, where the table's own column does not show all of it."""
+"""The owner in ``_state_struct``, where the table's own column does not show all of it."""
 
 
 def session_id(user: Column, start: Column) -> Column:
@@ -80,7 +80,7 @@ def table_rows(
         F.timestamp_micros(START).cast(time).alias(FIRST),
         F.timestamp_micros(END).cast(time).alias(LAST),
         *(F.expr(sql).alias(name) for name, sql in compiled.values),
-        _state(query, compiled).alias(STATE),
+        _state_struct(query, compiled).alias(STATE),
         *keep,
     )
     if query.numbered:  # the numbers are found when all sessions of a user are known
@@ -99,7 +99,7 @@ def table_rows(
     )
 
 
-def _state(query: SessionsQuery, compiled: CompiledAggregates) -> Column:
+def _state_struct(query: SessionsQuery, compiled: CompiledAggregates) -> Column:
     """What the other columns do not show of a session and of its aggregates' states."""
     parts = [F.col(part.name) for part in compiled.stored]
     if query.fallback:

@@ -118,7 +118,9 @@ def names_of_others(work: Work, step: Step) -> Column | None:
         query = node.query
         if node.model.kind is not Kind.SESSIONS or query is None or own is None:
             continue
-        if query.input == own.input and (_plain_owner(node, own) or _is_current(work, node, step)):
+        if query.input == own.input and (
+            _names_owner_by_columns(node, own) or _is_current(work, node, step)
+        ):
             out = owner_of_event(query).isNull()
             if query.where is not None:
                 out = out & F.coalesce(F.expr(query.where), F.lit(False))
@@ -126,7 +128,7 @@ def names_of_others(work: Work, step: Step) -> Column | None:
     return F.concat_ws(", ", *names) if names else None
 
 
-def _plain_owner(node: Node, own: SessionsQuery) -> bool:
+def _names_owner_by_columns(node: Node, own: SessionsQuery) -> bool:
     """Whether a model names the owners of the same rows by columns alone."""
     sessions, query = node.model.sessions, node.query
     if sessions is None or query is None or query.where not in (None, own.where):

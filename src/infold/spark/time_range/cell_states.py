@@ -72,8 +72,8 @@ def compute_once(
         rows = rows.localCheckpoint(eager=False)
         test = range_predicate(partition_column(node), type_, asked, exact=True)
         return rows, states_of_cells(rows, node, F.expr(test))
-    sums = _sums(node, cells, asked, type_)
-    kept, counts = kept_and_observed(_hashed(rows), *sums, without=(_HASH,))
+    sums = _cell_sums(node, cells, asked, type_)
+    kept, counts = kept_and_observed(_with_hash(rows), *sums, without=(_HASH,))
     return kept, _states_from_sums(counts, cells)
 
 
@@ -95,7 +95,7 @@ def observe_cells(rows: DataFrame, node: Node, asked: Ranges, type_: str) -> Obs
     cells = _few_cells(node, asked)
     if cells is None:
         return None
-    watched, seen = observed(_hashed(rows), *_sums(node, cells, asked, type_))
+    watched, seen = observed(_with_hash(rows), *_cell_sums(node, cells, asked, type_))
     return ObservedRows(watched.drop(_HASH), cells, seen)
 
 
@@ -127,12 +127,12 @@ def _few_cells(node: Node, ranges: Ranges) -> list[Interval] | None:
     return few if len(few) <= _FEW_CELLS else None
 
 
-def _hashed(rows: DataFrame) -> DataFrame:
+def _with_hash(rows: DataFrame) -> DataFrame:
     """The rows with their hash."""
     return rows.select("*", row_hash(rows.schema).alias(_HASH))
 
 
-def _sums(node: Node, cells: Sequence[Interval], asked: Ranges, type_: str) -> list[Column]:
+def _cell_sums(node: Node, cells: Sequence[Interval], asked: Ranges, type_: str) -> list[Column]:
     """Aggregates over rows with their hash: those of all, and of what is asked of each cell."""
     name = partition_column(node)
     at = quoted(name)

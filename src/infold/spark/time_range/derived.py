@@ -121,7 +121,7 @@ def rows_over_stored(
     fields = [field for field in stored.schema if field.name not in carried]
     types = {field.name.lower(): field.dataType for field in fields}
     if (
-        not _as_given(derivation, types)
+        not _is_stored_as_given(derivation, types)
         or {name.lower() for name in derivation.stored} != types.keys()
     ):
         return None
@@ -143,7 +143,7 @@ def rows_over_stored(
         ),
         *carried,
     )
-    rows = _where(rows, derivation.where)
+    rows = _rows_where(rows, derivation.where)
     pairs = zip(derivation.columns, schema, strict=True)
     rows = rows.select(
         *(
@@ -160,7 +160,7 @@ def rows_over_stored(
     return rows
 
 
-def _where(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
+def _rows_where(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
     """
     The rows that fulfil all conditions.
 
@@ -178,7 +178,7 @@ def _where(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
     return rows.where(reduce(Column.__and__, tests)).select(*map(column, names))
 
 
-def _as_given(derivation: Derivation, types: dict[str, T.DataType]) -> bool:
+def _is_stored_as_given(derivation: Derivation, types: dict[str, T.DataType]) -> bool:
     """Whether stored values are all that expressions over them need to know."""
     kept = {old for _, old in derivation.plain}
     return not any(

@@ -59,11 +59,11 @@ def carry_out(work: Work, step: Step) -> Outcome:
     if step.replaces_all or not work.tables.exists(step.model):
         return build(work, node, step, *_rows_and_counts(work, node, step))
     if not step.cells:  # an input changed where none of its cells reads it
-        return commit_step(work, step, None, _computed(work, step, ()))
+        return commit_step(work, step, None, _computed_from(work, step, ()))
     few = _rows_read(work, step) <= _ROWS_IN_ONE_PART
     rows = _rows_with_cells(node, _query_rows(work, node, step, narrow=True, together=few))
     with settings_for_few_rows(work.spark) if few else nullcontext():
-        return _recompute(work, node, step, rows)
+        return _recompute_cells(work, node, step, rows)
 
 
 def definition(work: Work, node: Node, step: Step, *, narrow: bool = True) -> DataFrame:
@@ -173,13 +173,13 @@ def build(
             )
         yielded = sum(map(_rows_yielded, row_counts))
         stored = sum(change.rows_after for change in changes)
-        return _computed(work, step, changes, clamped=max(0, yielded - stored))
+        return _computed_from(work, step, changes, clamped=max(0, yielded - stored))
 
     table = WholeTable(rows, _layout(work, node, _partition_type(rows, node)))
     return commit_step(work, step, table, count=count)
 
 
-def _recompute(work: Work, node: Node, step: Step, rows: DataFrame) -> Outcome:
+def _recompute_cells(work: Work, node: Node, step: Step, rows: DataFrame) -> Outcome:
     name = partition_column(node)
     type_ = time_type(rows, name)
     before = work.cells(step.model, step.cells)
@@ -200,7 +200,7 @@ def _recompute(work: Work, node: Node, step: Step, rows: DataFrame) -> Outcome:
     )
     real = tuple(change for change in changes if change.changes_rows)
     cut_off = len(changes) - len(real)
-    computed = replace(_computed(work, step, real, clamped=after.beyond), cut_off=cut_off)
+    computed = replace(_computed_from(work, step, real, clamped=after.beyond), cut_off=cut_off)
     if not real:
         return commit_step(work, step, None, computed)
     filled = [c.cell for c in real if c.rows_before and step.cells.overlaps(c.cell)]
@@ -224,10 +224,10 @@ def _written_at_once(work: Work, node: Node, step: Step, watched: ObservedRows) 
     def count(_: int) -> Computed:
         states = watched.states()
         changes = changes_of_rewrite((), states.cells.values())
-        return _computed(work, step, changes, clamped=states.beyond)
+        return _computed_from(work, step, changes, clamped=states.beyond)
 
     changes = changes_of_rewrite((), (CellState(cell, 0, 0) for cell in watched.cells))
-    expected = replace(_computed(work, step, changes), cell_column=partition_column(node))
+    expected = replace(_computed_from(work, step, changes), cell_column=partition_column(node))
     return commit_step(work, step, CellRows(watched.rows, node, step.cells), expected, count)
 
 
@@ -283,7 +283,7 @@ def _strategy(node: Node) -> Strategy:
     return incremental.strategy if incremental is not None else Strategy.DELETE_INSERT
 
 
-def _computed(
+def _computed_from(
     work: Work, step: Step, changes: tuple[CellChange, ...], *, clamped: int = 0
 ) -> Computed:
     """What a step computed, from all rows of the inputs that its cells read."""
@@ -377,7 +377,7 @@ def cell_by_cell(
     filled = list(_cells_with_input(work, node, cells))
     if not filled:
         return work.sql(node, frames, Ranges())
-    parts = [_union([rows_of_cell(cell) for cell in chunk]) for chunk in _chunks(filled)]
+    parts = [_union([rows_of_cell(cell) for cell in chunk]) for chunk in _chunks_of_cells(filled)]
     if len(parts) > 1:
         parts = [part.localCheckpoint() for part in parts]
     return _union(parts)
@@ -387,7 +387,7 @@ def _union(frames: Sequence[DataFrame]) -> DataFrame:
     return reduce(DataFrame.unionByName, frames)
 
 
-def _chunks(cells: Sequence[Interval]) -> Iterator[Sequence[Interval]]:
+def _chunks_of_cells(cells: Sequence[Interval]) -> Iterator[Sequence[Interval]]:
     for at in range(0, len(cells), CELLS_TOGETHER):
         yield cells[at : at + CELLS_TOGETHER]
 

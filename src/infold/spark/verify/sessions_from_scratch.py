@@ -78,7 +78,7 @@ QUARANTINED = FrameSchema(
 @returns(QUARANTINED)
 def quarantined(events: DataFrame, query: SessionsQuery) -> DataFrame:
     """The sessions in quarantine."""
-    rows = _numbered(events, query, _order(events, query))
+    rows = _numbered_events(events, query, _event_order(events, query))
     spans = rows.groupBy(_OWNER, _NUMBER).agg(
         F.min(_AT).alias("start"), F.max(_AT).alias("end"), F.count(F.lit(1)).alias("events")
     )
@@ -89,21 +89,21 @@ def quarantined(events: DataFrame, query: SessionsQuery) -> DataFrame:
 
 
 @returns(NUMBERED_EVENTS)
-def _numbered(events: DataFrame, query: SessionsQuery, order: Column) -> DataFrame:
+def _numbered_events(events: DataFrame, query: SessionsQuery, order: Column) -> DataFrame:
     """The events of sessions, each with its session's number."""
     rows = events.where(query.where) if query.where else events
     rows = rows.withColumn(_OWNER, _owner(query)).where(F.col(_OWNER).isNotNull())
     rows = rows.withColumn(_AT, micros(column(query.time_column)))
     if not _cut_by_more(query):
         return _cut_by_silences(rows, query)
-    rows, rule = _cut_step_by_step(rows, query, order), _declared(query, Rule)
+    rows, rule = _cut_step_by_step(rows, query, order), _declared_cut(query, Rule)
     return rows if rule is None else _cut_by_rule(rows, rule, order)
 
 
 def sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
     """All sessions of ``events``: the columns that every session has, and the query's outputs."""
-    order = _order(events, query)
-    rows = _numbered(events, query, order)
+    order = _event_order(events, query)
+    rows = _numbered_events(events, query, order)
     if query.may_quarantine:
         rows = _without_quarantine(rows, query)
     time = events.select(column(query.time_column)).schema.fields[0].dataType
@@ -180,7 +180,7 @@ def _cut_by_more(query: SessionsQuery) -> bool:
 _Cut = TypeVar("_Cut", bound=DeclaredCut)
 
 
-def _declared(query: SessionsQuery, cut: type[_Cut]) -> _Cut | None:
+def _declared_cut(query: SessionsQuery, cut: type[_Cut]) -> _Cut | None:
     """The query's cut of one sort, if it has one."""
     return next((candidate for candidate in query.cuts if isinstance(candidate, cut)), None)
 
@@ -192,7 +192,7 @@ def _cut_step_by_step(rows: DataFrame, query: SessionsQuery, order: Column) -> D
     Three things of an instant matter: its day, its campaign, and whether it begins a session.
     """
     campaign = _campaign_text(query)
-    starting, longest = _declared(query, StartEvents), _declared(query, MaxLength)
+    starting, longest = _declared_cut(query, StartEvents), _declared_cut(query, MaxLength)
     begins, most = starting.sql if starting else "false", longest.length if longest else 2**61
     instants = (
         rows.withColumn("_infold_campaign", campaign)
@@ -278,7 +278,7 @@ def _gap_sql(query: SessionsQuery) -> str:
 
 def _day_begun(query: SessionsQuery) -> Column:
     """The last day of the time zone that has begun by then; NULL if midnight does not cut."""
-    midnight = _declared(query, Midnight)
+    midnight = _declared_cut(query, Midnight)
     if midnight is None:
         return F.lit(None).cast("date")
     zone = midnight.zone
@@ -291,7 +291,7 @@ def _day_begun(query: SessionsQuery) -> Column:
 
 def _campaign_text(query: SessionsQuery) -> Column:
     """A text for each campaign; no campaign is NULL, or a text too if it counts as a change."""
-    campaign = _declared(query, Campaign)
+    campaign = _declared_cut(query, Campaign)
     if campaign is None:
         return F.lit(None).cast("string")
     values = [F.expr(sql).cast("string") for sql in campaign.columns]
@@ -354,7 +354,7 @@ def session_id(of: Column, start: Column) -> Column:
     return F.md5(text.cast("binary"))
 
 
-def _order(events: DataFrame, query: SessionsQuery) -> Column:
+def _event_order(events: DataFrame, query: SessionsQuery) -> Column:
     """The total order of events: event time, key, and unless the key is unique all columns."""
     names = query.key
     if not (query.key and query.unique):
@@ -390,7 +390,7 @@ def _adds_doubles(call: Aggregate, events: DataFrame) -> bool:
 def _added_in_order(call: Aggregate, order: Column) -> Column:
     """A sum or an average, of which doubles are added one after the other."""
     value = F.expr(str(call.argument)).cast("double")
-    values = _in_order(call, value, order)
+    values = _values_in_order(call, value, order)
     total = F.aggregate(values, F.lit(0.0), lambda so_far, term: so_far + term)
     count = F.size(values)
     return F.when(count > 0, total / count if call.call == "avg" else total)
@@ -405,10 +405,10 @@ def _collected_in_order(call: Aggregate, order: Column) -> Column:
     if call.distinct or "set" in call.sql[: call.sql.index("(")].lower():
         takes_part = _takes_part(call) & value.isNotNull()
         return F.sort_array(F.collect_set(F.when(takes_part, value)))
-    return _in_order(call, value, order)
+    return _values_in_order(call, value, order)
 
 
-def _in_order(call: Aggregate, value: Column, order: Column) -> Column:
+def _values_in_order(call: Aggregate, value: Column, order: Column) -> Column:
     """The values that take part and are not NULL, in the order of events."""
     takes_part = _takes_part(call) & value.isNotNull()
     pairs = F.collect_list(F.when(takes_part, F.struct(order.alias("o"), value.alias("v"))))
@@ -541,8 +541,8 @@ def versions_from_scratch(
         instants = F.array_sort(F.collect_set("at")).alias("instants")
         # At most an instant for each copy that was delivered.
         listed = listed.crossJoin(F.broadcast(times.agg(instants)))
-    ended = listed.select(F.transform("seen", _with_end(query)).alias("all"))
-    ended = ended.select("all", _begun(query, places, types).alias("begun"))
+    ended = listed.select(F.transform("seen", _row_with_end(query)).alias("all"))
+    ended = ended.select("all", _rows_that_begin(query, places, types).alias("begun"))
     versions = ended.select("all", "begun", F.posexplode("begun").alias("place", "version"))
     after = F.get(F.col("begun"), F.col("place") + 1)["at"]
     # A version lasts as long as the last row that says so.
@@ -559,7 +559,7 @@ def _by_time(version: Column, other: Column) -> Column:
     return F.when(version["at"] < other["at"], -1).otherwise(1)
 
 
-def _with_end(query: VersionedQuery) -> Callable[[Column, Column], Column]:
+def _row_with_end(query: VersionedQuery) -> Callable[[Column, Column], Column]:
     """A row of a key with the instant at which what it says may be another."""
 
     def ended(row: Column, at: Column) -> Column:
@@ -572,7 +572,9 @@ def _with_end(query: VersionedQuery) -> Callable[[Column, Column], Column]:
     return ended
 
 
-def _begun(query: VersionedQuery, places: dict[str, str], types: dict[str, str]) -> Column:
+def _rows_that_begin(
+    query: VersionedQuery, places: dict[str, str], types: dict[str, str]
+) -> Column:
     """Of the ordered rows of a key, those that begin a version."""
     rows_of_key = F.col("all")
     if query.compared is None:

@@ -63,10 +63,10 @@ if TYPE_CHECKING:
 CURE = "`infold forget {0}` and `infold run` (protected: `--allow-refresh`) rebuild it"
 """What to do about a table whose files are not what infold wrote."""
 
-_OF_FILES = (Kind.EVENTS, Kind.SCD_TYPE_2)
+_KINDS_OF_FILES = (Kind.EVENTS, Kind.SCD_TYPE_2)
 """Kinds with tables that are made of files, or of the snapshots that some without rows are."""
 
-_OF_EARLIER_CELLS = ("earlier-definition-unknown", "forward-only-types")
+_ERRORS_OF_EARLIER_CELLS = ("earlier-definition-unknown", "forward-only-types")
 """Errors that keep the cells of an earlier definition from being built."""
 
 
@@ -115,7 +115,7 @@ class Verifier:
         trace = moment.trace
         project = project_as_built(self.project, self.ledger, trace)
         node = project[node.name]
-        work = self._work(project)
+        work = self._work_of(project)
         try:
             earlier = Stretches(self.project, self.ledger, declared=False)(trace)
             with replace(work, earlier=earlier) as work:
@@ -125,7 +125,7 @@ class Verifier:
                 notes = (earlier_definition_note(self.ledger, trace), verdict.note)
                 return replace(verdict, note="; ".join(filter(None, notes)))
         except InfoldError as error:
-            if error.slug not in _OF_EARLIER_CELLS:
+            if error.slug not in _ERRORS_OF_EARLIER_CELLS:
                 raise
             return _unequal_verdict(node, f"{error.what}: {CURE.format(node.name)}")
         except (PySparkException, Py4JError) as error:
@@ -139,7 +139,7 @@ class Verifier:
             facts = "; ".join(f"{fact}: {text}" for fact, text in damage.facts)
             return _unequal_verdict(node, f"{damage.what} ({facts}): {CURE.format(name)}")
 
-    def _work(self, project: Project) -> Work:
+    def _work_of(self, project: Project) -> Work:
         tables = storage_of(project).tables(self.spark, project, self.lake)
         return Work(self.spark, tables, self.ledger, project, "verify", "verify")
 
@@ -159,13 +159,13 @@ class Verifier:
             what = f"its table has other columns ({', '.join(other_columns)})"
             return _unequal_verdict(node, f"{what}: {CURE.format(node.name)}")
         time = _time_column(node)
-        cells = _cells(node, moment, sample)
+        cells = _cells_to_compare(node, moment, sample)
         if cells != Ranges.ever() and time is not None:
             test = time_predicate(stored, time, cells, exact=True)
             stored, rebuilt = stored.where(test), rebuilt.where(test)
-            notes.append("a sample of its cells" if sample else _left_out(node, moment))
+            notes.append("a sample of its cells" if sample else _note_on_pending(node, moment))
         key = row_key(node)
-        result = _compared(work, node, moment, stored, rebuilt)
+        result = _comparison_of(work, node, moment, stored, rebuilt)
         unlike = _cells_unlike_ledger(moment, result, cells)
         misplaced = self._quarantine_differences(work, node, step, moment)
         if misplaced:
@@ -230,7 +230,7 @@ class Verifier:
         if node.model.kind is Kind.EVENTS:
             return build.definition(work, node, step, moment.files)
         if node.model.kind is Kind.SESSIONS and node.query is not None:
-            return sessions_from_scratch.sessions_of_stretches(work, step, self._input)
+            return sessions_from_scratch.sessions_of_stretches(work, step, self._events_read)
         if node.versions is not None:
             return sessions_from_scratch.versions_from_scratch(
                 recompute.definition(work, node, step),
@@ -244,13 +244,13 @@ class Verifier:
         """How many sessions only the rebuild or only the ledger has in quarantine."""
         if node.query is None:
             return 0
-        expected = sessions_from_scratch.quarantined_in_stretches(work, step, self._input)
+        expected = sessions_from_scratch.quarantined_in_stretches(work, step, self._events_read)
         known = {
             (entry.owner, entry.start, entry.end, entry.events) for entry in moment.quarantined
         }
         return len(expected ^ known)
 
-    def _input(self, work: Work, query: SessionsQuery, step: Step) -> DataFrame:
+    def _events_read(self, work: Work, query: SessionsQuery, step: Step) -> DataFrame:
         """The events that a sessions query reads: a stored table, or a view over one."""
         if query.input in step.inputs:
             return user_columns(work.frame(query.input, step.inputs[query.input][1]))
@@ -300,7 +300,7 @@ def view_rows(work: Work, node: Node, limit: int | None = None) -> pa.Table:
     return (rows if limit is None else rows.limit(limit)).toArrow()
 
 
-def _compared(
+def _comparison_of(
     work: Work, node: Node, moment: Moment, stored: DataFrame, rebuilt: DataFrame
 ) -> Comparison:
     """
@@ -338,7 +338,7 @@ def _cells_text(number: int) -> str:
     return formatting.count(number, "cell")
 
 
-def _cells(node: Node, moment: Moment, sample: int | None) -> Ranges:
+def _cells_to_compare(node: Node, moment: Moment, sample: int | None) -> Ranges:
     """The cells to compare: all that are built, or a sample of them."""
     if node.model.granularity is None:
         return Ranges.ever()
@@ -348,7 +348,7 @@ def _cells(node: Node, moment: Moment, sample: int | None) -> Ranges:
     return Ranges.ever() - moment.trace.pending_ranges
 
 
-def _left_out(node: Node, moment: Moment) -> str:
+def _note_on_pending(node: Node, moment: Moment) -> str:
     """A note on cells that are not compared because they are not built."""
     pending = moment.trace.pending
     gone = [part for entry in pending if entry.cause is Cause.REDEFINED for part in entry.ranges]
@@ -461,9 +461,9 @@ def moment_of(project: Project, ledger: Ledger, lake: Lake, node: Node) -> Momen
             trace,
             _snapshot(ledger, lake, heads.get(node.name)),
             ledger.cells(node.name),
-            ledger.files(node.name) if node.model.kind in _OF_FILES else (),
+            ledger.files(node.name) if node.model.kind in _KINDS_OF_FILES else (),
             ledger.quarantined(node.name) if node.model.kind is Kind.SESSIONS else (),
-            _dropped(project, lake, marks),
+            _dropped_tables(project, lake, marks),
             marks,
         )
         if not moment.is_past(ledger):
@@ -490,7 +490,7 @@ def _snapshot(ledger: Ledger, lake: Lake, head: Version | None) -> int | None:
     return head.snapshot if has_later_step and not by_others else metadata.snapshot
 
 
-def _dropped(project: Project, lake: Lake, marks: Marks) -> frozenset[str]:
+def _dropped_tables(project: Project, lake: Lake, marks: Marks) -> frozenset[str]:
     built = [
         name
         for name, (trace, head) in marks.items()

@@ -68,7 +68,7 @@ _REWRITE = "infold.rewrite"
 _VERSION_IS_THERE = ("DELTA_MAX_COMMIT_RETRIES_EXCEEDED", "DELTA_PROTOCOL_CHANGED")
 """What Delta says when it gives up; the second of the first version of a table."""
 
-_BAD = frozenset(" ,;{}()\n\t=")
+_REFUSED_CHARACTERS = frozenset(" ,;{}()\n\t=")
 """What no name of a column has in a table without column mapping."""
 
 
@@ -81,7 +81,7 @@ class DeltaTables:
 
     def exists(self, table: str) -> bool:
         """Whether the table is there."""
-        return self._log(table) is not None
+        return self._refreshed_log(table) is not None
 
     def read(self, table: str, snapshot: int | None = None) -> DataFrame:
         """
@@ -89,11 +89,11 @@ class DeltaTables:
 
         The frame stays at it: without a version, Delta would follow the table's commits.
         """
-        rows = self._stored(table, snapshot)
+        rows = self._stored_rows(table, snapshot)
         return with_struct(rows.drop(PARTITION) if PARTITION in rows.columns else rows)
 
-    def _stored(self, table: str, snapshot: int | None = None) -> DataFrame:
-        log = self._log(table)
+    def _stored_rows(self, table: str, snapshot: int | None = None) -> DataFrame:
+        log = self._refreshed_log(table)
         if log is None:
             version = snapshot or 0  # Delta's own error says that there is no table
         elif snapshot is None:
@@ -110,10 +110,10 @@ class DeltaTables:
 
     def create(self, table: str, rows: DataFrame, layout: Layout, stamp: Stamp) -> int:
         """Replace schema, layout and content by ``rows``, or make the table."""
-        bad = [name for name in names_in(rows.schema) if not _BAD.isdisjoint(name)]
+        bad = [name for name in names_in(rows.schema) if not _REFUSED_CHARACTERS.isdisjoint(name)]
         if bad:
             raise delta_errors.column_names(model=table, names=bad)
-        if self._log(table) is None and places.in_store(self._folder(table)):
+        if self._refreshed_log(table) is None and places.in_store(self._folder(table)):
             clear(self._folder(table))
         return self._write(table, rows, layout, stamp, mode="overwrite", overwriteSchema="true")
 
@@ -124,7 +124,7 @@ class DeltaTables:
 
     def append(self, table: str, rows: DataFrame, stamp: Stamp) -> int:
         """Add rows; columns are matched by name."""
-        self._log(table)
+        self._refreshed_log(table)
         return self._write(table, rows, self.layout(table), stamp, mode="append")
 
     def merge(
@@ -138,7 +138,7 @@ class DeltaTables:
         stamp: Stamp,
     ) -> int:
         """One MERGE: rows to remove match on their keys, rows to add have none and match none."""
-        self._log(table)
+        self._refreshed_log(table)
         source = merge_source(self._as_stored(insert, self.layout(table)), delete, on)
         jvm: Any = self.spark._jvm  # noqa: SLF001 (SQL takes no paths: FIXED says so)
         session = self.spark._jsparkSession  # noqa: SLF001 (as above)
@@ -150,7 +150,7 @@ class DeltaTables:
         settings = {USER_METADATA: _user_metadata(stamp)}
         with commit_point(table), self._committing(table, stamp.step, settings):
             merge.execute()
-        return self._head(table, stamp)
+        return self._committed_snapshot(table, stamp)
 
     def evolve(
         self,
@@ -191,7 +191,7 @@ class DeltaTables:
     def rewrite(self, table: str, partition: Any) -> None:
         """Rewrite one partition, by a commit that says of itself that it changes no row."""
         layout = self.layout(table)
-        rows = self._stored(table)
+        rows = self._stored_rows(table)
         where = "true"
         if partition is not None:
             assert layout.partition is not None
@@ -217,7 +217,7 @@ class DeltaTables:
         """Forget versions older than ``before`` (seconds since 1970), but the ``keep`` newest."""
         from infold.lake.delta.expiry import forget_before
 
-        log = self._log(table)
+        log = self._refreshed_log(table)
         if log is None:
             return
         main = list(log.main())
@@ -248,7 +248,7 @@ class DeltaTables:
         writer = writer.option("userMetadata", _user_metadata(stamp))
         with commit_point(table), self._committing(table, stamp.step):
             writer.save(self._folder(table))
-        return self._head(table, stamp)
+        return self._committed_snapshot(table, stamp)
 
     @contextmanager
     def _committing(
@@ -285,19 +285,19 @@ class DeltaTables:
         if layout.column is None or layout.partition is None:
             return stored
         about = layout_metadata(layout.column, layout.partition, layout.type)
-        start = F.expr(_START[layout.partition].format(quoted(layout.column)))
+        start = F.expr(_PARTITION_START[layout.partition].format(quoted(layout.column)))
         return stored.select("*", start.alias(PARTITION, metadata=dict(about)))
 
     def _folder(self, table: str) -> str:
         return self.lake.folder(table_name(table))
 
-    def _log(self, table: str) -> Log | None:
+    def _refreshed_log(self, table: str) -> Log | None:
         """The log now; the JVM forgets what it knows of another table, or of later versions."""
         log = self.lake.log(table_name(table))
         forget_changed(self.spark, self._folder(table), log)
         return log
 
-    def _head(self, table: str, stamp: Stamp) -> int:
+    def _committed_snapshot(self, table: str, stamp: Stamp) -> int:
         """The snapshot that a commit made. Raises ``foreign_write`` where others made one too."""
         head = self.lake.metadata(table_name(table))
         if head is None or stamp.step not in head.steps:
@@ -309,7 +309,7 @@ class DeltaTables:
         return head.steps[stamp.step]
 
 
-_START = {
+_PARTITION_START = {
     Granularity.HOUR: "date_trunc('HOUR', {0})",
     Granularity.DAY: "CAST({0} AS DATE)",
     Granularity.MONTH: "trunc({0}, 'MONTH')",
@@ -369,7 +369,7 @@ def in_types_of_tables(rows: DataFrame) -> DataFrame:
     )
 
 
-_USUAL = 32
+_STATISTICS_COLUMNS = 32
 """Of so many columns, the first ones, Delta keeps the least and the greatest value in a file."""
 
 
@@ -379,8 +379,8 @@ def columns_with_statistics(schema: T.StructType, time: str | None) -> str:
     for field in schema:
         before += 1 + len([*names_in(field.dataType)])
         if field.name == time:
-            return str(max(_USUAL, before))
-    return str(_USUAL)
+            return str(max(_STATISTICS_COLUMNS, before))
+    return str(_STATISTICS_COLUMNS)
 
 
 def names_in(type_: T.DataType) -> Iterator[str]:

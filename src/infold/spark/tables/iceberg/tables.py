@@ -79,18 +79,18 @@ class IcebergTables:
         """All rows with technical columns, of the current or a given snapshot."""
         if snapshot is None and is_remote(self.spark):
             # There a frame is looked up anew by each query: it would follow the table's commits.
-            snapshot = self._newest(table)
+            snapshot = self._newest_snapshot(table)
         if snapshot is None:
             return with_struct(self.spark.read.table(self.identifier(table)))
         try:
-            return self._at(table, snapshot)
+            return self._rows_at(table, snapshot)
         except PySparkException:
             same = self._with_same_rows(table, snapshot)
             if same is None:
                 raise
-            return self._at(table, same)
+            return self._rows_at(table, same)
 
-    def _at(self, table: str, snapshot: int) -> DataFrame:
+    def _rows_at(self, table: str, snapshot: int) -> DataFrame:
         reader = self.spark.read.option("versionAsOf", str(snapshot))
         return with_struct(reader.table(self.identifier(table)))
 
@@ -120,7 +120,7 @@ class IcebergTables:
             writer = writer.tableProperty("location", folder)
         with commit_point(table):
             writer.createOrReplace()
-        return self._head(table, stamp)
+        return self._committed_snapshot(table, stamp)
 
     def append(self, table: str, rows: DataFrame, stamp: Stamp) -> int:
         """Add rows; columns are matched by name."""
@@ -129,7 +129,7 @@ class IcebergTables:
             writer = writer.option(_PROPERTY + key, value)
         with commit_point(table):
             writer.append()
-        return self._head(table, stamp)
+        return self._committed_snapshot(table, stamp)
 
     def merge(
         self,
@@ -155,7 +155,7 @@ class IcebergTables:
                 f" THEN INSERT ({names}) VALUES ({values})"
             )
         self.spark.catalog.dropTempView(view)
-        return self._head(table, stamp)
+        return self._committed_snapshot(table, stamp)
 
     def evolve(
         self,
@@ -194,7 +194,7 @@ class IcebergTables:
         with commit_point(table):
             transaction.commitTransaction()
         self.spark.catalog.refreshTable(self.identifier(table))
-        return self._head(table, stamp)
+        return self._committed_snapshot(table, stamp)
 
     def replace(
         self,
@@ -221,7 +221,7 @@ class IcebergTables:
         )
         with commit_point(table):
             writer.overwrite(condition)
-        return self._head(table, stamp)
+        return self._committed_snapshot(table, stamp)
 
     def layout(self, table: str) -> Layout:
         """How the table was laid out when it was made."""
@@ -271,7 +271,7 @@ class IcebergTables:
         name = self.lake.stored_name(table_name(table))
         return f"{quoted(self.namespace)}.{quoted(name)}"
 
-    def _head(self, table: str, stamp: Stamp) -> int:
+    def _committed_snapshot(self, table: str, stamp: Stamp) -> int:
         """The snapshot that a commit made. Raises ``foreign_write`` where others made one too."""
         head = self.lake.metadata(table_name(table))
         if head is None or head.snapshot is None:
@@ -280,7 +280,7 @@ class IcebergTables:
             raise run_errors.foreign_write(head.table, head.foreign)
         return head.steps.get(stamp.step, head.snapshot)  # none by a MERGE that finds nothing
 
-    def _newest(self, table: str) -> int | None:
+    def _newest_snapshot(self, table: str) -> int | None:
         head = self.lake.metadata(table_name(table))
         return None if head is None else head.snapshot
 
