@@ -74,7 +74,7 @@ class DefinitionAnalyser:
                     stored = user_columns(work.tables.read(node.name))
                     self.schemas[node.name] = stored.schema
                 else:
-                    self._keep(work, node, self._analysed(work, node))
+                    self._keep_columns(work, node, self._analysed(work, node))
         except InfoldError as error:  # what a function in Python did
             if ends_run(error):
                 raise
@@ -84,7 +84,7 @@ class DefinitionAnalyser:
             if known is not None and ends_run(known):
                 raise known from error
             self.found[node.name] = (
-                known.with_facts(("model", node.name)) if known else _as_refusal(node, error)
+                known.with_facts(("model", node.name)) if known else _refusal_by_spark(node, error)
             )
 
     def _analysed(self, work: Work, node: Node) -> DataFrame:
@@ -93,33 +93,33 @@ class DefinitionAnalyser:
             source = self.project.sources[node.source or node.name].without_columns(
                 node.unread_columns
             )
-            rows = self._landing(work, source)
-            return work.sql(node, {**self._frames(work, node), source.name: rows})
+            rows = self._landing_frame(work, source)
+            return work.sql(node, {**self._input_frames(work, node), source.name: rows})
         if node.query is not None:
-            return _sessions(self._input(work, node.query.input), node.query)
+            return _session_columns(self._events_frame(work, node.query.input), node.query)
         if node.versions is not None:
-            return versions_of(work.sql(node, self._frames(work, node)), node.versions)
-        return work.sql(node, self._frames(work, node))
+            return versions_of(work.sql(node, self._input_frames(work, node)), node.versions)
+        return work.sql(node, self._input_frames(work, node))
 
-    def _input(self, work: Work, name: str) -> DataFrame:
+    def _events_frame(self, work: Work, name: str) -> DataFrame:
         """The events that a sessions query reads: a stored table, or a view."""
         node = self.project[name]
         if node.model.kind.is_view:
-            return work.sql(node, self._frames(work, node))
+            return work.sql(node, self._input_frames(work, node))
         return empty_frame(work.spark, self.schemas[name])
 
-    def _frames(self, work: Work, node: Node) -> dict[str, DataFrame]:
+    def _input_frames(self, work: Work, node: Node) -> dict[str, DataFrame]:
         return {
-            one.name: empty_frame(work.spark, self.schemas[one.name])
-            if one.name in self.schemas
-            else self._landing(work, self.project.sources[one.name])
-            for one in node.stored_inputs
+            entry.name: empty_frame(work.spark, self.schemas[entry.name])
+            if entry.name in self.schemas
+            else self._landing_frame(work, self.project.sources[entry.name])
+            for entry in node.stored_inputs
         }
 
-    def _landing(self, work: Work, source: Source) -> DataFrame:
+    def _landing_frame(self, work: Work, source: Source) -> DataFrame:
         return empty_frame(work.spark, source_rows.column_types(work.spark, self.project, source))
 
-    def _keep(self, work: Work, node: Node, rows: DataFrame) -> None:
+    def _keep_columns(self, work: Work, node: Node, rows: DataFrame) -> None:
         """Keep the columns of a model's rows, or what is wrong with them."""
         schema = user_columns(rows).schema
         wrong = next(
@@ -184,18 +184,20 @@ def with_columns_to_be(work: Work, stored: Mapping[str, DataFrame]) -> dict[str,
     return {**stored, **{name: empty_frame(work.spark, known[name]) for name in known}}
 
 
-def _sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
+def _session_columns(events: DataFrame, query: SessionsQuery) -> DataFrame:
     """The columns of a sessions model, with the types of its expressions; no session is made."""
-    kept = events.where(query.where) if query.where else events
-    declared = [one for cut in query.cuts for one in cut.event_sql]
-    conditions = [one.sql for one in declared if one.type is SqlType.BOOLEAN]
-    texts = [f"cast({one.sql} AS string)" for one in declared if one.type is SqlType.STRING]
-    of = F.expr(query.owner_sql) if query.owner_sql else column(query.user)
+    taken = events.where(query.where) if query.where else events
+    declared = [cut_sql for cut in query.cuts for cut_sql in cut.event_sql]
+    conditions = [cut_sql.sql for cut_sql in declared if cut_sql.type is SqlType.BOOLEAN]
+    texts = [
+        f"cast({cut_sql.sql} AS string)" for cut_sql in declared if cut_sql.type is SqlType.STRING
+    ]
+    owner = F.expr(query.owner_sql) if query.owner_sql else column(query.user)
     if query.fallback is not None:
         texts.append(f"cast({query.fallback.user} AS string)")
-        of = of.cast("string")
+        owner = owner.cast("string")
     time = column(query.time_column)
-    grouped = kept.groupBy(of.alias(_OF)).agg(
+    grouped = taken.groupBy(owner.alias(_OWNER)).agg(
         F.first(time).alias("session_start"),
         *(F.expr(f"any_value({sql})").alias(f"_text{at}") for at, sql in enumerate(texts)),
         *(F.expr(f"any_value({sql})").alias(f"_begins{at}") for at, sql in enumerate(conditions)),
@@ -206,7 +208,7 @@ def _sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
     named = grouped.withColumns(
         {
             "session_id": F.lit(""),
-            query.user: F.col(_OF),
+            query.user: F.col(_OWNER),
             "session_end": F.col("session_start"),
             **dict(zip(NUMBERS, (F.lit(1).cast("bigint"), F.lit(True)), strict=True)),
         }
@@ -219,18 +221,18 @@ def _sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
     )
 
 
-_OF = "_infold_of"
+_OWNER = "_infold_of"
 
 
 # -- types
 
 
 def _columns_not_storable(node: Node, schema: T.StructType) -> Iterator[InfoldError]:
-    for one in schema.fields if node.model.kind.is_stored else ():
-        if not _is_storable(one.dataType):
-            type_ = one.dataType.simpleString()
+    for part in schema.fields if node.model.kind.is_stored else ():
+        if not _is_storable(part.dataType):
+            type_ = part.dataType.simpleString()
             yield findings.type_not_stored(
-                _spot_in_sql(node), model=node.name, column=one.name, type_=type_
+                _spot_in_sql(node), model=node.name, column=part.name, type_=type_
             )
 
 
@@ -241,7 +243,7 @@ def _is_storable(type_: T.DataType) -> bool:
     if isinstance(type_, T.MapType):
         return _is_storable(type_.keyType) and _is_storable(type_.valueType)
     if isinstance(type_, T.StructType):
-        return all(_is_storable(one.dataType) for one in type_.fields)
+        return all(_is_storable(part.dataType) for part in type_.fields)
     return not isinstance(type_, _NEVER_STORED)
 
 
@@ -251,7 +253,7 @@ _NEVER_STORED = (T.NullType, T.DayTimeIntervalType, T.YearMonthIntervalType, T.C
 # -- Spark's errors
 
 
-def _as_refusal(node: Node, error: PySparkException | Py4JError) -> InfoldError:
+def _refusal_by_spark(node: Node, error: PySparkException | Py4JError) -> InfoldError:
     message = str(error)
     lines = (line.lstrip(": ") for line in message.splitlines() if not line.startswith(_CALLING))
     why = next(filter(None, lines), type(error).__name__)
@@ -273,9 +275,9 @@ _OWN_VIEW = re.compile(r"`?infold_view_\d+`?\.?")
 _WHERE = re.compile(r"== SQL \(line (\d+), position \d+\) ==|line (\d+),? pos")
 
 
-def _spot_in_sql(node: Node, found: re.Match[str] | None = None) -> Spot:
+def _spot_in_sql(node: Node, match: re.Match[str] | None = None) -> Spot:
     """The line of the model's file that an error names, or the first line of its query."""
-    line = int(found[1] or found[2]) if found else 1
+    line = int(match[1] or match[2]) if match else 1
     return Spot(node.model.place.file, node.model.sql_line + line - 1)
 
 
@@ -288,16 +290,17 @@ def tables_read(rows: DataFrame, views: Collection[str]) -> tuple[tuple[str, ...
 
     A program that it would start counts as read, and so do rows that are not in the query's text.
     """
-    nodes = tuple(_nodes(rows))
-    seen = {_view_name(rest) for name, _, rest in nodes if name == "View"}
-    missing = (view for view in reversed(tuple(views)) if view not in seen)  # outer ones first
-    others = tuple(_others(nodes, views))
+    nodes = tuple(_plan_nodes(rows))
+    view_names = {_view_name(rest) for name, _, rest in nodes if name == "View"}
+    # Outer views first.
+    missing = (view for view in reversed(tuple(views)) if view not in view_names)
+    others = tuple(_other_leaves(nodes, views))
     if is_remote(rows.sparkSession) and plans.has_rows_of_client(rows):
         others += ("rows of createDataFrame",)
     return others, tuple(missing)
 
 
-def _others(nodes: Sequence[tuple[str, int, str]], views: Collection[str]) -> Iterator[str]:
+def _other_leaves(nodes: Sequence[tuple[str, int, str]], views: Collection[str]) -> Iterator[str]:
     for at, (name, depth, rest) in enumerate(nodes):
         is_leaf = at + 1 == len(nodes) or nodes[at + 1][1] <= depth
         if name == "View":
@@ -307,9 +310,9 @@ def _others(nodes: Sequence[tuple[str, int, str]], views: Collection[str]) -> It
             yield (name + rest)[:_SHOWN]
 
 
-def _nodes(rows: DataFrame) -> Iterator[tuple[str, int, str]]:
+def _plan_nodes(rows: DataFrame) -> Iterator[tuple[str, int, str]]:
     """The nodes of a plan, top down: name, depth, and the rest of its line."""
-    for line in _text(rows).splitlines():
+    for line in _plan_text(rows).splitlines():
         if node := _NODE.match(line):
             yield node["name"], node.start("name"), node["rest"]
 
@@ -319,7 +322,7 @@ def _view_name(rest: str) -> str:
     return match["name"] if match else ""
 
 
-def _text(rows: DataFrame) -> str:
+def _plan_text(rows: DataFrame) -> str:
     if is_remote(rows.sparkSession):
         return plans.analysed_text(rows)
     return str(_plan(rows).treeString())
@@ -345,34 +348,34 @@ def functions_called(sql: str) -> frozenset[str]:
 
     pairs = pairwise(tokenize(sql, read="spark"))
     return BUILT_IN & {
-        one.text.lower() for one, two in pairs if two.token_type is TokenType.L_PAREN
+        token.text.lower() for token, after in pairs if after.token_type is TokenType.L_PAREN
     }
 
 
 def replacing_class(spark: SparkSession, name: str) -> str | None:
     """The class that replaces one of Spark's own functions in this session; None if none does."""
     if is_remote(spark):
-        found = plans.class_of(spark, name)
+        class_ = plans.class_of(spark, name)
         # Words of the syntax have no class, nor has what is not there, which Spark will not find.
-        return None if not found or found.startswith(_OF_SPARK) else found
+        return None if not class_ or class_.startswith(_OF_SPARK) else class_
     state = spark._jsparkSession.sessionState()  # noqa: SLF001 (no other way here)
     jvm: Any = spark._jvm  # noqa: SLF001 (no other way here)
     catalyst = jvm.org.apache.spark.sql.catalyst
-    wanted = catalyst.FunctionIdentifier(name)
+    identifier = catalyst.FunctionIdentifier(name)
     for kind, registry in (
         (catalyst.analysis.FunctionRegistry, state.functionRegistry()),
         (catalyst.analysis.TableFunctionRegistry, state.tableFunctionRegistry()),
     ):
-        found = _class_of(registry, wanted)
-        if found != _class_of(kind.builtin(), wanted):
-            return found.partition("$$")[0] or "nothing"
+        class_ = _class_of(registry, identifier)
+        if class_ != _class_of(kind.builtin(), identifier):
+            return class_.partition("$$")[0] or "nothing"
     return None
 
 
 def _class_of(registry: Any, name: Any) -> str:
     """The class that a registry has for a function; empty for none."""
-    found = registry.lookupFunction(name)
-    return str(found.get().getClassName()) if found.isDefined() else ""
+    builder = registry.lookupFunction(name)
+    return str(builder.get().getClassName()) if builder.isDefined() else ""
 
 
 # -- determinism
@@ -390,11 +393,11 @@ def nondeterministic_expressions(rows: DataFrame, sql: str = "") -> Iterator[str
         return plans.nondeterministic_expressions(rows, sql)
     gateway: Any = rows.sparkSession.sparkContext._gateway  # noqa: SLF001 (as above)
     patterns = getattr(gateway.jvm, f"{_PATTERNS}$").__getattr__("MODULE$")
-    return _Walk(gateway, patterns.CURRENT_LIKE()).plan(_plan(rows))
+    return _PlanWalk(gateway, patterns.CURRENT_LIKE()).plan(_plan(rows))
 
 
 @dataclass(frozen=True)
-class _Walk:
+class _PlanWalk:
     """Walks down a plan, only to what is not deterministic or of the present."""
 
     gateway: Any
@@ -404,42 +407,42 @@ class _Walk:
     def plan(self, plan: Any) -> Iterator[str]:
         if self.stays(plan):
             return
-        for one in _items(plan.expressions()):
-            yield from self.expression(one)
-        for child in _items(plan.children()):
+        for item in _scala_items(plan.expressions()):
+            yield from self.expression(item)
+        for child in _scala_items(plan.children()):
             yield from self.plan(child)
 
-    def expression(self, one: Any) -> Iterator[str]:
-        if self.stays(one):
+    def expression(self, node: Any) -> Iterator[str]:
+        if self.stays(node):
             return
-        inner = [child for child in _items(one.children()) if not self.stays(child)]
+        inner = [child for child in _scala_items(node.children()) if not self.stays(child)]
         for child in inner:
             yield from self.expression(child)
-        if self._is(one, "PlanExpression"):
-            yield from self.plan(one.plan())
-        elif one.deterministic():
-            if _class(one) in _CLOCKS:
-                yield one.sql()[:_SHOWN]
-        elif self._is(one, "Nondeterministic") or not (inner or _ordered(one)):
-            yield one.sql()[:_SHOWN]
+        if self._is_instance(node, "PlanExpression"):
+            yield from self.plan(node.plan())
+        elif node.deterministic():
+            if _class_name(node) in _CLOCKS:
+                yield node.sql()[:_SHOWN]
+        elif self._is_instance(node, "Nondeterministic") or not (inner or _depends_on_order(node)):
+            yield node.sql()[:_SHOWN]
 
-    def stays(self, one: Any) -> bool:
+    def stays(self, node: Any) -> bool:
         """Whether a plan or an expression, with all in it, is the same whenever it is evaluated."""
-        return bool(one.deterministic()) and not one.containsPattern(self.present)
+        return bool(node.deterministic()) and not node.containsPattern(self.present)
 
-    def _is(self, one: Any, name: str) -> bool:
-        return bool(is_instance_of(self.gateway, one, f"{_EXPRESSIONS}.{name}"))
-
-
-def _ordered(one: Any) -> bool:
-    return _class(one) in _BY_ORDER
+    def _is_instance(self, node: Any, name: str) -> bool:
+        return bool(is_instance_of(self.gateway, node, f"{_EXPRESSIONS}.{name}"))
 
 
-def _class(one: Any) -> str:
-    return str(one.getClass().getSimpleName())
+def _depends_on_order(node: Any) -> bool:
+    return _class_name(node) in _BY_ORDER
 
 
-def _items(items: Any) -> Iterator[Any]:
+def _class_name(node: Any) -> str:
+    return str(node.getClass().getSimpleName())
+
+
+def _scala_items(items: Any) -> Iterator[Any]:
     return (items.apply(at) for at in range(items.size()))
 
 

@@ -36,7 +36,7 @@ from infold.core.quoting import quoted
 from infold.core.trace import CellState, signed
 
 _MASK_BITS = 60
-_NO_LETTER = "\N{REPLACEMENT CHARACTER}"
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 """What JSON has in place of bytes that are no UTF-8."""
 LITERAL_RANGES = 24
 """
@@ -66,28 +66,28 @@ def user_columns(rows: DataFrame) -> DataFrame:
 def row_hash(schema: T.StructType) -> Column:
     """A 64-bit hash of a row's columns, technical ones left out; equal rows have equal hashes."""
     users = [field for field in schema.fields if not is_technical(field.name)]
-    return _hash_of([(column(field.name), field.dataType) for field in users])
+    return _hash_of_values([(column(field.name), field.dataType) for field in users])
 
 
 def state_hash(schema: T.StructType) -> Column:
     """The same of the parts of a row's state."""
     state = schema[STATE].dataType
     assert isinstance(state, T.StructType), "a state is a struct"
-    return _hash_of([(F.col(STATE)[part.name], part.dataType) for part in state])
+    return _hash_of_values([(F.col(STATE)[part.name], part.dataType) for part in state])
 
 
-def _hash_of(values: Sequence[tuple[Column, T.DataType]]) -> Column:
-    parts = [part for value, type_ in values for part in _hashable(value, type_)]
+def _hash_of_values(values: Sequence[tuple[Column, T.DataType]]) -> Column:
+    parts = [part for value, type_ in values for part in _hashed_columns(value, type_)]
     floats = [value for value, type_ in values if isinstance(type_, T.FloatType | T.DoubleType)]
-    signs = _masks([_is_negative_zero(value) for value in floats])
+    signs = _bit_masks([_is_negative_zero(value) for value in floats])
     return F.xxhash64(
         *parts,
-        *_masks([value.isNull() for value, _ in values]),
+        *_bit_masks([value.isNull() for value, _ in values]),
         *(F.when(mask != F.lit(0), mask) for mask in signs),
     )
 
 
-def _masks(tests: Sequence[Column]) -> Iterator[Column]:
+def _bit_masks(tests: Sequence[Column]) -> Iterator[Column]:
     """
     Numbers with a bit for each test, in order.
 
@@ -108,7 +108,7 @@ def _is_negative_zero(value: Column) -> Column:
     return F.when(value == zero, value.cast("string") == F.lit("-0.0")).otherwise(F.lit(False))
 
 
-def _hashable(value: Column, type_: T.DataType) -> list[Column]:
+def _hashed_columns(value: Column, type_: T.DataType) -> list[Column]:
     """What is hashed of a value."""
     if isinstance(type_, T.StringType) and type_ != T.StringType():
         return [value.cast("binary")]
@@ -118,19 +118,19 @@ def _hashable(value: Column, type_: T.DataType) -> list[Column]:
         text = F.to_json(_without_maps(value, type_), JSON)
         if not has_type(T.StringType, type_):
             return [text]
-        return [text, F.when(F.contains(text, F.lit(_NO_LETTER)), _texts(value, type_))]
+        return [text, F.when(F.contains(text, F.lit(_REPLACEMENT)), _text_bytes(value, type_))]
     return [value]
 
 
-def _texts(value: Column, type_: T.DataType) -> Column:
+def _text_bytes(value: Column, type_: T.DataType) -> Column:
     """The texts in a value, by their bytes."""
     if isinstance(type_, T.MapType):
-        return _texts(F.map_entries(value), _entries(type_))
+        return _text_bytes(F.map_entries(value), _entries(type_))
     if isinstance(type_, T.ArrayType):
-        return F.transform(value, lambda one: _texts(one, type_.elementType))
+        return F.transform(value, lambda element: _text_bytes(element, type_.elementType))
     if isinstance(type_, T.StructType):
         fields = [field for field in type_ if has_type(T.StringType, field.dataType)]
-        return F.struct(*(_texts(value.getField(one.name), one.dataType) for one in fields))
+        return F.struct(*(_text_bytes(value.getField(part.name), part.dataType) for part in fields))
     return value.cast("binary")
 
 
@@ -147,7 +147,7 @@ def _without_maps(value: Column, type_: T.DataType) -> Column:
     if isinstance(type_, T.MapType):
         return _without_maps(F.map_entries(value), _entries(type_))
     if isinstance(type_, T.ArrayType):
-        return F.transform(value, lambda one: _without_maps(one, type_.elementType))
+        return F.transform(value, lambda element: _without_maps(element, type_.elementType))
     assert isinstance(type_, T.StructType), "maps are in maps, arrays and structs alone"
     fields = [
         _without_maps(value.getField(field.name), field.dataType).alias(f"f{at}")
@@ -247,12 +247,12 @@ def cell_states(
 ) -> dict[Interval, CellState]:
     """Rows and content of each cell of a frame."""
     at = F.lit(None).cast("timestamp") if time is None else column(time)
-    found = {}
+    states = {}
     # At most a row for each cell.
     for row in cell_stats(rows, at, granularity).collect():
         cell = cell_of(row["cell"], granularity)
-        found[cell] = CellState(cell, row["rows"], content(row["hi"], row["lo"]))
-    return found
+        states[cell] = CellState(cell, row["rows"], content(row["hi"], row["lo"]))
+    return states
 
 
 def content_sums(hashes: Column) -> tuple[Column, Column]:
@@ -290,17 +290,17 @@ def range_predicate(name: str, type_: str, ranges: Ranges, *, exact: bool = Fals
 
 def type_of(rows: DataFrame, name: str) -> T.DataType:
     """A column's type; the case of its name does not matter, as in SQL."""
-    found = [field for field in rows.schema.fields if field.name.lower() == name.lower()]
-    if len(found) != 1:  # Spark's own error explains it best
-        found = rows.select(column(name)).schema.fields
-    return found[0].dataType
+    fields = [field for field in rows.schema.fields if field.name.lower() == name.lower()]
+    if len(fields) != 1:  # Spark's own error explains it best
+        fields = rows.select(column(name)).schema.fields
+    return fields[0].dataType
 
 
 def expression_types(rows: DataFrame, texts: Iterable[str]) -> Mapping[str, T.DataType]:
     """The types of expressions over rows: in one plan, as each is resolved in all columns."""
-    each = [*dict.fromkeys(texts)]
-    found = rows.select(*map(F.expr, each)).schema.fields if each else []
-    return {text: field.dataType for text, field in zip(each, found, strict=True)}
+    distinct_texts = [*dict.fromkeys(texts)]
+    fields = rows.select(*map(F.expr, distinct_texts)).schema.fields if distinct_texts else []
+    return {text: field.dataType for text, field in zip(distinct_texts, fields, strict=True)}
 
 
 def time_type(rows: DataFrame, name: str) -> str:
@@ -325,9 +325,9 @@ def rows_in_cells(
     near = rows.where(time_predicate(rows, name, ranges))
     if granularity is None or len(ranges.parts) <= LITERAL_RANGES:
         return near  # there is one cell, or the predicate is exact
-    unit = next(one for one in (granularity, *_UNITS) if one.cover(ranges) == ranges)
-    each = (cell for part in ranges for cell in unit.cells(part))
-    starts = ", ".join(f"{cell.start}L" for cell in each)
+    unit = next(each for each in (granularity, *_UNITS) if each.cover(ranges) == ranges)
+    cells_of_unit = (cell for part in ranges for cell in unit.cells(part))
+    starts = ", ".join(f"{cell.start}L" for cell in cells_of_unit)
     marked = near.withColumn(_CELL, cell_start(column(name), unit))
     return marked.where(F.expr(f"{_CELL} IN ({starts})")).drop(_CELL)
 

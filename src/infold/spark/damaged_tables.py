@@ -36,9 +36,9 @@ def damaged_table(
         return None
     names = list(names)
     for name in names:
-        gone = lake.lost_files(table_name(name))
-        if gone:
-            return name, mismatches.damaged_table(name, gone[0], len(gone))
+        lost_files = lake.lost_files(table_name(name))
+        if lost_files:
+            return name, mismatches.damaged_table(name, lost_files[0], len(lost_files))
     if is_store_failure(str(error)):  # the same files may be read by the next run
         return None
     files = _FILE.findall(str(error))
@@ -54,10 +54,10 @@ def damaged_table(
     for name in names:
         try:
             tables.read(name).write.format("noop").mode("overwrite").save()
-        except Exception as found:  # noqa: BLE001 (whatever keeps a table from being read)
-            if is_store_failure(str(found)):
+        except Exception as read_error:  # noqa: BLE001 (whatever keeps a table from being read)
+            if is_store_failure(str(read_error)):
                 return None
-            return name, mismatches.damaged_table(name, _last_cause(found))
+            return name, mismatches.damaged_table(name, _last_cause(read_error))
     return None
 
 

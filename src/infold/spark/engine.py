@@ -60,10 +60,10 @@ _KINDS: dict[Kind, CarryOut] = {
 
 def _derive(work: Work, step: Step) -> Outcome:
     """The rows of a table follow from its stored rows."""
-    return _derived(work.project, step).carry_out(work, step)
+    return _deriving_module(work.project, step).carry_out(work, step)
 
 
-class _Derived(Protocol):
+class _DerivingModule(Protocol):
     """A module that makes rows of a changed definition from stored ones."""
 
     def derives_exactly(self, work: Work, step: Step) -> bool:
@@ -73,14 +73,14 @@ class _Derived(Protocol):
         """Replace the table by these rows, in one commit."""
 
 
-def _derived(project: Project, step: Step) -> _Derived:
+def _deriving_module(project: Project, step: Step) -> _DerivingModule:
     """The module that carries out a step whose rows follow from stored ones."""
     kind = project[step.model].model.kind
     if kind is Kind.SESSIONS:
         return derived_sessions
     # After a forward-only change, stored events stay as they are.
-    forward = step.trace is not None and bool(step.trace.earlier)
-    return events_derived if kind is Kind.EVENTS and not forward else derived
+    is_forward_only = step.trace is not None and bool(step.trace.earlier)
+    return events_derived if kind is Kind.EVENTS and not is_forward_only else derived
 
 
 _ACTIONS: dict[Action, CarryOut] = {
@@ -91,7 +91,7 @@ _ACTIONS: dict[Action, CarryOut] = {
 """What a step of any kind of table does by itself."""
 
 _BY_CELLS = (Action.RECOMPUTE, Action.INGEST)
-"""The actions that compute each cell by the definition in force there."""
+"""Actions that compute each cell by the definition in force there, an earlier one maybe."""
 
 
 @dataclass(frozen=True)
@@ -115,41 +115,41 @@ class SparkEngine:
 
     def work(self, step_id: str, earlier: tuple[Stretch, ...] = ()) -> Work:
         """What one step is carried out with."""
-        of = self.spark, self.tables, self.ledger, self.project, self.run, step_id
-        return Work(*of, earlier=earlier)
+        arguments = self.spark, self.tables, self.ledger, self.project, self.run, step_id
+        return Work(*arguments, earlier=earlier)
 
     def carry_out(self, step: Step, step_id: str, announce: Announce) -> Outcome:
         """One step, by its model's kind; what Spark refuses becomes ``run_errors.step_failed``."""
         node = self.project[step.model]
-        earlier = self._earlier(step)
+        earlier = self._earlier_stretches(step)
         try:
             with replace(self.work(step_id, earlier), announce=announce) as work:
                 if not earlier and _has_retyped_inputs(work, step):
                     return without_trace(work, step)
                 carry_out = _ACTIONS.get(step.action) or _KINDS[node.model.kind]
-                return self._compared(work, step, carry_out(work, step))
+                return self._with_unchanged(work, step, carry_out(work, step))
         except (PySparkException, Py4JError) as error:
             if known := failures.known_failure(error):
                 raise known from error
-            if damaged := damaged_table(self.lake, self.tables, self._read(step), error):
+            if damaged := damaged_table(self.lake, self.tables, self._tables_read(step), error):
                 raise damaged[1] from error
             if failed := as_python_failure(node, error):
                 raise failed from error
-            said = words_and_condition(error)
-            if said is None:
+            message = words_and_condition(error)
+            if message is None:
                 raise
-            what, condition = said
+            what, condition = message
             failed = run_errors.step_failed(model=step.model, what=what, condition=condition)
             raise failed from error
 
-    def _compared(self, work: Work, step: Step, outcome: Outcome) -> Outcome:
+    def _with_unchanged(self, work: Work, step: Step, outcome: Outcome) -> Outcome:
         """The outcome, with what a replaced table has left unchanged for its readers."""
         try:
             return with_unchanged_columns(work, step, outcome)
         except Exception:  # noqa: BLE001 (the table is committed; all its readers are built)
             return outcome
 
-    def _earlier(self, step: Step) -> tuple[Stretch, ...]:
+    def _earlier_stretches(self, step: Step) -> tuple[Stretch, ...]:
         """The cells that are computed by earlier definitions, with these compiled."""
         if step.trace is None or not step.trace.earlier:
             return ()
@@ -158,7 +158,7 @@ class SparkEngine:
             return ()
         return Stretches(self.project, self.ledger, declared=True)(step.trace)
 
-    def _read(self, step: Step) -> list[str]:
+    def _tables_read(self, step: Step) -> list[str]:
         """The stored tables that a step reads; its own too if it was built before."""
         node = self.project[step.model]
         inputs = [entry.name for entry in node.stored_inputs]
@@ -200,7 +200,7 @@ class SparkEngine:
         with self.work("") as work:
             if step.action is Action.REFOLD:
                 return sessions_build.refolds_exactly(work, step)
-            return _derived(self.project, step).derives_exactly(work, step)
+            return _deriving_module(self.project, step).derives_exactly(work, step)
 
     def concurrent(self, number: int) -> SparkEngine:
         """An engine with a session of its own, made once for each number."""
@@ -234,19 +234,23 @@ def _has_retyped_inputs(work: Work, step: Step) -> bool:
             continue
         if was_dropped(versions) or work.snapshot(name, since) is None:
             return True  # what it was can no longer be seen
-        before, now = (_types(work, name, version) for version in (since, upto))
-        other = {column for column in before.keys() & now.keys() if before[column] != now[column]}
-        read = ColumnsRead(work.project)(node.name, name) if other else frozenset()
-        if other if read is None else other & read:
+        before, types_now = (_column_types(work, name, version) for version in (since, upto))
+        retyped = {
+            column
+            for column in before.keys() & types_now.keys()
+            if before[column] != types_now[column]
+        }
+        columns_read = ColumnsRead(work.project)(node.name, name) if retyped else frozenset()
+        if retyped if columns_read is None else retyped & columns_read:
             return True
     return False
 
 
-def _types(work: Work, name: str, version: int) -> Mapping[str, str]:
+def _column_types(work: Work, name: str, version: int) -> Mapping[str, str]:
     return {column.lower(): type_ for column, type_ in work.frame(name, version).dtypes}
 
 
-_MOST = 500
+_MOST_CHARACTERS = 500
 _HIDDEN = re.compile(r"\bSpark\w*Exception: (\[([A-Z][A-Z0-9_.]*)\].*)")
 """
 An error with a condition in the text of another: what is computed to be broadcast fails with a
@@ -259,9 +263,9 @@ def words_and_condition(error: PySparkException | Py4JError) -> tuple[str, str] 
     if isinstance(error, PySparkException):
         lines = [line for line in str(error).splitlines() if line.strip()]
         what = lines[0] if lines else type(error).__name__
-        return what[:_MOST], error.getCondition() or type(error).__name__
+        return what[:_MOST_CHARACTERS], error.getCondition() or type(error).__name__
     hidden = _HIDDEN.search(str(error))
-    return (hidden[1].strip()[:_MOST], hidden[2]) if hidden else None
+    return (hidden[1].strip()[:_MOST_CHARACTERS], hidden[2]) if hidden else None
 
 
 # Each run may add a few small files, of rows or of deletes, to many partitions. After some commits
@@ -308,7 +312,7 @@ class Maintenance:
             try:
                 self._maintain(model, steps)
             except Exception as error:  # noqa: BLE001 - its rows are there, whatever it is
-                notes.append(NOT_COMPACTED.format(model, _why(error)))
+                notes.append(NOT_COMPACTED.format(model, _error_in_a_line(error)))
         return tuple(notes)
 
     def _maintain(self, model: str, steps: int) -> None:
@@ -318,7 +322,7 @@ class Maintenance:
             and history.oldest_at < (time.time() - KEEP_SECONDS) * 1_000_000
         ):
             self.expire(model, history, everything=history.snapshots > MOST_SNAPSHOTS)
-        if _due(history, steps):
+        if _is_due(history, steps):
             self.compact(model)
 
     def compact(self, model: str, *, budget: int = BUDGET_BYTES) -> int:
@@ -365,10 +369,12 @@ class Maintenance:
         named = {head.number, *read}
         versions = self.ledger.versions(model, min(named) - 1)
         pinned = {version.snapshot for version in versions if version.number in named}
-        return max((n for n, found in enumerate(history.main, 1) if found in pinned), default=0)
+        return max(
+            (n for n, snapshot in enumerate(history.main, 1) if snapshot in pinned), default=0
+        )
 
 
-def _why(error: Exception) -> str:
+def _error_in_a_line(error: Exception) -> str:
     """
     What an error says, in a line.
 
@@ -383,7 +389,7 @@ def _why(error: Exception) -> str:
     return known.what
 
 
-def _due(history: History, commits: int) -> bool:
+def _is_due(history: History, commits: int) -> bool:
     """Whether files are to be counted, when so many of the newest commits are a run's own."""
     if history.since_rewrite < LOOK_EVERY:
         return False
@@ -410,49 +416,56 @@ def with_unchanged_columns(work: Work, step: Step, outcome: Outcome) -> Outcome:
     cells = [c.cell for c in outcome.changes if c.changes_rows and c.rows_before == c.rows_after]
     if old is None or not cells:
         return outcome
-    before, now = (work.tables.read(step.model, at) for at in (old, outcome.snapshot))
-    same, node = _same_columns(before, now), work.project[step.model]
-    found = []
+    before, current = (work.tables.read(step.model, at) for at in (old, outcome.snapshot))
+    same, node = _same_columns(before, current), work.project[step.model]
+    unchanged = []
     for columns in _columns_read(work.project, node)[:_MOST_SETS]:
         if columns <= same.keys():
             names = [same[name] for name in sorted(columns)]
-            one, two = (_contents(node, rows, names, cells) for rows in (before, now))
-            equal = Ranges.of(cell for cell in cells if cell in one and one[cell] == two.get(cell))
-            found += [Unchanged(columns, equal)] if equal else []
-    return replace(outcome, unchanged=tuple(found))
+            content_before, content_now = (
+                _contents_in_columns(node, rows, names, cells) for rows in (before, current)
+            )
+            equal = Ranges.of(
+                cell
+                for cell in cells
+                if cell in content_before and content_before[cell] == content_now.get(cell)
+            )
+            unchanged += [Unchanged(columns, equal)] if equal else []
+    return replace(outcome, unchanged=tuple(unchanged))
 
 
-def _columns_read(project: Project, of: Node) -> list[frozenset[str]]:
+def _columns_read(project: Project, read_node: Node) -> list[frozenset[str]]:
     """
     The sets of columns that the readers of a table use, those of all columns left out.
 
     The column that puts rows into cells is always one of them.
     """
-    read, time = ColumnsRead(project), time_column(of)
-    found = {
-        read(node.name, of.name)
+    read, time = ColumnsRead(project), time_column(read_node)
+    column_sets = {
+        read(node.name, read_node.name)
         for node in project
-        if node.model.kind.is_stored and any(entry.name == of.name for entry in node.stored_inputs)
+        if node.model.kind.is_stored
+        and any(entry.name == read_node.name for entry in node.stored_inputs)
     }
     of_cells = {time.lower()} if time else set[str]()
-    every = {columns | of_cells for columns in found if columns is not None}
-    return sorted(every, key=sorted)
+    with_time_column = {columns | of_cells for columns in column_sets if columns is not None}
+    return sorted(with_time_column, key=sorted)
 
 
-def _same_columns(before: DataFrame, now: DataFrame) -> Mapping[str, str]:
+def _same_columns(before: DataFrame, current: DataFrame) -> Mapping[str, str]:
     """The columns that both have with one type: the lower-case name, and the name as it is now."""
     old = {field.name.lower(): field.dataType for field in before.schema.fields}
     return {
         field.name.lower(): field.name
-        for field in now.schema.fields
+        for field in current.schema.fields
         if old.get(field.name.lower()) == field.dataType
     }
 
 
-def _contents(
+def _contents_in_columns(
     node: Node, rows: DataFrame, names: Sequence[str], cells: Sequence[Interval]
 ) -> Mapping[Interval, CellState]:
     """The states of some cells, seen in some columns."""
     granularity, time = node.model.granularity, time_column(node)
-    near = rows if time is None else rows_in_cells(rows, time, cells, granularity)
-    return cell_states(near.select(*map(column, names)), time, granularity)
+    rows_of_cells = rows if time is None else rows_in_cells(rows, time, cells, granularity)
+    return cell_states(rows_of_cells.select(*map(column, names)), time, granularity)

@@ -66,13 +66,15 @@ def carry_out_rebucketed(work: Work, step: Step) -> Outcome:
     cells = added_up(before, granularity)
     scanned = 0 if cells is not None else sum(state.rows for state in before)
     if cells is None:
-        cells = _counted(work, node, step, granularity)
-    files = _files(work, node, granularity) if node.model.kind is Kind.EVENTS else None
-    found = Computed(receipt=Receipt(scanned=scanned), cells=cells, files=files)
-    return commit_step(work, step, None, found)
+        cells = _counted_states(work, node, step, granularity)
+    files = _files_in_new_cells(work, node, granularity) if node.model.kind is Kind.EVENTS else None
+    computed = Computed(receipt=Receipt(scanned=scanned), cells=cells, files=files)
+    return commit_step(work, step, None, computed)
 
 
-def _counted(work: Work, node: Node, step: Step, granularity: Granularity) -> tuple[CellState, ...]:
+def _counted_states(
+    work: Work, node: Node, step: Step, granularity: Granularity
+) -> tuple[CellState, ...]:
     """The states of all cells, by the rows of the table."""
     rows = user_columns(work.frame(step.model, step.version - 1))
     if node.model.kind is Kind.SESSIONS:
@@ -82,7 +84,7 @@ def _counted(work: Work, node: Node, step: Step, granularity: Granularity) -> tu
     return tuple(sorted(cells, key=lambda state: state.cell))
 
 
-def _files(work: Work, node: Node, granularity: Granularity) -> FilesOutcome:
+def _files_in_new_cells(work: Work, node: Node, granularity: Granularity) -> FilesOutcome:
     """The files that were ingested, with their rows in the new cells."""
     return FilesOutcome(
         source=node.source or "",
@@ -93,10 +95,10 @@ def _files(work: Work, node: Node, granularity: Granularity) -> FilesOutcome:
 
 def cells_of_files(entries: Iterable[FileCell], granularity: Granularity) -> tuple[FileCell, ...]:
     """The rows of files in longer cells."""
-    found: dict[tuple[int, Interval], FileCell] = {}
+    file_cells: dict[tuple[int, Interval], FileCell] = {}
     for entry in entries:
         cell = granularity.cell(entry.cell.start)
-        known = found.get((entry.file_id, cell), FileCell(entry.file_id, cell, 0))
+        known = file_cells.get((entry.file_id, cell), FileCell(entry.file_id, cell, 0))
         rows, dropped = known.rows + entry.rows, known.dropped + entry.dropped
-        found[entry.file_id, cell] = FileCell(entry.file_id, cell, rows, dropped)
-    return tuple(found.values())
+        file_cells[entry.file_id, cell] = FileCell(entry.file_id, cell, rows, dropped)
+    return tuple(file_cells.values())

@@ -60,12 +60,14 @@ class FrameSchema:
 
     def check(self, frame: DataFrame) -> None:
         """Raise AssertionError unless a frame has these columns."""
-        found = dict(frame.dtypes)
-        for one in self.columns:
-            assert one.when or one.name in found, f"{self.row}: no {one.name} in {[*found]}"
-            type_ = found.pop(one.name, None)
-            assert type_ is None or one.fits(type_), f"{self.row}: {one.name} is {type_}"
-        assert self.others or not found, f"{self.row}: {found} is not declared"
+        types = dict(frame.dtypes)
+        for declared in self.columns:
+            assert declared.when or declared.name in types, (
+                f"{self.row}: no {declared.name} in {[*types]}"
+            )
+            type_ = types.pop(declared.name, None)
+            assert type_ is None or declared.fits(type_), f"{self.row}: {declared.name} is {type_}"
+        assert self.others or not types, f"{self.row}: {types} is not declared"
 
 
 def returns(schema: FrameSchema) -> Callable[[Callable[_P, _F]], Callable[_P, _F]]:

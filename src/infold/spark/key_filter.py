@@ -42,8 +42,8 @@ def may_have(hashes: Collection[int], name: str) -> str:
     """
     slots = max(1, len(hashes) * _slots_per_key(len(hashes)))
     used = bytearray(slots)
-    for one in hashes:
-        used[one % slots] = 1
+    for hash_ in hashes:
+        used[hash_ % slots] = 1
     slot = f"cast(pmod(xxhash64({quoted(name)}), {slots}L) AS int)"
     return f"substring(X'{used.hex()}', 1 + {slot}, 1) = X'01'"
 

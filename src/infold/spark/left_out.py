@@ -38,14 +38,14 @@ def left_out(work: Work, table: str, nodes: Sequence[Node], limit: int | None) -
     """At most ``limit`` of the rows of a table that models leave out, with the models' names."""
     stored = _newest_rows(work, table)
     hashed = stored.withColumn(HASH, row_hash(stored.schema))
-    every = [
+    hashes_by_model = [
         _hashes_left_out(work, node, table, hashed).withColumn(BY, F.lit(node.name))
         for node in nodes
     ]
-    by = reduce(DataFrame.unionAll, every).groupBy(HASH).agg(F.collect_set(BY).alias(BY))
-    found = hashed.join(by, HASH)
-    own = [*user_columns(stored).columns, *([FILE] if FILE in stored.columns else [])]
-    shown = found.select(*map(column, own), BY)
+    by = reduce(DataFrame.unionAll, hashes_by_model).groupBy(HASH).agg(F.collect_set(BY).alias(BY))
+    rows_left_out = hashed.join(by, HASH)
+    columns = [*user_columns(stored).columns, *([FILE] if FILE in stored.columns else [])]
+    shown = rows_left_out.select(*map(column, columns), BY)
     # At most the rows that somebody asks to see.
     return (shown if limit is None else shown.limit(limit)).toArrow()
 
@@ -61,21 +61,21 @@ def _hashes_left_out(work: Work, node: Node, table: str, rows: DataFrame) -> Dat
     if query.input == table:
         return unassigned_events(rows, query).select(HASH)
     shown = [
-        (theirs, own)
-        for theirs, own in dict(query.passed_columns).get(table, ())
-        if "map<" not in rows.select(column(own)).dtypes[0][1]
+        (view_column, table_column)
+        for view_column, table_column in dict(query.passed_columns).get(table, ())
+        if "map<" not in rows.select(column(table_column)).dtypes[0][1]
     ]
     left = unassigned_events(_through_view(work, node, table, rows), query)
-    near = _rows_agreeing(rows, left, shown).dropDuplicates([HASH])
+    candidates = _rows_agreeing(rows, left, shown).dropDuplicates([HASH])
     turn = Window.partitionBy(*(column(own) for _, own in shown)).orderBy(HASH)
-    turns = near.withColumn(TURN, F.row_number().over(turn)).localCheckpoint()
+    turns = candidates.withColumn(TURN, F.row_number().over(turn)).localCheckpoint()
     # One row.
     [[most]] = turns.agg(F.max(TURN)).collect()
-    parts = [rows.limit(0), *_one_at_a_time(work, node, table, turns, shown, most or 0)]
+    parts = [rows.limit(0), *_left_out_by_turn(work, node, table, turns, shown, most or 0)]
     return reduce(DataFrame.unionAll, [part.select(HASH) for part in parts])
 
 
-def _one_at_a_time(
+def _left_out_by_turn(
     work: Work,
     node: Node,
     table: str,
@@ -96,10 +96,14 @@ def _rows_agreeing(rows: DataFrame, left: DataFrame, shown: Sequence[tuple[str, 
     """The rows that agree with a row of the view in all columns that it passes on."""
     names = [f"__{at}" for at, _ in enumerate(shown)]
     passed = left.select(
-        *(column(theirs).alias(name) for (theirs, _), name in zip(shown, names, strict=True))
+        *(
+            column(view_column).alias(name)
+            for (view_column, _), name in zip(shown, names, strict=True)
+        )
     )
     same: list[Column] = [
-        column(own).eqNullSafe(F.col(name)) for (_, own), name in zip(shown, names, strict=True)
+        column(table_column).eqNullSafe(F.col(name))
+        for (_, table_column), name in zip(shown, names, strict=True)
     ]
     return rows.join(passed.distinct(), reduce(and_, same), "left_semi")
 

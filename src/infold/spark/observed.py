@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from infold.spark.remote import is_remote
 
 
-class Seen(Protocol):
+class ObservedAggregates(Protocol):
     """Aggregates by their names; asking for them waits until the rows have been computed."""
 
     @property
@@ -27,19 +27,19 @@ class Seen(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class KnownAggregates:
     """Aggregates that are known before the rows have been computed."""
 
     get: Mapping[str, Any]
 
 
-def observed(rows: DataFrame, *aggregates: Column) -> tuple[DataFrame, Seen]:
+def observed(rows: DataFrame, *aggregates: Column) -> tuple[DataFrame, ObservedAggregates]:
     """The same rows, and aggregates that are known once these have been computed."""
     if is_remote(rows.sparkSession):
-        kept = rows.localCheckpoint()
-        return kept, _over(kept, aggregates)
-    seen = Observation()
-    return rows.observe(seen, *aggregates), seen
+        computed = rows.localCheckpoint()
+        return computed, _aggregates_over(computed, aggregates)
+    observation = Observation()
+    return rows.observe(observation, *aggregates), observation
 
 
 def kept_and_observed(
@@ -50,13 +50,13 @@ def kept_and_observed(
 ) -> tuple[DataFrame, Mapping[str, Any]]:
     """The rows, computed once and kept ``without`` some columns, and aggregates over them."""
     if is_remote(rows.sparkSession):
-        kept = rows.localCheckpoint(storageLevel=level)
-        return kept.drop(*without), _over(kept, aggregates).get
-    watched, seen = observed(rows, *aggregates)
-    return watched.drop(*without).localCheckpoint(storageLevel=level), seen.get
+        computed = rows.localCheckpoint(storageLevel=level)
+        return computed.drop(*without), _aggregates_over(computed, aggregates).get
+    observed_rows, observation = observed(rows, *aggregates)
+    return observed_rows.drop(*without).localCheckpoint(storageLevel=level), observation.get
 
 
-def _over(kept: DataFrame, aggregates: tuple[Column, ...]) -> Found:
+def _aggregates_over(rows: DataFrame, aggregates: tuple[Column, ...]) -> KnownAggregates:
     # One row.
-    [row] = kept.agg(*aggregates).collect()
-    return Found(row.asDict())
+    [row] = rows.agg(*aggregates).collect()
+    return KnownAggregates(row.asDict())

@@ -20,8 +20,8 @@ def parallelism(spark: SparkSession) -> int:
         return spark.sparkContext.defaultParallelism
     if spark not in _of_server:
         plan = spark.range(_MANY)._explain_string()  # type: ignore[operator]  # noqa: SLF001 (`explain` prints it)
-        found = _SPLITS.search(plan)
-        _of_server[spark] = int(found[1]) if found else 1
+        splits = _SPLITS.search(plan)
+        _of_server[spark] = int(splits[1]) if splits else 1
     return _of_server[spark]
 
 

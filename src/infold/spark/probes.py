@@ -47,10 +47,10 @@ def engine(spark: SparkSession, project: Project) -> str:
 def table(spark: SparkSession, project: Project, lake: Lake) -> str:
     """Make a table, add to it, read it with Spark and without, and drop it."""
     tables = storage_of(project).tables(spark, project, lake)
-    one = spark.range(1)
+    one_row = spark.range(1)
     try:
-        tables.create(PROBE, one, Layout(), Stamp("doctor", PROBE, 1))
-        tables.append(PROBE, one, Stamp("doctor", PROBE, 2))
+        tables.create(PROBE, one_row, Layout(), Stamp("doctor", PROBE, 1))
+        tables.append(PROBE, one_row, Stamp("doctor", PROBE, 2))
         by_spark, without = tables.read(PROBE).count(), lake.rows(table_name(PROBE)).num_rows
     finally:
         lake.drop(table_name(PROBE))
@@ -64,9 +64,9 @@ def clocks(spark: SparkSession, now: Callable[[], int]) -> str:
     """How far the clock of an executor is from this process's (``now``, in microseconds)."""
     before = now()
     # One row.
-    there = spark.range(1).selectExpr(f"{_CLOCK} AS there").collect()[0]["there"]
+    executor_clock = spark.range(1).selectExpr(f"{_CLOCK} AS there").collect()[0]["there"]
     after = now()
-    skew = max(before - there - _MILLISECOND, there - after, 0)
+    skew = max(before - executor_clock - _MILLISECOND, executor_clock - after, 0)
     if skew > MOST_SKEW:
         why = f"an executor's clock is {skew / SECOND:,.1f} s from this machine's"
         raise faults.check_failed(name="clocks", why=why)

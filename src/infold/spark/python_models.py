@@ -61,16 +61,16 @@ def python_rows(node: Node, given: Sequence[DataFrame]) -> DataFrame:
     if code.group_by:
         return _row_of_each_key(node, code, given[0])
     arguments = [
-        frame if one.columns is None else frame.select(*map(column, one.columns))
-        for one, frame in zip(code.inputs, given, strict=True)
+        frame if input_.columns is None else frame.select(*map(column, input_.columns))
+        for input_, frame in zip(code.inputs, given, strict=True)
     ]
     with _failing_at_its_place(node, code):
-        rows = _loaded(code)(*arguments)
+        rows = _loaded_function(code)(*arguments)
     if not isinstance(rows, DataFrame):
         package = type(rows).__module__.partition(".")[0]
         named = f"{package}.{type(rows).__name__}".removeprefix("builtins.")
         what = "None" if rows is None else f"a {named}"
-        raise function_findings.no_data_frame(_place(node), model=node.name, what=what)
+        raise function_findings.no_data_frame(_function_place(node), model=node.name, what=what)
     return _with_declared_columns(node, code, rows)
 
 
@@ -78,26 +78,26 @@ def python_events(node: Node, rows: DataFrame, carried: str | None = None) -> Da
     """What the function of an events model makes of each row, as in :func:`python_rows`."""
     code = node.model.python
     assert code is not None, "a model in Python"
-    _refuse_broken(node, code)
+    _load_modules(node, code)
     return rows_of_each(code, rows, carried)
 
 
 def _row_of_each_key(node: Node, code: PythonCode, rows: DataFrame) -> DataFrame:
-    _refuse_broken(node, code)
+    _load_modules(node, code)
     keys = {name.lower() for name in code.group_by}
     own = [(name, type_) for name, type_ in code.columns if name.lower() in keys]
     types = _unlike_types(rows.select(*(column(name) for name, _ in own)), own)
     if types:
         raise function_findings.other_columns(
-            _place(node), model=node.name, missing=[], more=[], types="; ".join(types)
+            _function_place(node), model=node.name, missing=[], more=[], types="; ".join(types)
         )
     return row_of_each_key(code, rows)
 
 
-def _refuse_broken(node: Node, code: PythonCode) -> None:
+def _load_modules(node: Node, code: PythonCode) -> None:
     """Raise what its modules raise, before Spark's workers import them."""
     with _failing_at_its_place(node, code):
-        _loaded(code)
+        _loaded_function(code)
 
 
 @contextlib.contextmanager
@@ -112,7 +112,7 @@ def _failing_at_its_place(node: Node, code: PythonCode) -> Iterator[None]:
         known = failures.known_failure(error)
         if known is not None and known.slug == "engine-died":
             raise
-        raise _failed(node, code, error) from error
+        raise _python_failure(node, code, error) from error
 
 
 def as_python_failure(node: Node, error: BaseException) -> InfoldError | None:
@@ -120,13 +120,13 @@ def as_python_failure(node: Node, error: BaseException) -> InfoldError | None:
     code = node.model.python
     if code is None:
         return None
-    found = [match for match in _FRAME.finditer(str(error)) if match["file"] in code.files]
-    if not found:
+    frames = [match for match in _FRAME.finditer(str(error)) if match["file"] in code.files]
+    if not frames:
         return None
-    lines = [line.strip() for line in str(error)[found[-1].end() :].splitlines()]
-    raised = [line for line in lines if _RAISED.match(line)]
-    what = raised[0] if raised else type(error).__name__
-    at = _spot(code, found[-1]["file"], int(found[-1]["line"]))
+    lines = [line.strip() for line in str(error)[frames[-1].end() :].splitlines()]
+    messages = [line for line in lines if _RAISED.match(line)]
+    what = messages[0] if messages else type(error).__name__
+    at = _spot(code, frames[-1]["file"], int(frames[-1]["line"]))
     return function_findings.python_failed(at, model=node.name, what=what[:500])
 
 
@@ -134,19 +134,23 @@ _FRAME = re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d+)')
 _RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Iteration|Warning)\b")
 
 
-def _failed(node: Node, code: PythonCode, error: BaseException) -> InfoldError:
+def _python_failure(node: Node, code: PythonCode, error: BaseException) -> InfoldError:
     """An exception with the deepest place in the author's files."""
     if (inside := as_python_failure(node, error)) is not None:
         return inside
     if isinstance(error, SyntaxError):  # of another version of Python, or a module that it imports
-        at = _place(node)
+        at = _function_place(node)
     else:
         frames = [
             frame
             for frame in traceback.extract_tb(error.__traceback__)
             if frame.filename in code.files
         ]
-        at = _spot(code, frames[-1].filename, frames[-1].lineno or 1) if frames else _place(node)
+        at = (
+            _spot(code, frames[-1].filename, frames[-1].lineno or 1)
+            if frames
+            else _function_place(node)
+        )
     if (module := _missing_module(error)) is not None:
         return function_findings.package_missing(at, model=node.name, module=module)
     words = str(error).strip().splitlines() or [""]
@@ -158,14 +162,14 @@ def _missing_module(error: BaseException) -> str | None:
     """The package that an exception of an import, or of Spark's check for one, is about."""
     if isinstance(error, ModuleNotFoundError):
         return error.name
-    found = _NOT_INSTALLED.search(str(error)) if isinstance(error, PySparkImportError) else None
-    return found["package"] if found else None
+    match = _NOT_INSTALLED.search(str(error)) if isinstance(error, PySparkImportError) else None
+    return match["package"] if match else None
 
 
 _NOT_INSTALLED = re.compile(r"(?P<package>\w+( >= [\d.]+)?) must be installed")
 
 
-def _place(node: Node) -> Spot:
+def _function_place(node: Node) -> Spot:
     """The function of a model."""
     code = node.model.python
     assert code is not None, "a model in Python"
@@ -173,7 +177,7 @@ def _place(node: Node) -> Spot:
 
 
 def _spot(code: PythonCode, file: str, line: int) -> Spot:
-    [module] = [one for one in code.modules if one.file == file]
+    [module] = [source_module for source_module in code.modules if source_module.file == file]
     lines = module.source.splitlines()
     text = lines[line - 1] if 0 < line <= len(lines) else ""
     return Spot.of_line(file, line, text)
@@ -183,39 +187,43 @@ def _spot(code: PythonCode, file: str, line: int) -> Spot:
 
 
 def _with_declared_columns(node: Node, code: PythonCode, rows: DataFrame) -> DataFrame:
-    found = {field.name.lower() for field in rows.schema.fields}
+    returned_names = {field.name.lower() for field in rows.schema.fields}
     declared = {name.lower() for name, _ in code.columns}
     types = _unlike_types(rows, code.columns)
-    missing = [name for name, _ in code.columns if name.lower() not in found]
+    missing = [name for name, _ in code.columns if name.lower() not in returned_names]
     more = [field.name for field in rows.schema.fields if field.name.lower() not in declared]
-    twice = len(rows.columns) - len(found)
-    if missing or more or types or twice:
-        more += ["two columns of one name"] if twice else []
+    repeated = len(rows.columns) - len(returned_names)
+    if missing or more or types or repeated:
+        more += ["two columns of one name"] if repeated else []
         raise function_findings.other_columns(
-            _place(node), model=node.name, missing=missing, more=more, types="; ".join(types)
+            _function_place(node),
+            model=node.name,
+            missing=missing,
+            more=more,
+            types="; ".join(types),
         )
     return rows.select(*(column(name).alias(name) for name, _ in code.columns))
 
 
 def _unlike_types(rows: DataFrame, declared: Sequence[tuple[str, str]]) -> list[str]:
     """Columns of another type than they are declared with, each with both."""
-    found = {field.name.lower(): field.dataType for field in rows.schema.fields}
+    returned_types = {field.name.lower(): field.dataType for field in rows.schema.fields}
     types = []
     for name, text in declared:
-        has, wanted = found.get(name.lower()), _type(text)
-        if has is not None and not _same_type(has, wanted):
-            types.append(f"{name} is {has.simpleString()}, declared {wanted.simpleString()}")
+        returned, own = returned_types.get(name.lower()), _spark_type(text)
+        if returned is not None and not _same_type(returned, own):
+            types.append(f"{name} is {returned.simpleString()}, declared {own.simpleString()}")
     return types
 
 
 @lru_cache(maxsize=1024)
-def _type(text: str) -> T.DataType:
+def _spark_type(text: str) -> T.DataType:
     return T.DataType.fromDDL(text)
 
 
-def _same_type(one: T.DataType, other: T.DataType) -> bool:
+def _same_type(left: T.DataType, right: T.DataType) -> bool:
     """Whether two types are the same, whatever may be NULL in them."""
-    return _nullable(one) == _nullable(other)
+    return _nullable(left) == _nullable(right)
 
 
 def _nullable(type_: T.DataType) -> T.DataType:
@@ -232,7 +240,7 @@ def _nullable(type_: T.DataType) -> T.DataType:
 
 
 @lru_cache(maxsize=64)
-def _loaded(code: PythonCode) -> Callable[..., Any]:
+def _loaded_function(code: PythonCode) -> Callable[..., Any]:
     """The function of a code; its modules are executed once."""
     return _Modules(code).function()
 
@@ -242,37 +250,37 @@ class _Modules:
 
     def __init__(self, code: PythonCode) -> None:
         self._code = code
-        self._texts = {one.name: one for one in code.modules}
-        self._made: dict[str, ModuleType] = {}
-        self._own = f"infold_project_{sha256(repr(code).encode()).hexdigest()[:12]}"
+        self._module_by_name = {module.name: module for module in code.modules}
+        self._modules: dict[str, ModuleType] = {}
+        self._package_name = f"infold_project_{sha256(repr(code).encode()).hexdigest()[:12]}"
         self._builtins = {**vars(builtins), "__import__": self._import}
 
     def function(self) -> Callable[..., Any]:
         """The model's function."""
-        found: Callable[..., Any] = getattr(
-            self._executed(self._code.modules[0]), self._code.function
+        loaded: Callable[..., Any] = getattr(
+            self._executed_module(self._code.modules[0]), self._code.function
         )
-        assert callable(found), "a function with that name is in the file"
-        return found
+        assert callable(loaded), "a function with that name is in the file"
+        return loaded
 
-    def _executed(self, module: PythonModule) -> ModuleType:
-        if module.name in self._made:
-            return self._made[module.name]
-        made = ModuleType(f"{self._own}.{module.name or 'model'}")
-        vars(made)["__builtins__"] = self._builtins
-        self._made[module.name] = made
+    def _executed_module(self, module: PythonModule) -> ModuleType:
+        if module.name in self._modules:
+            return self._modules[module.name]
+        executed = ModuleType(f"{self._package_name}.{module.name or 'model'}")
+        vars(executed)["__builtins__"] = self._builtins
+        self._modules[module.name] = executed
         # Some libraries look a module up by its name while its classes are made. Later nobody may
         # find it there: what has a module that can be imported is sent to workers by its name.
-        sys.modules[made.__name__] = made
+        sys.modules[executed.__name__] = executed
         try:
             compiled = compile(module.source, module.file, "exec", dont_inherit=True)
-            exec(compiled, vars(made))  # noqa: S102 (the code of the project is what a model is)
+            exec(compiled, vars(executed))  # noqa: S102 (the code of the project is what a model is)
         except BaseException:
-            del self._made[module.name]
+            del self._modules[module.name]
             raise
         finally:
-            sys.modules.pop(made.__name__, None)
-        return made
+            sys.modules.pop(executed.__name__, None)
+        return executed
 
     def _import(
         self,
@@ -284,23 +292,23 @@ class _Modules:
     ) -> ModuleType:
         """What an import statement in one of the modules calls."""
         if level:
-            written = (globals_ or {})["__name__"].removeprefix(f"{self._own}.")
-            name = ".".join([*written.split(".")[:-level], *([name] if name else [])])
+            importing_module = (globals_ or {})["__name__"].removeprefix(f"{self._package_name}.")
+            name = ".".join([*importing_module.split(".")[:-level], *([name] if name else [])])
         if name.split(".")[0] != PROJECT_PACKAGE:
             return builtins.__import__(name, globals_, locals_, fromlist or (), level)
-        if name in self._texts:
-            self._executed(self._texts[name])
-        for one in fromlist or ():
-            if f"{name}.{one}" in self._texts:
-                self._executed(self._texts[f"{name}.{one}"])
-        if fromlist and name in self._made:
-            return self._made[name]
+        if name in self._module_by_name:
+            self._executed_module(self._module_by_name[name])
+        for submodule in fromlist or ():
+            if f"{name}.{submodule}" in self._module_by_name:
+                self._executed_module(self._module_by_name[f"{name}.{submodule}"])
+        if fromlist and name in self._modules:
+            return self._modules[name]
         return self._package(name if fromlist else PROJECT_PACKAGE)
 
     def _package(self, name: str) -> ModuleType:
         """A folder of modules, with those that were imported."""
-        package = ModuleType(f"{self._own}.{name}")
-        for full, module in self._made.items():
+        package = ModuleType(f"{self._package_name}.{name}")
+        for full, module in self._modules.items():
             below = full.removeprefix(f"{name}.")
             if full.startswith(f"{name}.") and "." not in below:
                 setattr(package, below, module)
@@ -362,16 +370,16 @@ def row_of_each_key(code: PythonCode, rows: DataFrame) -> DataFrame:
     given = rows.columns if code.inputs[0].columns is None else code.inputs[0].columns
     columns = [(name, T.DataType.fromDDL(type_)) for name, type_ in code.columns]
     filled = [(name, type_) for name, type_ in columns if name.lower() not in keys]
-    each = F.sort_array(F.collect_list(F.struct(*(column(name).alias(name) for name in given))))
-    own = [column(name).alias(name) for name, _ in columns if name.lower() in keys]
-    grouped = rows.groupBy(*own).agg(each.alias(_ROWS))
+    keyed = F.sort_array(F.collect_list(F.struct(*(column(name).alias(name) for name in given))))
+    group_columns = [column(name).alias(name) for name, _ in columns if name.lower() in keys]
+    grouped = rows.groupBy(*group_columns).agg(keyed.alias(_ROWS))
     passed = [name for name in grouped.columns if name != _ROWS]
     schema = T.StructType([grouped.schema[name] for name in passed])
     for name, type_ in filled:
         schema.add(name, type_)
     calls = EachKey(_function(code, filled, frozenset(passed)), tuple(passed))
-    found = grouped.mapInArrow(calls.__call__, schema)
-    return found.select(*(column(name) for name, _ in columns))
+    results = grouped.mapInArrow(calls.__call__, schema)
+    return results.select(*(column(name) for name, _ in columns))
 
 
 def _function(
@@ -401,11 +409,13 @@ class RowFunction:
     def rows(self, function: Callable[..., Any], given: Any, *, several: bool) -> list[Any]:
         """The rows that a call gives. Raises FunctionFailedError."""
         try:
-            found = function(given)
-            if found is None:
+            returned = function(given)
+            if returned is None:
                 return []
-            plural = several and isinstance(found, Iterable) and not isinstance(found, str | bytes)
-            rows = list(found) if plural and not isinstance(found, Mapping) else [found]
+            plural = (
+                several and isinstance(returned, Iterable) and not isinstance(returned, str | bytes)
+            )
+            rows = list(returned) if plural and not isinstance(returned, Mapping) else [returned]
         except BaseException as error:  # noqa: BLE001 (also an exit: the worker would be lost)
             raise self.code.failed(error, shown_rows(given)) from None
         for row in rows:
@@ -436,15 +446,15 @@ class RowFunction:
 
         Raises FunctionFailedError.
         """
-        found = []
+        columns = []
         for name, type_ in self.columns:
             try:
-                found.append(as_column([row[name] for row in rows], type_))
+                columns.append(as_column([row[name] for row in rows], type_))
             except WrongValueError as error:
                 value = shown(rows[error.at][name])
                 what = f"returned {value} as {name!r}, which is no {named(type_)}: {error.why}"
                 raise self.code.wrong(what, shown_rows(given(error.at))) from None
-        return found
+        return columns
 
 
 @dataclass(frozen=True)
@@ -458,25 +468,25 @@ class EachRow:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows that the rows of each batch give."""
         function = self.function.code.loaded()
-        nothing = dict.fromkeys(name for name, _ in self.function.columns)
+        null_row = dict.fromkeys(name for name, _ in self.function.columns)
         for batch in batches:
             problems: Sequence[object] = [None] * batch.num_rows
             if self.carried is not None:
                 problems = batch.column(self.carried).field("problem").to_pylist()
             values = [self.function.values(name, batch.column(name)) for name in self.given]
-            found, places = [], []
+            results, places = [], []
             for at, problem in enumerate(problems):
                 if problem is not None:
-                    rows = [nothing]
+                    rows = [null_row]
                 else:
                     rows = self.function.rows(function, self._row(values, at), several=True)
-                found += rows
+                results += rows
                 places += [at] * len(rows)
-            columns = self.function.columns_of(found, partial(self._given, values, places))
+            columns = self.function.columns_of(results, partial(self._given, values, places))
             names = [name for name, _ in self.function.columns]
             if self.carried is not None:
-                taken = batch.column(self.carried).take(pa.array(places, pa.int64()))
-                columns, names = [*columns, taken], [*names, self.carried]
+                carried = batch.column(self.carried).take(pa.array(places, pa.int64()))
+                columns, names = [*columns, carried], [*names, self.carried]
             yield pa.RecordBatch.from_arrays(columns, names=names)
 
     def _given(
@@ -499,17 +509,17 @@ class EachKey:
         """The rows of the keys of each batch, with these."""
         function = self.function.code.loaded()
         for batch in batches:
-            found, places = [], []
-            every = batch.column(_ROWS)
+            results, places = [], []
+            rows_by_key = batch.column(_ROWS)
             for at in range(batch.num_rows):  # one key after the other: some have many rows
-                [rows] = self.function.values("rows", every.slice(at, 1))
+                [rows] = self.function.values("rows", rows_by_key.slice(at, 1))
                 own = self.function.rows(function, rows, several=False)
-                found += own
+                results += own
                 places += [at] * len(own)
-            taken = [batch.column(name).take(pa.array(places, pa.int64())) for name in self.keys]
+            keys = [batch.column(name).take(pa.array(places, pa.int64())) for name in self.keys]
             columns = [
-                *taken,
-                *self.function.columns_of(found, partial(self._given, every, places)),
+                *keys,
+                *self.function.columns_of(results, partial(self._given, rows_by_key, places)),
             ]
             names = [*self.keys, *(name for name, _ in self.function.columns)]
             yield pa.RecordBatch.from_arrays(columns, names=names)

@@ -29,13 +29,13 @@ def conditions_met(
     values: Any = [tuple(row.get(name) for name in columns) for row in rows]
     make: Any = spark.createDataFrame  # its annotations know no list of tuples
     frame: DataFrame = make(values, T.StructType.fromDDL(ddl))
-    found: list[bool | None] = []
+    answers: list[bool | None] = []
     for condition in conditions:
         try:
             # One row.
             counted = frame.agg(F.expr(f"count_if({condition})").alias("n")).toArrow()
         except (PySparkException, Py4JError):
-            found.append(None)
+            answers.append(None)
         else:
-            found.append(bool(counted["n"][0].as_py()))
-    return tuple(found)
+            answers.append(bool(counted["n"][0].as_py()))
+    return tuple(answers)

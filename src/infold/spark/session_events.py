@@ -25,7 +25,7 @@ from infold.spark.content import column, micros, time_predicate, user_columns
 from infold.spark.sessions.islands import events_of_query
 from infold.spark.step_context import Work
 
-AT_ONCE = 16
+GROUPS_AT_ONCE = 16
 """How many groups of rows a query evaluates a view over."""
 
 
@@ -84,24 +84,27 @@ class _Search(NamedTuple):
 
     def groups(self) -> list[Group]:
         """The versions and files of the rows."""
-        found = []
+        groups = []
         for name, rows in self.frames.items():
-            known = [F.col(own) if own in rows.columns else F.lit(None) for own in (VERSION, FILE)]
+            known = [
+                F.col(technical_column) if technical_column in rows.columns else F.lit(None)
+                for technical_column in (VERSION, FILE)
+            ]
             # At most a row for each version and file with rows of one owner.
-            found += [Group(name, *row) for row in rows.select(*known).distinct().collect()]
-        return sorted(found, key=str)
+            groups += [Group(name, *row) for row in rows.select(*known).distinct().collect()]
+        return sorted(groups, key=str)
 
     def times_by_group(self, groups: Sequence[Group]) -> Iterator[tuple[Group, list[int]]]:
         """The times of the events that are made of rows of each group with events."""
-        size = max(1, -(-len(groups) // AT_ONCE))
+        size = max(1, -(-len(groups) // GROUPS_AT_ONCE))
         parts = [groups[at : at + size] for at in range(0, len(groups), size)]
-        for part, times in self._times(parts):
+        for part, times in self._times_by_part(parts):
             if len(part) == 1:
                 yield part[0], times
             else:
                 yield from self.times_by_group(part)
 
-    def _times(
+    def _times_by_part(
         self, parts: Sequence[Sequence[Group]]
     ) -> Iterator[tuple[Sequence[Group], list[int]]]:
         if not parts:
@@ -131,8 +134,10 @@ class _Search(NamedTuple):
             view = self.work.project[query.input]
             events = self.work.sql(view, {**given, **self.beside})
         at = micros(column(query.time_column)).alias("at")
-        theirs = events_of_query(events, query).where(_is_of(query, self.match)).select(at)
-        return theirs.where(F.col("at").between(self.start, self.end))
+        events_of_owner = (
+            events_of_query(events, query).where(_is_event_of(query, self.match)).select(at)
+        )
+        return events_of_owner.where(F.col("at").between(self.start, self.end))
 
 
 def _in_group(rows: DataFrame, group: Group) -> Column:
@@ -142,16 +147,16 @@ def _in_group(rows: DataFrame, group: Group) -> Column:
     return reduce(Column.__and__, tests, F.lit(True))
 
 
-def _is_of(query: SessionsQuery, match: Mapping[str, Any]) -> Column:
+def _is_event_of(query: SessionsQuery, match: Mapping[str, Any]) -> Column:
     """Whether an event is of the user or identifier with these values in the sessions table."""
     own = F.expr(query.owner_sql) if query.owner_sql else column(query.user)
     value = match[query.user]
     if value is not None or query.fallback is None:
-        return _equals(own, value)
+        return _has_value(own, value)
     [user] = [given for name, given in match.items() if name != query.user]
-    return own.isNull() & _equals(F.expr(query.fallback.user), user)
+    return own.isNull() & _has_value(F.expr(query.fallback.user), user)
 
 
-def _equals(own: Column, value: object) -> Column:
+def _has_value(own: Column, value: object) -> Column:
     """Whether a column has a value; text is compared as text, as the ledger stores it."""
     return own.cast("string") == value if isinstance(value, str) else own.eqNullSafe(F.lit(value))

@@ -30,7 +30,7 @@ from infold.core.record import Outcome, QuarantinedSession, Receipt
 from infold.core.trace import UNKNOWN, CellChange, CellState
 from infold.spark.audits.step_audits import StepAudits
 from infold.spark.content import column
-from infold.spark.inputs.changed_keys import SMALL
+from infold.spark.inputs.changed_keys import MOST_BROADCAST_KEYS
 from infold.spark.jvm.session_settings import settings_of_one_plan
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout
@@ -136,10 +136,10 @@ class RowChanges(Write):
         if self.delete is None:
             return stored
         keys = [(name, f"_on_{at}") for at, name in enumerate(self.on)]
-        gone = self.delete.select(*(column(name).alias(key) for name, key in keys))
+        removed_keys = self.delete.select(*(column(name).alias(key) for name, key in keys))
         same = (F.expr(quoted(name)) == F.col(key) for name, key in keys)
         matched = reduce(Column.__and__, same) & F.expr(f"coalesce({self.condition}, false)")
-        return stored.join(gone, matched, "left_anti")
+        return stored.join(removed_keys, matched, "left_anti")
 
     def commit(self, work: Work, step: Step, rows: DataFrame) -> int:
         """Append, or merge where rows are removed."""
@@ -156,7 +156,7 @@ class RowChanges(Write):
 
     def settings(self, work: Work) -> AbstractContextManager[None]:
         """Few rows are joined by as many tasks as they need."""
-        if self.shuffled is None or self.shuffled > SMALL:
+        if self.shuffled is None or self.shuffled > MOST_BROADCAST_KEYS:
             return nullcontext()
         return settings_of_one_plan(work.spark, 1 + self.shuffled // ROWS_PER_TASK)
 
@@ -202,10 +202,10 @@ def commit_step(
     if isinstance(write, NewColumns):
         snapshot = work.tables.evolve(step.model, write.names, write.types, work.stamp(step))
         return replace(outcome, snapshot=snapshot)
-    with write.settings(work), _judged(work, step, write) as (rows, audits):
-        snapshot = made = write.commit(work, step, rows)
+    with write.settings(work), _rows_with_audits(work, step, write) as (rows, audits):
+        snapshot = new_snapshot = write.commit(work, step, rows)
     if count is not None:
-        computed = count(made)
+        computed = count(new_snapshot)
         if not computed.changes and not write.is_whole:
             write, snapshot = None, None  # a commit of nothing is no version
         outcome = _outcome(step, write, computed)
@@ -215,15 +215,17 @@ def commit_step(
 
 
 @contextmanager
-def _judged(work: Work, step: Step, write: Write) -> Iterator[tuple[DataFrame, StepAudits | None]]:
+def _rows_with_audits(
+    work: Work, step: Step, write: Write
+) -> Iterator[tuple[DataFrame, StepAudits | None]]:
     """The rows to write in the block, with the audits of their model, if it has any."""
     node = work.project[step.model]
     if not node.model.audits:
         yield write.rows, None
         return
     audits = StepAudits(work, node, step)
-    kept = partial(write.staying, work, step)
-    with audits.watch(write.rows, kept, observed=write.is_observable) as rows:
+    staying = partial(write.staying, work, step)
+    with audits.watch(write.rows, staying, observed=write.is_observable) as rows:
         yield rows, audits
 
 
@@ -246,7 +248,7 @@ def _outcome(step: Step, write: Write | NewColumns | None, computed: Computed) -
         written, removed = write.counted(computed.changes)
         built += len(computed.changes)
         cut_off += sum(not change.changes_rows for change in computed.changes)
-    made = Receipt(
+    own_receipt = Receipt(
         written=written,
         removed=removed,
         cells_built=built,
@@ -261,7 +263,7 @@ def _outcome(step: Step, write: Write | NewColumns | None, computed: Computed) -
         whole=write is not None and write.is_whole,
         committed=write is not None,
         files=computed.files,
-        receipt=made + computed.receipt,
+        receipt=own_receipt + computed.receipt,
         quarantined=computed.quarantined,
         released=computed.released,
         cell_column=computed.cell_column,

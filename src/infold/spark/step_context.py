@@ -32,7 +32,7 @@ from infold.spark.tables.port import Stamp, Tables
 _view_numbers = itertools.count()
 
 
-def _nobody_waits(outcome: Outcome) -> Outcome:
+def _unchanged_outcome(outcome: Outcome) -> Outcome:
     """The outcome of a step that is alone, and that no ledger has to know of."""
     return outcome
 
@@ -53,7 +53,7 @@ class Work:
     step_id: str
     earlier: tuple[Stretch, ...] = ()
     """The cells of the step's table that keep rows of earlier definitions, with these."""
-    announce: Announce = _nobody_waits
+    announce: Announce = _unchanged_outcome
     """Has the ledger know what a commit will do; ``step_commit`` alone calls it."""
     views: dict[str, str] = field(default_factory=dict)
     """
@@ -64,14 +64,14 @@ class Work:
 
     def definitions_of(self, model: str) -> tuple[DefinitionInForce, ...]:
         """The definitions in force of the step's table, the newest first: mostly that alone."""
-        held = Ranges.of(part for one in self.earlier for part in one.cells)
-        newest = DefinitionInForce(Ranges.ever() - held, self.project[model], self, is_newest=True)
+        kept = Ranges.of(part for stretch in self.earlier for part in stretch.cells)
+        newest = DefinitionInForce(Ranges.ever() - kept, self.project[model], self, is_newest=True)
         return newest, *(
             DefinitionInForce(
-                *(one.cells, one.node, replace(self, project=one.project, earlier=())),
+                *(stretch.cells, stretch.node, replace(self, project=stretch.project, earlier=())),
                 is_newest=False,
             )
-            for one in self.earlier
+            for stretch in self.earlier
         )
 
     def __post_init__(self) -> None:
@@ -133,20 +133,20 @@ class Work:
         needed = frames if cells is None else self._narrowed(node, frames, cells)
         if node.model.python is not None:
             tables = sorted(node.references, key=lambda entry: entry.start)
-            views = (self._view(one.name, needed) for one in tables)
+            views = (self._view(reference.name, needed) for reference in tables)
             return python_rows(node, [self.spark.table(view) for view in views])
         parts: list[str] = []
         at = 0
-        made: dict[tuple[str, Bound | None], str] = {}
+        view_names: dict[tuple[str, Bound | None], str] = {}
         for reference in sorted(node.references, key=lambda entry: entry.start):
             name, bound = reference.name, None if cells is None else reference.bound
-            if (name, bound) not in made:
+            if (name, bound) not in view_names:
                 if bound is not None and cells is not None and name in frames:
-                    rows = _during(frames[name], node.input(name), bound.times_read(cells))
-                    made[name, bound] = self.named_view(name, rows)
+                    rows = _rows_during(frames[name], node.input(name), bound.times_read(cells))
+                    view_names[name, bound] = self.named_view(name, rows)
                 else:
-                    made[name, bound] = self._view(name, needed)
-            parts += [node.model.sql[at : reference.start], made[name, bound]]
+                    view_names[name, bound] = self._view(name, needed)
+            parts += [node.model.sql[at : reference.start], view_names[name, bound]]
             if not has_alias(node.model.sql, reference.end):
                 parts.append(f" AS {quoted(reference.name.rpartition('.')[2])}")
             at = reference.end
@@ -158,7 +158,7 @@ class Work:
     ) -> dict[str, DataFrame]:
         """Every input, limited to the rows that the model reads for these cells in any way."""
         return {
-            entry.name: _during(frames[entry.name], entry, entry.times_read(cells))
+            entry.name: _rows_during(frames[entry.name], entry, entry.times_read(cells))
             for entry in node.inputs
         }
 
@@ -191,7 +191,7 @@ class DefinitionInForce:
     is_newest: bool
 
 
-def _during(frame: DataFrame, entry: Input, times: Ranges) -> DataFrame:
+def _rows_during(frame: DataFrame, entry: Input, times: Ranges) -> DataFrame:
     """The rows of an input at certain times; a lookup whole."""
     name = entry.time_column
     if name is None:

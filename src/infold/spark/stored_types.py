@@ -19,7 +19,7 @@ def as_stored(type_: T.DataType) -> T.DataType:
     if isinstance(type_, T.MapType):
         return T.MapType(as_stored(type_.keyType), as_stored(type_.valueType))
     if isinstance(type_, T.StructType):
-        inner = (T.StructField(one.name, as_stored(one.dataType)) for one in type_.fields)
+        inner = (T.StructField(field.name, as_stored(field.dataType)) for field in type_.fields)
         return T.StructType(list(inner))
     return type_
 
@@ -31,7 +31,9 @@ def sql_type(of: T.DataType) -> str:
     if isinstance(of, T.MapType):
         return f"map<{sql_type(of.keyType)},{sql_type(of.valueType)}>"
     if isinstance(of, T.StructType):
-        return f"struct<{','.join(f'{_name(one.name)}:{sql_type(one.dataType)}' for one in of)}>"
+        return (
+            f"struct<{','.join(f'{_name(field.name)}:{sql_type(field.dataType)}' for field in of)}>"
+        )
     return of.simpleString()
 
 
@@ -42,14 +44,14 @@ def _name(name: str) -> str:
 
 def contains_type(type_: T.DataType, *sought: type[T.DataType]) -> bool:
     """Whether a type is one of some, or has one in it."""
-    found = []
+    types = []
 
     def look(part: T.DataType) -> T.DataType:
-        found.append(isinstance(part, sought))
+        types.append(isinstance(part, sought))
         return part
 
     stored_type(type_, look)
-    return any(found)
+    return any(types)
 
 
 def same_type(type_: T.DataType) -> T.DataType:

@@ -43,13 +43,13 @@ def instants_without_rows(
     spark: SparkSession, query: VersionedQuery, files: Iterable[IngestedFile]
 ) -> DataFrame | None:
     """The instants of snapshots that are files without rows; None where there are no such files."""
-    of = query.snapshot_files
+    snapshot_files = query.snapshot_files
     times = sorted({written_at(file.fingerprint) for file in files})
-    if of is None or not times:
+    if snapshot_files is None or not times:
         return None
     written = spark.createDataFrame(pa.table({_INSTANT: pa.array(times, pa.int64())}))
-    named = written.select(F.timestamp_micros(_INSTANT).alias(of.column))
-    return named.select(F.expr(of.time).alias(_INSTANT))
+    named = written.select(F.timestamp_micros(_INSTANT).alias(snapshot_files.column))
+    return named.select(F.expr(snapshot_files.time).alias(_INSTANT))
 
 
 @returns(VERSIONS)
@@ -65,36 +65,36 @@ def versions_of(
     keys, time = [column(name) for name in query.keys], column(query.updated_at)
     order = [compared(field).desc_nulls_last() for field in rows.schema.fields]
     at_once = Window.partitionBy(*keys, time).orderBy(*order)
-    known = rows.where(time.isNotNull())
-    found = known.withColumn(_PLACE, F.row_number().over(at_once)).where(F.col(_PLACE) == 1)
+    dated = rows.where(time.isNotNull())
+    versions = dated.withColumn(_PLACE, F.row_number().over(at_once)).where(F.col(_PLACE) == 1)
     in_turn = Window.partitionBy(*keys).orderBy(time)
     after = F.lead(time).over(in_turn)
     if query.snapshots:
         # A key ends at the next instant of any key, unless that is its own next one.
-        instants = known.select(time.alias(_INSTANT))
+        instants = dated.select(time.alias(_INSTANT))
         if without_rows is not None:
             instants = instants.union(without_rows)
-        each = instants.distinct()
+        distinct_instants = instants.distinct()
         next_one = F.lead(_INSTANT).over(Window.orderBy(_INSTANT))
-        following = each.withColumn(_FOLLOWING, next_one)
+        following = distinct_instants.withColumn(_FOLLOWING, next_one)
         # At most an instant for each copy that was delivered.
-        found = found.join(F.broadcast(following), time == F.col(_INSTANT), "left")
+        versions = versions.join(F.broadcast(following), time == F.col(_INSTANT), "left")
         after = F.coalesce(F.col(_FOLLOWING), after)
-    every = in_turn.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
-    found = found.withColumn(_END, after)
-    found = found.withColumns(
-        {_BEFORE_END: F.lag(_END).over(in_turn), _LAST_END: F.last(_END).over(every)}
+    whole_key = in_turn.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    versions = versions.withColumn(_END, after)
+    versions = versions.withColumns(
+        {_BEFORE_END: F.lag(_END).over(in_turn), _LAST_END: F.last(_END).over(whole_key)}
     )
     if query.compared is not None:
         fields = {field.name: field for field in rows.schema.fields}
         values = F.struct(F.lit(0), *(compared(fields[name]) for name in query.compared))
-        found = found.withColumn(_VALUES, F.lag(values).over(in_turn))
+        versions = versions.withColumn(_VALUES, F.lag(values).over(in_turn))
         goes_on = F.col(_VALUES).eqNullSafe(values) & F.col(_BEFORE_END).eqNullSafe(time)
-        found = found.where(~goes_on)
+        versions = versions.where(~goes_on)
     last = F.lead(time).over(in_turn).isNull()
     until = F.when(last, F.col(_LAST_END)).otherwise(F.lead(_BEFORE_END).over(in_turn))
-    found = found.withColumns({VALID_FROM: time, VALID_TO: until})
-    return found.select(*map(column, (*rows.columns, VALID_FROM, VALID_TO)))
+    versions = versions.withColumns({VALID_FROM: time, VALID_TO: until})
+    return versions.select(*map(column, (*rows.columns, VALID_FROM, VALID_TO)))
 
 
 def compared(field: T.StructField) -> Column:

@@ -26,7 +26,7 @@ from infold.cli.warm_engine.client import carry_out
 from infold.cli.warm_engine.keeper import Keeper
 from infold.spark.jvm import lasting
 from infold.spark.jvm.gateway import Jvm
-from infold.spark.jvm.lasting import OfAnother, Offer
+from infold.spark.jvm.lasting import ForeignProcess, Offer
 from infold.system import circumstances, engine_socket
 from infold.system import engine_socket as wire
 from infold.system.circumstances import Began
@@ -213,7 +213,7 @@ def test_an_engine_that_stays_is_found_without_a_target(
     """One that a command with a target left, too, once a command without one knows which it is."""
     file = tmp_path / ".infold" / "engine-dev.sock"
     file.parent.mkdir()
-    offer = Offer(Jvm(OfAnother(0, 0), 0, "1", "secret"), "needs", large=False)
+    offer = Offer(Jvm(ForeignProcess(0, 0), 0, "1", "secret"), "needs", large=False)
     monkeypatch.setattr(sys, "argv", ["infold", *words])
     monkeypatch.setenv("INFOLD_ENGINE", "on")
     monkeypatch.setattr(spark_sessions, "home", lambda: Home("dev", str(file), 1))

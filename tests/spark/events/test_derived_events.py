@@ -210,8 +210,8 @@ def test_columns_of_parquet(
             rows.select("_state", "id", "at", "c").explain("extended")
         return rows
 
-    real = derived._evaluated
-    monkeypatch.setattr(derived, "_evaluated", evaluated)
+    real = derived._evaluated_files
+    monkeypatch.setattr(derived, "_evaluated_files", evaluated)
     assert shop.actions() == {"clicks": ["derive"]}
     [read] = re.findall(r"ReadSchema: struct<(.*?)>", shown.getvalue())
     names = {part.partition(":")[0] for part in read.split(",")}

@@ -22,7 +22,7 @@ from infold.spark.engine import words_and_condition
 from infold.spark.jvm import gateway, lasting, spark_session
 from infold.spark.jvm.gateway import Jvm
 from infold.spark.jvm.java import Java
-from infold.spark.jvm.lasting import OfAnother, Offer, needs
+from infold.spark.jvm.lasting import ForeignProcess, Offer, needs
 from infold.spark.jvm.session_settings import Size
 from infold.spark.jvm.spark_session import new_spill_folder
 
@@ -101,7 +101,7 @@ def test_connections_to_stores_are_closed(monkeypatch: pytest.MonkeyPatch) -> No
     reached.jvm.java.lang.Runtime.getRuntime().totalMemory.return_value = 0
     reached.jvm.java.lang.Runtime.getRuntime().freeMemory.return_value = 0
     monkeypatch.setattr(SparkContext, "_gateway", reached)
-    monkeypatch.setattr(gateway, "reached", lambda: Jvm(OfAnother(0, 0), 0, "1", "secret"))
+    monkeypatch.setattr(gateway, "reached", lambda: Jvm(ForeignProcess(0, 0), 0, "1", "secret"))
     monkeypatch.setattr(lasting, "_end_workers", lambda _: None)
     monkeypatch.setattr(lasting._state, "sessions", WeakSet())  # other tests leave some
 
@@ -122,7 +122,7 @@ def test_what_does_not_fit_ends(
     if way == "nobody listens":
         listening.close()
     watched = os.pidfd_open(other.pid)
-    process = OfAnother(other.pid, watched)
+    process = ForeignProcess(other.pid, watched)
     assert process.poll() is None
     jvm = Jvm(process, 0, str(port), "secret")
     lasting.offer(Offer(jvm, "these", large=False, taken=lambda: taken.append(True)))

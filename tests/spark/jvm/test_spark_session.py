@@ -346,7 +346,7 @@ class TestKnownCalls:
 
     def test_so_many_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Those used last."""
-        monkeypatch.setattr(round_trips, "KEPT", 2)
+        monkeypatch.setattr(round_trips, "MOST_KEPT_COLUMNS", 2)
         known, member = KnownCalls(), _Member()
 
         for name in "xyxzxy":
@@ -355,7 +355,7 @@ class TestKnownCalls:
 
     def test_several_threads(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Steps of a run make columns at the same time."""
-        monkeypatch.setattr(round_trips, "KEPT", 50)
+        monkeypatch.setattr(round_trips, "MOST_KEPT_COLUMNS", 50)
         known, member = KnownCalls(), _Member()
         before = sys.getswitchinterval()
         sys.setswitchinterval(1e-6)

@@ -249,7 +249,7 @@ def test_files_that_were_ingested_before(folder: Folder) -> None:
     assert both(folder, COLUMNS, **KEYS) == set()
     with (
         patch.object(json_lines, "IN_PROCESS", 1_000_000),
-        patch("infold.spark.reading.json_lines._LONGEST", 5_000),
+        patch("infold.spark.reading.json_lines._MOST_BYTES_READ_HERE", 5_000),
     ):
         assert both(folder, COLUMNS, **KEYS) == set()
 
@@ -278,7 +278,7 @@ def test_many_columns(folder: Folder) -> None:
 def test_rows_that_do_not_fit_on_the_disk_are_not_kept(folder: Folder) -> None:
     """They are read as all others."""
     folder.put("a.json", GOOD)
-    with patch.object(json_lines, "MOST", 10):
+    with patch.object(json_lines, "MOST_BYTES_ON_DISK", 10):
         assert both(folder, COLUMNS, **KEYS) == set()
 
 
@@ -353,7 +353,7 @@ def test_the_same_keys_as_by_spark(spark: SparkSession) -> None:
     ]
     lines = json_lines.frame_of_lines(spark, files, {at: [line] for at, line in enumerate(LINES)})
 
-    there = json_lines.keys_there(lines, source, files, judge=False)
+    there = json_lines.keys_read_by_spark(lines, source, files, judge=False)
 
     here = {at: json_lines.keys_of([line]) for at, line in enumerate(LINES)}
     unlike = [

@@ -571,7 +571,7 @@ class TestDrift:
         self, folder: Folder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """It is Spark's to read, line by line, and not to be held in memory."""
-        monkeypatch.setattr("infold.spark.reading.json_lines._LONGEST", 10_000)
+        monkeypatch.setattr("infold.spark.reading.json_lines._MOST_BYTES_READ_HERE", 10_000)
         folder.put("a.json.gz", '{"id":"a","n":1}\n' * 5_000)
 
         rows = folder.frame({"id": "string", "n": "bigint"})

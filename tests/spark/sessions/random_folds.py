@@ -18,7 +18,7 @@ from tests.spark.sessions.folding import Call, FoldedSessions
 
 from infold.core.interval import MINUTE, SECOND
 from infold.core.queries import SessionsQuery
-from infold.spark.sessions.build import LARGE, build
+from infold.spark.sessions.build import QUICK_BUILD_EVENTS, build
 from infold.spark.sessions.micro_islands import ColumnValues, no_column_values
 from infold.spark.tables.port import Layout, Stamp
 
@@ -181,7 +181,7 @@ def large_builds_equal_the_reference(
     """In one piece, and in slices of time with sessions across their borders."""
     times = sorted({row["event_ts"] for row in shop.events})
     for borders in ((), sorted(Random(seed).sample(times, 3))):
-        table = build(shop.frame(1), query, size=LARGE, values=values, borders=borders)
+        table = build(shop.frame(1), query, size=QUICK_BUILD_EVENTS, values=values, borders=borders)
         shop.tables.create("sessions", table, Layout(), Stamp("r", "s", 1))
         found = shop.rows()
         for row in found:

@@ -45,7 +45,12 @@ from infold.core.trace import CellState
 from infold.spark import frame_schema
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.sessions import build
-from infold.spark.sessions.micro_islands import MOST, ROWS, slice_borders, sliced_events
+from infold.spark.sessions.micro_islands import (
+    MOST_SLICES,
+    SLICE_ROWS,
+    slice_borders,
+    sliced_events,
+)
 from infold.spark.tables.iceberg.tables import IcebergTables
 
 if TYPE_CHECKING:
@@ -432,8 +437,8 @@ class TestBorders:
 
     def test_long_histories_have_so_many_slices_and_no_more(self) -> None:
         """The number of slices is limited, because planning each takes time."""
-        found = slice_borders(history(*[100 * ROWS] * 48), Granularity.MONTH, HOUR, 2)
-        assert MOST / 2 < len(found) < 1.5 * MOST
+        found = slice_borders(history(*[100 * SLICE_ROWS] * 48), Granularity.MONTH, HOUR, 2)
+        assert MOST_SLICES / 2 < len(found) < 1.5 * MOST_SLICES
 
     @pytest.mark.parametrize(
         ("cells", "partition", "far", "tasks"),
@@ -475,7 +480,7 @@ def test_a_large_build_of_stored_partitions(
     """
     monkeypatch.setattr("infold.spark.events.build.ROWS_FOR_PARTITIONS", 0)
     monkeypatch.setattr("infold.spark.events.build._ROWS_OF_A_MONTH", 0)
-    monkeypatch.setattr(build, "LARGE", 0)
+    monkeypatch.setattr(build, "QUICK_BUILD_EVENTS", 0)
     used: list[Sequence[int]] = []
     asked: list[tuple[str, list[str]]] = []
     real = IcebergTables.values

@@ -205,7 +205,7 @@ def test_rows_that_several_models_leave_out_are_listed_once(
     land.put("c", "a.json", [row, {**row, "id": "2", "o": "o1"}, {**row, "id": None}])
     land.put("c", "b.json", [*more, more[0], row])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("infold.spark.sessions.build._build", None)
+        patch.setattr("infold.spark.sessions.build._build_table", None)
         with pytest.raises(RunFailed):
             land.run()
     [bad] = land.left_out()

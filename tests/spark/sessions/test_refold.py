@@ -41,7 +41,7 @@ from infold.core.session_rules import Keep
 from infold.spark import key_filter
 from infold.spark.content import column, micros
 from infold.spark.sessions import fold
-from infold.spark.sessions.build import LARGE, build
+from infold.spark.sessions.build import QUICK_BUILD_EVENTS, build
 from infold.spark.sessions.components import Components
 from infold.spark.sessions.cuts.silence import silence_between_slots, slots_with_events
 from infold.spark.sessions.derived import DerivedSessions
@@ -252,7 +252,7 @@ def test_large_builds_keep_silences(spark: SparkSession, seed: int) -> None:
     made.arrive(rows_of(programs(seed)))
     times = sorted({row["event_ts"] for row in made.events})
     for borders in ((), sorted(Random(seed).sample(times, 3))):
-        rows = build(made.frame(1), made.query, size=LARGE, borders=borders)
+        rows = build(made.frame(1), made.query, size=QUICK_BUILD_EVENTS, borders=borders)
         made.tables.create("sessions", rows, Layout(), Stamp("r", "s", 1))
         no_silence_is_longer_than_what_is_kept(made)
         assert rows.where(f"_state.{SILENCE} > {GAP}").count() == 0

@@ -259,7 +259,7 @@ def test_events_through_views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     Where only Spark can find the events, as through a lookup or of a computed user, the history
     says so and what helps; changes by runs are listed. Spark finds them, several runs at once.
     """
-    monkeypatch.setattr("infold.spark.session_events.AT_ONCE", 2)
+    monkeypatch.setattr("infold.spark.session_events.GROUPS_AT_ONCE", 2)
     shop = HistoryProject(tmp_path / "shop", OF_VIEWS)
     shop.run(
         a="ann 10:00 e, ann 10:10 e, ann 10:12 x, bob 10:05 e, ANN 10:20 e",

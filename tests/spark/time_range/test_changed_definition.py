@@ -80,7 +80,7 @@ def test_no_table_ever_has_two_definitions(tmp_path: Path, monkeypatch: pytest.M
     shop.models(by_cell=model(QUERY.format("2 AS x", " ORDER BY id LIMIT 1"), BY_CELL))
     shop.models(reader=model("SELECT day, id, y FROM limited"))
     shop.land("2024-03-05T13:00:00Z")
-    monkeypatch.setattr(recompute, "TOGETHER", 2)
+    monkeypatch.setattr(recompute, "PIECES_TOGETHER", 2)
     monkeypatch.setattr(buildable_cells, "CELLS_TOGETHER", 2)
     with monkeypatch.context() as patch:
         failing(patch, 3)  # the third piece of the first table

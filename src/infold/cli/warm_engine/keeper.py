@@ -152,10 +152,10 @@ class Keeper:
     def offer(self) -> Any:
         """The JVM, as it is offered to a command."""
         from infold.spark.jvm.gateway import Jvm
-        from infold.spark.jvm.lasting import OfAnother, Offer
+        from infold.spark.jvm.lasting import ForeignProcess, Offer
 
         given = self.given
-        process = OfAnother(given["pid"], given["watched"])
+        process = ForeignProcess(given["pid"], given["watched"])
         jvm = Jvm(process, given["input"], given["port"], given["secret"])
         return Offer(jvm, given["needs"], given["large"])
 

@@ -24,8 +24,8 @@ def row_texts(rows: DataFrame, limit: int = MOST_ROWS) -> tuple[str, ...]:
         F.struct(*(F.col("`" + name.replace("`", "``") + "`") for name in names)), JSON
     )
     # At most ``limit`` rows, each of ``LONGEST`` characters.
-    found = rows.limit(limit).select(F.substring(text, 1, LONGEST).alias("row")).collect()
-    return tuple(sorted(row["row"] for row in found))
+    texts = rows.limit(limit).select(F.substring(text, 1, LONGEST).alias("row")).collect()
+    return tuple(sorted(row["row"] for row in texts))
 
 
 def json_rows(rows: Iterable[dict[str, object]]) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ def result(
 ) -> AuditResult:
     """What was found by one audit; it failed if anything is ``bad``."""
     state = AuditState.FAILED if bad else AuditState.PASSED
-    found = AuditResult(
+    audit_result = AuditResult(
         model=model,
         audit=audit.name,
         severity=audit.severity,
@@ -59,10 +59,10 @@ def result(
         stored=stored,
     )
     if cells is None:
-        return found
+        return audit_result
     from dataclasses import replace
 
-    return replace(found, cells=cells)
+    return replace(audit_result, cells=cells)
 
 
 def counted(bad: int, what: str = "row") -> str:
@@ -72,10 +72,10 @@ def counted(bad: int, what: str = "row") -> str:
 
 def refuse_failed(model: str, results: Sequence[AuditResult]) -> None:
     """Raise AuditsFailed if an audit of severity error failed."""
-    wrong = [one for one in failed(results) if one.fails]
+    wrong = [failure for failure in failed(results) if failure.fails]
     if not wrong:
         return
-    shown = [(one.audit, one.what, one.place) for one in wrong]
-    sample = [row for one in wrong for row in one.rows[:2]][:5]
+    shown = [(failure.audit, failure.what, failure.place) for failure in wrong]
+    sample = [row for failure in wrong for row in failure.rows[:2]][:5]
     error = audit_findings.audit_failed(model=model, found=shown, sample=sample)
     raise AuditsFailed.of(error, results)

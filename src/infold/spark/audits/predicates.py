@@ -18,7 +18,7 @@ from infold.messages import audit_findings
 from infold.messages.errors import InfoldError
 from infold.spark.audits.findings import counted, result, row_texts
 from infold.spark.content import JSON, column, user_columns
-from infold.spark.observed import Seen, observed
+from infold.spark.observed import ObservedAggregates, observed
 
 Types = Mapping[str, T.DataType]
 """The types of columns by their names in lower case."""
@@ -35,7 +35,7 @@ def bad_row(audit: Audit, types: Types) -> str:
 
     Raises InfoldError where a column is of a type that cannot be asked like this.
     """
-    bad = _BAD[audit.kind](audit, types)
+    bad = _BAD_ROW_SQL[audit.kind](audit, types)
     return f"coalesce({bad}, false){where(audit)}"
 
 
@@ -82,7 +82,7 @@ def _expression(audit: Audit, types: Types) -> str:
     return f"NOT (\n{audit.sql}\n)"
 
 
-_BAD: Mapping[AuditKind, Callable[[Audit, Types], str]] = {
+_BAD_ROW_SQL: Mapping[AuditKind, Callable[[Audit, Types], str]] = {
     AuditKind.NOT_NULL: _not_null,
     AuditKind.ACCEPTED_VALUES: _accepted_values,
     AuditKind.ACCEPTED_RANGE: _accepted_range,
@@ -108,13 +108,13 @@ def _as_column(audit: Audit, literal: str, name: str, types: Types) -> str:
     return literal
 
 
-def _wrong_type(audit: Audit, name: str, type_: T.DataType, wanted: str) -> InfoldError:
+def _wrong_type(audit: Audit, name: str, type_: T.DataType, expected_types: str) -> InfoldError:
     return audit_findings.wrong_column_type(
         audit.at,
         kind=audit.kind.value,
         column=name,
         type_=type_.simpleString(),
-        wanted=wanted,
+        wanted=expected_types,
     )
 
 
@@ -132,26 +132,28 @@ def refuse_wrong(model: str, audits: Sequence[Audit], rows: DataFrame) -> None:
                     audit.at, name=audit.name, model=model, why=f"there is no column {name}"
                 )
     try:
-        _analyse(audits, rows, types)  # all at once, as each call of Spark costs milliseconds
+        _analyse_predicates(
+            audits, rows, types
+        )  # all at once, as each call of Spark costs milliseconds
     except (PySparkException, Py4JError):
         for audit in audits:
             try:
-                _analyse([audit], rows, types)
+                _analyse_predicates([audit], rows, types)
             except (PySparkException, Py4JError) as error:
                 raise refused(model, audit, error) from error
         raise
 
 
-def _analyse(audits: Sequence[Audit], rows: DataFrame, types: Types) -> None:
+def _analyse_predicates(audits: Sequence[Audit], rows: DataFrame, types: Types) -> None:
     """Let Spark analyse the predicates of audits, and evaluate what they have besides rows."""
     tests = [
-        bad_row(one, types) if one.of_one_row else f"true{where(one)}"
-        for one in audits
-        if one.of_one_row or one.where
+        bad_row(audit, types) if audit.of_one_row else f"true{where(audit)}"
+        for audit in audits
+        if audit.of_one_row or audit.where
     ]
     if tests:
         rows.select(*map(F.expr, tests)).schema  # noqa: B018 (is analysed)
-    values = [value for one in audits for value in _values(one, types)]
+    values = [value for audit in audits for value in _literals_of(audit, types)]
     if values:
         named = ", ".join(f"{sql} AS v{at}" for at, sql in enumerate(values))
         # One row.
@@ -166,17 +168,17 @@ def refused(model: str, audit: Audit, error: Exception) -> InfoldError:
     return audit_findings.refused_audit(audit.at, name=audit.name, model=model, why=why)
 
 
-def _values(audit: Audit, types: Types) -> list[str]:
+def _literals_of(audit: Audit, types: Types) -> list[str]:
     """What an audit has besides the row, as SQL."""
-    found = [
-        f"CAST({one} AS {types[name.lower()].simpleString()})"
+    literals = [
+        f"CAST({literal} AS {types[name.lower()].simpleString()})"
         for name in audit.columns[:1]
-        for one in (*audit.values, audit.minimum, audit.maximum)
-        if one.startswith("'")
+        for literal in (*audit.values, audit.minimum, audit.maximum)
+        if literal.startswith("'")
     ]
     if audit.pattern:
-        found.append(f"'' RLIKE {text_literal(audit.pattern)}")
-    return found
+        literals.append(f"'' RLIKE {text_literal(audit.pattern)}")
+    return literals
 
 
 # The rows pass a condition on their way into the table that raises an error at the first row that
@@ -198,21 +200,21 @@ class Counted:
 
     rows: DataFrame
     audits: tuple[Audit, ...]
-    seen: Seen | None
+    seen: ObservedAggregates | None
 
     def results(self, model: str) -> list[AuditResult]:
         """What was found; waits until the rows have been written."""
         if self.seen is None:
             return []
         # Spark forgets what it observed in a plan that turned out to be empty.
-        found = self.seen.get
-        return [_result(model, audit, found, at) for at, audit in enumerate(self.audits)]
+        counts = self.seen.get
+        return [_audit_result(model, audit, counts, at) for at, audit in enumerate(self.audits)]
 
 
 def guarded(rows: DataFrame, audits: Sequence[Audit]) -> DataFrame:
     """The rows; one that fails an audit of severity error ends the query that computes them."""
     types = types_of(rows)
-    tests = [bad_row(one, types) for one in audits if one.severity is Severity.ERROR]
+    tests = [bad_row(audit, types) for audit in audits if audit.severity is Severity.ERROR]
     if not tests:
         return rows
     bad = " OR ".join(f"({test})" for test in tests)
@@ -222,11 +224,11 @@ def guarded(rows: DataFrame, audits: Sequence[Audit]) -> DataFrame:
 
 def counting(rows: DataFrame, audits: Sequence[Audit]) -> Counted:
     """The rows, which count their failures of severity warn in the query that writes them."""
-    warned = tuple(one for one in audits if one.severity is Severity.WARN)
+    warned = tuple(audit for audit in audits if audit.severity is Severity.WARN)
     if not warned:
         return Counted(rows, (), None)
-    watched, seen = observed(rows, *_counts(rows, warned))
-    return Counted(watched, warned, seen)
+    watched, observed_counts = observed(rows, *_counts(rows, warned))
+    return Counted(watched, warned, observed_counts)
 
 
 def judged(
@@ -236,9 +238,9 @@ def judged(
     if not audits:
         return []
     # One row.
-    found = rows.agg(*_counts(rows, audits)).collect()[0].asDict()
+    counts = rows.agg(*_counts(rows, audits)).collect()[0].asDict()
     return [
-        _result(model, audit, found, at, rows=rows, stored=stored)
+        _audit_result(model, audit, counts, at, rows=rows, stored=stored)
         for at, audit in enumerate(audits)
     ]
 
@@ -246,34 +248,34 @@ def judged(
 def _counts(rows: DataFrame, audits: Sequence[Audit]) -> list[Column]:
     """Of all rows how many there are; of the bad ones also the least and the greatest, as JSON."""
     types = types_of(rows)
-    found: list[Column] = [F.count(F.lit(1)).alias("rows")]
+    columns: list[Column] = [F.count(F.lit(1)).alias("rows")]
     names = user_columns(rows).columns
     text = F.to_json(F.struct(*map(column, names)), JSON)
     for at, audit in enumerate(audits):
         bad = F.expr(bad_row(audit, types))
-        found += [
+        columns += [
             F.count_if(bad).alias(f"bad_{at}"),
             F.min(F.when(bad, text)).alias(f"least_{at}"),
             F.max(F.when(bad, text)).alias(f"most_{at}"),
         ]
-    return found
+    return columns
 
 
-def _result(
+def _audit_result(
     model: str,
     audit: Audit,
-    found: Mapping[str, Any],
+    counts: Mapping[str, Any],
     at: int,
     *,
     rows: DataFrame | None = None,
     stored: bool = False,
 ) -> AuditResult:
-    bad, every = (int(found.get(name) or 0) for name in (f"bad_{at}", "rows"))
+    bad, all_rows = (int(counts.get(name) or 0) for name in (f"bad_{at}", "rows"))
     if not bad:
         return result(model, audit, stored=stored)
-    shown = tuple(dict.fromkeys(str(found[f"{name}_{at}"]) for name in ("least", "most")))
+    shown = tuple(dict.fromkeys(str(counts[f"{name}_{at}"]) for name in ("least", "most")))
     if rows is not None:
         types: Types = types_of(rows)
         shown = row_texts(user_columns(rows.where(bad_row(audit, types))))
-    what = f"{bad:,} of {counted(every)}"
+    what = f"{bad:,} of {counted(all_rows)}"
     return result(model, audit, bad, what, shown, stored=stored)

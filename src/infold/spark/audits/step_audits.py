@@ -49,22 +49,22 @@ class StepAudits:
         writes the rows cannot be watched, and failures that are no errors are counted before.
         """
         refuse_wrong(self.node.name, self.audits, rows)
-        of_row = [one for one in self.audits if one.of_one_row]
-        others = [one for one in self.audits if not one.of_one_row]
-        warned = [one for one in of_row if one.severity is Severity.WARN]
-        found: list[AuditResult] = []
+        of_row = [audit for audit in self.audits if audit.of_one_row]
+        others = [audit for audit in self.audits if not audit.of_one_row]
+        warned = [audit for audit in of_row if audit.severity is Severity.WARN]
+        results: list[AuditResult] = []
         if others:
             # Read for each audit, and to be written. At once and whole: whoever observes these rows
             # sees the first query over them, and that of an audit may end before the last row.
             rows = rows.localCheckpoint()
             with self._timed():
-                found = self._of_more_rows(others, rows, kept())
-                if any(one.fails for one in found):
-                    found += judged(self.node.name, rows, of_row)
-            self._refuse(found)
+                results = self._of_more_rows(others, rows, kept())
+                if any(outcome.fails for outcome in results):
+                    results += judged(self.node.name, rows, of_row)
+            self._refuse(results)
         if warned and not observed:
             with self._timed():
-                found += judged(self.node.name, rows, warned)
+                results += judged(self.node.name, rows, warned)
         counted = counting(rows, of_row if observed else ())
         try:
             yield guarded(counted.rows, of_row)
@@ -72,34 +72,36 @@ class StepAudits:
             if MARK not in str(error):
                 raise
             with self._timed():
-                found += judged(self.node.name, rows, of_row)
-            self._refuse(found)
+                results += judged(self.node.name, rows, of_row)
+            self._refuse(results)
             raise
-        found += counted.results(self.node.name)
-        named = {one.audit for one in found}
-        found += [result(self.node.name, one) for one in of_row if one.name not in named]
-        self.results = self._with_cells(found)
+        results += counted.results(self.node.name)
+        named = {outcome.audit for outcome in results}
+        results += [result(self.node.name, audit) for audit in of_row if audit.name not in named]
+        self.results = self._with_cells(results)
 
-    def _refuse(self, found: Sequence[AuditResult]) -> None:
-        refuse_failed(self.node.name, self._with_cells(found))
+    def _refuse(self, results: Sequence[AuditResult]) -> None:
+        refuse_failed(self.node.name, self._with_cells(results))
 
-    def _with_cells(self, found: Sequence[AuditResult]) -> list[AuditResult]:
+    def _with_cells(self, results: Sequence[AuditResult]) -> list[AuditResult]:
         cells = hull(self.step.cells)
-        return [replace(one, cells=cells) for one in found]
+        return [replace(outcome, cells=cells) for outcome in results]
 
     def _of_more_rows(
         self, audits: Sequence[Audit], rows: DataFrame, kept: DataFrame | None
     ) -> list[AuditResult]:
         """What the audits find that look at more than one row."""
         written = user_columns(rows)
-        stay = None if kept is None else user_columns(kept).select(*map(column, written.columns))
+        staying = None if kept is None else user_columns(kept).select(*map(column, written.columns))
         assert self.step.trace is not None, "a planned step has its trace"
-        on = Judged(self.node, written, stay, self._other, self.work.named_view, self._clock())
+        subject = Judged(
+            self.node, written, staying, self._other, self.work.named_view, self._clock()
+        )
         return [
-            result(self.node.name, one, waiting=True)
-            if one.waits and self.step.trace.pending
-            else judge(one, on)
-            for one in audits
+            result(self.node.name, audit, waiting=True)
+            if audit.waits and self.step.trace.pending
+            else judge(audit, subject)
+            for audit in audits
         ]
 
     def recorded(self, outcome: Outcome) -> Outcome:
@@ -107,13 +109,13 @@ class StepAudits:
         receipt = replace(
             outcome.receipt,
             audits=len(self.results),
-            audits_failed=sum(one.state is AuditState.FAILED for one in self.results),
+            audits_failed=sum(audited.state is AuditState.FAILED for audited in self.results),
             audit_seconds=self.seconds,
         )
         return replace(outcome, audits=tuple(self.results), receipt=receipt)
 
     def _clock(self) -> int:
-        """The clock of the run."""
+        """The instant (µs) that the run has as its present: audits of one run agree in it."""
         [run] = self.work.ledger.runs(1, run=self.work.run)
         return run.as_of
 
@@ -148,9 +150,12 @@ def newest_rows(
             return None
         read = step.inputs.get(name) if step is not None else None
         return user_columns(work.frame(name, read[1] if read else head.number))
-    frames = {one.name: newest_rows(work, one.name, newest, step) for one in node.stored_inputs}
-    known = {key: rows for key, rows in frames.items() if rows is not None}
-    return work.sql(node, known) if len(known) == len(frames) else None
+    frames = {
+        read_node.name: newest_rows(work, read_node.name, newest, step)
+        for read_node in node.stored_inputs
+    }
+    built = {key: rows for key, rows in frames.items() if rows is not None}
+    return work.sql(node, built) if len(built) == len(frames) else None
 
 
 def audit_stored(work: Work, node: Node, as_of: int) -> tuple[AuditResult, ...] | None:
@@ -164,18 +169,21 @@ def audit_stored(work: Work, node: Node, as_of: int) -> tuple[AuditResult, ...] 
     if rows is None:
         return None
     refuse_wrong(node.name, node.model.audits, rows)
-    found = {
-        one.audit: one
-        for one in judged(
-            node.name, rows, [one for one in node.model.audits if one.of_one_row], stored=True
+    results = {
+        audit_result.audit: audit_result
+        for audit_result in judged(
+            node.name,
+            rows,
+            [audit for audit in node.model.audits if audit.of_one_row],
+            stored=True,
         )
     }
 
     def other(name: str) -> DataFrame | None:
         return newest_rows(work, name, newest)
 
-    on = Judged(node, rows, None, other, work.named_view, as_of, stored=True)
+    subject = Judged(node, rows, None, other, work.named_view, as_of, stored=True)
     for audit in node.model.audits:
         if not audit.of_one_row:
-            found[audit.name] = judge(audit, on)
-    return tuple(found[audit.name] for audit in node.model.audits)
+            results[audit.name] = judge(audit, subject)
+    return tuple(results[audit.name] for audit in node.model.audits)

@@ -51,14 +51,14 @@ class Judged:
 
     @property
     def table(self) -> DataFrame:
-        """The table as it will be."""
+        """Staying and written rows together: the table as it is after the commit."""
         if self.kept is None:
             return self.written
         return self.kept.unionByName(self.written)
 
     @property
     def cell(self) -> Column:
-        """The start of the cell that a row is in."""
+        """The start of a row's cell (µs); 0 for a table without cells."""
         granularity, series = self.node.model.granularity, self.node.model.timeseries
         name = series.partition_column if series is not None else "session_start"
         return cell_start(column(name), granularity) if granularity else F.lit(0)
@@ -74,7 +74,7 @@ def judge(audit: Audit, on: Judged) -> AuditResult:
         raise refused(on.node.name, audit, error) from error
 
 
-def _limited(rows: DataFrame, audit: Audit) -> DataFrame:
+def _audited_rows(rows: DataFrame, audit: Audit) -> DataFrame:
     """The rows that an audit is about."""
     return rows.where(f"true{where(audit)}") if audit.where else rows
 
@@ -91,34 +91,34 @@ def _unique(audit: Audit, on: Judged) -> AuditResult:
         known = reduce(Column.__and__, (column(name).isNotNull() for name in audit.columns))
         keys = [column(name) for name in audit.columns]
         return (
-            _limited(rows, audit)
+            _audited_rows(rows, audit)
             .where(known)
             .select(*keys, *([on.cell.alias(_CELL)] if by_cell else []))
         )
 
-    own = keyed(on.written)
-    names = own.columns
-    new = own.groupBy(*map(column, names)).agg(F.count(F.lit(1)).alias(_ROWS))
+    written_keys = keyed(on.written)
+    names = written_keys.columns
+    new = written_keys.groupBy(*map(column, names)).agg(F.count(F.lit(1)).alias(_ROWS))
     if on.kept is not None:
         old = keyed(on.kept)
         same = reduce(Column.__and__, (old[quoted(n)] == new[quoted(n)] for n in names))
-        met = old.join(new, same, "left_semi").groupBy(*map(column, names))
-        counts = met.agg(F.count(F.lit(1)).alias(_ROWS))
+        stored_keys = old.join(new, same, "left_semi").groupBy(*map(column, names))
+        counts = stored_keys.agg(F.count(F.lit(1)).alias(_ROWS))
         new = new.unionByName(counts).groupBy(*map(column, names)).agg(F.sum(_ROWS).alias(_ROWS))
     twice = new.where(F.col(_ROWS) > 1)
     shown = [column(name) for name in audit.columns]
     shown += [F.timestamp_micros(F.col(_CELL)).alias("cell")] if by_cell else []
-    found = twice.select(*shown, F.col(_ROWS).alias("rows"))
-    return _bad_rows(audit, on, found, "key", " in more than one row")
+    repeated = twice.select(*shown, F.col(_ROWS).alias("rows"))
+    return _bad_rows(audit, on, repeated, "key", " in more than one row")
 
 
 def _relationship(audit: Audit, on: Judged) -> AuditResult:
     """Rows with a key that the other table lacks; rows with a NULL in it are none."""
-    own = audit.to.lower() == on.node.name.lower()
-    rows = _limited(on.table if own else on.written, audit)
+    is_own_table = audit.to.lower() == on.node.name.lower()
+    rows = _audited_rows(on.table if is_own_table else on.written, audit)
     known = reduce(Column.__and__, (column(name).isNotNull() for name in audit.columns))
     rows = rows.where(known)
-    other = on.table if own else on.other(audit.to)
+    other = on.table if is_own_table else on.other(audit.to)
     if other is not None:
         pairs = zip(audit.columns, audit.to_columns, strict=True)
         keys = other.select(
@@ -135,7 +135,7 @@ def _relationship(audit: Audit, on: Judged) -> AuditResult:
 
 def _row_count(audit: Audit, on: Judged) -> AuditResult:
     """Cells with rows, or the whole table, with too few rows or too many."""
-    rows = _limited(on.table, audit)
+    rows = _audited_rows(on.table, audit)
     outside = F.lit(False)
     for bound, wrong in (
         (audit.minimum, F.col("rows") < int(audit.minimum or 0)),
@@ -143,18 +143,18 @@ def _row_count(audit: Audit, on: Judged) -> AuditResult:
     ):
         outside = outside | wrong if bound else outside
     if audit.within is Within.TABLE:
-        found = rows.agg(F.count(F.lit(1)).alias("rows")).where(outside)
-        return _bad_rows(audit, on, found, "table", " with a wrong number of rows")
+        wrong_counts = rows.agg(F.count(F.lit(1)).alias("rows")).where(outside)
+        return _bad_rows(audit, on, wrong_counts, "table", " with a wrong number of rows")
     cells = rows.where(on.cell.isNotNull()).groupBy(on.cell.alias(_CELL))
-    found = cells.agg(F.count(F.lit(1)).alias("rows")).where(outside)
-    found = found.select(F.timestamp_micros(F.col(_CELL)).alias("cell"), "rows")
-    return _bad_rows(audit, on, found, "cell", " with a wrong number of rows")
+    wrong_counts = cells.agg(F.count(F.lit(1)).alias("rows")).where(outside)
+    wrong_counts = wrong_counts.select(F.timestamp_micros(F.col(_CELL)).alias("cell"), "rows")
+    return _bad_rows(audit, on, wrong_counts, "cell", " with a wrong number of rows")
 
 
 def _freshness(audit: Audit, on: Judged) -> AuditResult:
     """Whether the newest time is older than it may be, by the clock of the run."""
     [name] = audit.columns
-    rows = _limited(on.table, audit)
+    rows = _audited_rows(on.table, audit)
     # One row.
     newest = rows.agg(F.max(micros(column(name))).alias("at")).collect()[0]["at"]
     if newest is not None and newest >= on.as_of - audit.max_age:
@@ -169,7 +169,7 @@ def _no_gaps(audit: Audit, on: Judged) -> AuditResult:
     """Cells without rows between the first and the last cell with rows."""
     granularity = on.node.model.granularity
     assert granularity is not None, "checked with the project"
-    rows = _limited(on.table, audit).where(on.cell.isNotNull())
+    rows = _audited_rows(on.table, audit).where(on.cell.isNotNull())
     # At most a row for each cell.
     starts = [row[0] for row in rows.select(on.cell.alias(_CELL)).distinct().collect()]
     gaps: list[dict[str, object]] = []
@@ -185,24 +185,24 @@ def _no_gaps(audit: Audit, on: Judged) -> AuditResult:
     return result(on.node.name, audit, missing, what, json_rows(gaps), stored=on.stored)
 
 
-def _query(audit: Audit, on: Judged) -> AuditResult:
+def _rows_of_query(audit: Audit, on: Judged) -> AuditResult:
     """The rows of a SELECT of bad rows."""
     model, parts, at = on.node.name, list[str](), 0
-    for one in sorted(audit.tables, key=lambda entry: entry.start):
-        rows = (on.written if audit.by_row else on.table) if one.name == model else None
+    for table in sorted(audit.tables, key=lambda entry: entry.start):
+        rows = (on.written if audit.by_row else on.table) if table.name == model else None
         if rows is None:
-            rows = on.other(one.name)
+            rows = on.other(table.name)
         if rows is None:
             raise audit_findings.unseen_audit(
-                audit.at, name=audit.name, model=model, why=f"{one.name} is not built yet"
+                audit.at, name=audit.name, model=model, why=f"{table.name} is not built yet"
             )
-        parts += [audit.sql[at : one.start], on.view(one.name, rows)]
-        if not has_alias(audit.sql, one.end):
-            parts.append(f" AS {quoted(_last_name(audit.sql[one.start : one.end]))}")
-        at = one.end
+        parts += [audit.sql[at : table.start], on.view(table.name, rows)]
+        if not has_alias(audit.sql, table.end):
+            parts.append(f" AS {quoted(_last_name(audit.sql[table.start : table.end]))}")
+        at = table.end
     parts.append(audit.sql[at:])
-    found = on.written.sparkSession.sql("".join(parts))
-    return _bad_rows(audit, on, found, "row", "")
+    bad_rows = on.written.sparkSession.sql("".join(parts))
+    return _bad_rows(audit, on, bad_rows, "row", "")
 
 
 def _last_name(written: str) -> str:
@@ -216,13 +216,13 @@ _JUDGES: Mapping[AuditKind, Callable[[Audit, Judged], AuditResult]] = {
     AuditKind.ROW_COUNT: _row_count,
     AuditKind.FRESHNESS: _freshness,
     AuditKind.NO_GAPS: _no_gaps,
-    AuditKind.QUERY: _query,
+    AuditKind.QUERY: _rows_of_query,
 }
 
 
-def _bad_rows(audit: Audit, on: Judged, found: DataFrame, unit: str, which: str) -> AuditResult:
+def _bad_rows(audit: Audit, on: Judged, bad_rows: DataFrame, unit: str, which: str) -> AuditResult:
     """The result of a query of bad rows: they are counted only where there are more than a few."""
-    rows = row_texts(found, MOST_ROWS + 1)
-    bad = len(rows) if len(rows) <= MOST_ROWS else found.count()
+    rows = row_texts(bad_rows, MOST_ROWS + 1)
+    bad = len(rows) if len(rows) <= MOST_ROWS else bad_rows.count()
     what = f"{counted(bad, unit)}{which}"
     return result(on.node.name, audit, bad, what, rows[:MOST_ROWS], stored=on.stored)

@@ -55,10 +55,10 @@ def refuse_missing_packages() -> None:
     from importlib.util import find_spec
 
     for name in PACKAGES:
-        found = None
+        spec = None
         with suppress(ModuleNotFoundError):
-            found = find_spec(name)
-        if found is None:
+            spec = find_spec(name)
+        if spec is None:
             raise faults.connect_not_installed(package=name)
 
 
@@ -90,39 +90,39 @@ def as_errors(engine: Engine, given: str) -> Iterator[None]:
         raise faults.server_unreachable(server=engine.server, given=given, why=why) from error
 
 
-def end(one: RemoteSession, url: str) -> None:
+def end(session: RemoteSession, url: str) -> None:
     """
     Interrupt whatever a session does, wait until that has ended, and release the session.
 
     ``url`` has the secrets of the server. Raises OSError, or what PySpark raises, where the server
     cannot be reached.
     """
-    for host, port in Engine(remote=one.server).addresses:  # PySpark would try for a minute
+    for host, port in Engine(remote=session.server).addresses:  # PySpark would try for a minute
         socket.create_connection((host.strip("[]"), port), ANSWER_SECONDS).close()
-    with _client(one, url) as client:
+    with _client(session, url) as client:
         while interrupted := client.interrupt_all():
             for operation in interrupted:
-                _await(client, operation)
+                _await_end(client, operation)
         client.release_session()
 
 
-def interrupt(one: RemoteSession, url: str) -> None:
+def interrupt(session: RemoteSession, url: str) -> None:
     """Interrupt whatever a session does, and do not wait."""
-    with _client(one, url) as client:
+    with _client(session, url) as client:
         client.interrupt_all()
 
 
 @contextmanager
-def _client(one: RemoteSession, url: str) -> Iterator[Any]:
+def _client(session: RemoteSession, url: str) -> Iterator[Any]:
     """A client for another one's session; nothing is wrong where that is not there any more."""
     from pyspark.sql.connect.client import SparkConnectClient
 
     from infold.spark.connect.retries import Retries
 
     own = re.sub(r";(?:user_id|session_id)=[^;]*", "", url)
-    own += ("" if "/;" in own else "/") + f";session_id={one.session}"
+    own += ("" if "/;" in own else "/") + f";session_id={session.session}"
     client = SparkConnectClient(own)
-    client._user_id = one.user or None  # noqa: SLF001 (else it may be that of this process)
+    client._user_id = session.user or None  # noqa: SLF001 (else it may be that of this process)
     client.set_retry_policies([Retries()])
     try:
         yield client
@@ -133,7 +133,7 @@ def _client(one: RemoteSession, url: str) -> Iterator[Any]:
         client.close()
 
 
-def _await(client: Any, operation: str) -> None:
+def _await_end(client: Any, operation: str) -> None:
     """
     Wait until a piece of work has ended: its answer ends then, however it did.
 
@@ -153,7 +153,7 @@ def _await(client: Any, operation: str) -> None:
         try:
             metadata = client._builder.metadata()  # noqa: SLF001
             said = client._stub.ReattachExecute(request, metadata=metadata, timeout=WAIT_SECONDS)  # noqa: SLF001
-            if any(one.HasField("result_complete") for one in said):
+            if any(response.HasField("result_complete") for response in said):
                 return
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:

@@ -62,11 +62,11 @@ def _has_local_rows(message: Any) -> bool:
     if message.DESCRIPTOR.name in _LOCAL_ROWS:
         return True
     return any(
-        _has_local_rows(one)
+        _has_local_rows(part)
         for field, value in message.ListFields()
         if field.message_type is not None
-        for one in ((value,) if hasattr(value, "ListFields") else value)
-        if hasattr(one, "ListFields")  # a map has its keys here
+        for part in ((value,) if hasattr(value, "ListFields") else value)
+        if hasattr(part, "ListFields")  # a map has its keys here
     )
 
 
@@ -77,11 +77,11 @@ def class_of(spark: SparkSession, name: str) -> str:
     """The class of a function of this session; empty for none."""
     try:
         # At most a dozen lines.
-        said = spark.sql(f"DESCRIBE FUNCTION `{name}`").collect()
+        description_rows = spark.sql(f"DESCRIBE FUNCTION `{name}`").collect()
     except AnalysisException:
         return ""
-    lines = (row[0].partition("Class: ") for row in said)
-    return next((found for _, there, found in lines if there), "")
+    lines = (row[0].partition("Class: ") for row in description_rows)
+    return next((class_name for _, separator, class_name in lines if separator), "")
 
 
 def nondeterministic_expressions(rows: DataFrame, sql: str) -> Iterator[str]:

@@ -87,7 +87,7 @@ def start(
         session = _new_session(url)
         with clients.as_errors(engine, given):
             _refuse_version(session, engine)
-            _set(session, catalog, size, extra, engine)
+            _set_settings(session, catalog, size, extra, engine)
             _refuse_without_storage(session, adapters, engine)
             _refuse_jvm(session, engine)
     except BaseException:
@@ -168,14 +168,14 @@ def send_package(session: SparkSession) -> None:
 def _interrupt() -> None:
     """Let the servers end what this process waits for, as it is stopped."""
 
-    def quietly(one: clients.RemoteSession, url: str) -> None:
+    def quietly(open_session: clients.RemoteSession, url: str) -> None:
         with suppress(Exception):
-            clients.interrupt(one, url)
+            clients.interrupt(open_session, url)
 
-    asked = [Thread(target=quietly, args=known, daemon=True) for known in _open.values()]
-    for thread in asked:
+    threads = [Thread(target=quietly, args=known, daemon=True) for known in _open.values()]
+    for thread in threads:
         thread.start()
-    for thread in asked:
+    for thread in threads:
         thread.join(clients.ANSWER_SECONDS)
 
 
@@ -198,7 +198,7 @@ def _refuse_version(session: SparkSession, engine: Engine) -> None:
         )
 
 
-def _set(
+def _set_settings(
     session: SparkSession,
     catalog: SparkCatalog,
     size: Size,
@@ -206,7 +206,7 @@ def _set(
     engine: Engine,
 ) -> None:
     """Set what can be set. Raises ``engine_faults.server_settings`` for what is otherwise there."""
-    wanted = {
+    expected = {
         **common_settings(),
         **SETTINGS,
         **catalog.settings,
@@ -214,23 +214,31 @@ def _set(
         **extra,
         **catalog.secrets,
     }
-    own = {
+    settable = {
         key: value
-        for key, value in wanted.items()
+        for key, value in expected.items()
         if key.startswith("spark.sql.catalog.") or session.conf.isModifiable(key)
     }
-    there = dict(session.conf.getAll)
-    for key in wanted.keys() - own.keys():
-        there[key] = session.conf.get(key, None) or DEFAULTS.get(key, "")
+    server_settings = dict(session.conf.getAll)
+    for key in expected.keys() - settable.keys():
+        server_settings[key] = session.conf.get(key, None) or DEFAULTS.get(key, "")
     differing = [
-        *((key, is_, to) for key, is_, to in changed_settings(there) if key not in own),
-        *((key, there[key], to) for key, to in extra.items() - own.items() if there[key] != to),
-        *_shown_secrets(there, catalog),
+        *(
+            (key, is_, to)
+            for key, is_, to in changed_settings(server_settings)
+            if key not in settable
+        ),
+        *(
+            (key, server_settings[key], to)
+            for key, to in extra.items() - settable.items()
+            if server_settings[key] != to
+        ),
+        *_shown_secrets(server_settings, catalog),
     ]
     if differing:
         settings = "; ".join(f"{key} is {is_ or 'not set'}, not {to}" for key, is_, to in differing)
         raise faults.server_settings(server=engine.server, settings=settings)
-    for key, value in own.items():
+    for key, value in settable.items():
         session.conf.set(key, value)
 
 

@@ -49,7 +49,7 @@ from infold.spark.cumulative.keyed import (
 )
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.inputs.feed import Feed
-from infold.spark.observed import Seen, observed
+from infold.spark.observed import ObservedAggregates, observed
 from infold.spark.sessions.mergeable import decimal_average
 from infold.spark.step_context import Work
 from infold.spark.stored_types import sql_type, stored_type
@@ -98,7 +98,7 @@ class Part:
     by: str | None = None
     """What a value is chosen by, as ``argument``."""
     shown: str | None = None
-    """The column of the table that is its value."""
+    """The column of the table that shows its value; None: ``_state`` keeps it."""
 
     @property
     def sql(self) -> str:
@@ -142,7 +142,7 @@ class States:
     def struct(self) -> str:
         """SQL for ``_state``, of columns that have the parts."""
         mark = f"'{self.mark}', cast(NULL AS boolean)"
-        fields = [f"'{one.name}', cast({one.name} AS {one.type})" for one in self.stored]
+        fields = [f"'{part.name}', cast({part.name} AS {part.type})" for part in self.stored]
         return f"named_struct({', '.join([mark, *fields])})"
 
     def restored(self, part: Part) -> str:
@@ -158,22 +158,22 @@ def changed_parts(parts: Sequence[Part]) -> dict[str, str]:
     ``d_`` is what to add to a count or sum (NULL: too many digits), ``a_`` the end of the rows that
     came and ``r_`` that of the rows that went.
     """
-    found = {}
+    columns = {}
     for part in parts:
         name, argument = part.name, part.argument
         if part.merge is Merge.COUNT:
-            one = SIGN if argument is None else f"CASE WHEN {argument} IS NOT NULL THEN {SIGN} END"
-            found[f"d_{name}"] = f"cast(coalesce(sum({one}), 0) AS bigint)"
+            sign = SIGN if argument is None else f"CASE WHEN {argument} IS NOT NULL THEN {SIGN} END"
+            columns[f"d_{name}"] = f"cast(coalesce(sum({sign}), 0) AS bigint)"
         elif part.merge is Merge.SUM:
             signed = f"coalesce(CASE WHEN {SIGN} < 0 THEN -{argument} ELSE {argument} END, 0)"
-            found[f"d_{name}"] = f"try_cast(try_sum({signed}) AS {part.type})"
+            columns[f"d_{name}"] = f"try_cast(try_sum({signed}) AS {part.type})"
         else:
             by = f", {part.by}" if part.by is not None else ""
             end = f"{part.merge}({argument}{by}) FILTER (WHERE {SIGN}"
-            found[f"a_{name}"] = f"{end} > 0)"
+            columns[f"a_{name}"] = f"{end} > 0)"
             if part.by is None:
-                found[f"r_{name}"] = f"{end} < 0)"
-    return found
+                columns[f"r_{name}"] = f"{end} < 0)"
+    return columns
 
 
 def merged_parts(parts: Sequence[Part]) -> dict[str, str]:
@@ -182,10 +182,10 @@ def merged_parts(parts: Sequence[Part]) -> dict[str, str]:
     stored ones.
     """
     by_name = {part.name: part for part in parts}
-    return {part.name: _merged(part, by_name.get(part.of)) for part in parts}
+    return {part.name: _merged_part(part, by_name.get(part.of)) for part in parts}
 
 
-def _merged(part: Part, of: Part | None) -> str:
+def _merged_part(part: Part, of: Part | None) -> str:
     stored, name = f"s_{part.name}", part.name
     if part.merge is Merge.COUNT:
         return f"coalesce({stored}, 0L) + d_{name}"
@@ -193,7 +193,7 @@ def _merged(part: Part, of: Part | None) -> str:
         assert of is not None, "a sum has the count of its values"
         before = f"CASE WHEN s_{of.name} > 0 THEN {stored} ELSE cast(0 AS {part.type}) END"
         total = f"try_cast(try_add({before}, d_{name}) AS {part.type})"
-        return f"CASE WHEN {_merged(of, None)} > 0 THEN {total} END"
+        return f"CASE WHEN {_merged_part(of, None)} > 0 THEN {total} END"
     end = part if of is None else of
     return f"CASE WHEN coalesce({_takes_over(end)}, false) THEN a_{name} ELSE {stored} END"
 
@@ -207,26 +207,26 @@ def _takes_over(end: Part) -> str:
 
 def doubts(states: States) -> list[str]:
     """When the parts do not tell a row: SQL over all of these columns and the merged parts."""
-    found = []
+    conditions = []
     for part in states.parts:
         name = part.name
         if part.merge is Merge.COUNT:
-            found += [f"{name} < 0", f"{name} > {ROWS}"]  # the table was tampered with
+            conditions += [f"{name} < 0", f"{name} > {ROWS}"]  # the table was tampered with
         elif part.merge is not Merge.SUM and part.by is None:
             inside = "<" if part.merge is Merge.LEAST else ">"
             gone = f"r_{name} IS NOT NULL AND NOT coalesce(s_{name} {inside} r_{name}, false)"
             again = f"a_{name} {inside}= s_{name}"
-            found.append(f"{ROWS} > 0 AND {gone} AND NOT coalesce({again}, false)")
-    return [*found, *(value.doubt for _, value in states.values if value.doubt != "false")]
+            conditions.append(f"{ROWS} > 0 AND {gone} AND NOT coalesce({again}, false)")
+    return [*conditions, *(value.doubt for _, value in states.values if value.doubt != "false")]
 
 
 OLD_VERSION = "__old_version"
 """The version that wrote the stored row."""
 DOUBT = "__doubt"
 """Whether the rows of the key have to be read."""
-_THERE = "__there"
+_ROW_FOLLOWS = "__there"
 
-_STORED = (
+_STORED_COLUMNS = (
     FrameColumn(TOUCHED_KEY, "string", "the hash of the key"),
     FrameColumn(OLD_KEY, "string", "the same where the table has a row of it, else NULL"),
     FrameColumn(OLD_HASH, "bigint", "the hash of that row"),
@@ -236,7 +236,7 @@ _STORED = (
 
 CHANGED_KEYS = FrameSchema(
     "a key that changed rows have, with its stored row",
-    (*_STORED, FrameColumn(ROWS_OF_KEY, "bigint", "how many changed rows have it")),
+    (*_STORED_COLUMNS, FrameColumn(ROWS_OF_KEY, "bigint", "how many changed rows have it")),
     "__group_key0 … with its values, what changed rows do to the parts of its state (d_, a_, r_),"
     " and its stored parts (s_)",
 )
@@ -244,7 +244,7 @@ CHANGED_KEYS = FrameSchema(
 FOLLOWED_ROWS = FrameSchema(
     "a key that changed rows have, with its row as it is now",
     (
-        *_STORED,
+        *_STORED_COLUMNS,
         FrameColumn(ROWS_OF_KEY, "bigint", "how many changed rows have it", "not read again"),
         FrameColumn(DOUBT, "boolean", "whether its rows have to be read", "not read again"),
         FrameColumn(KEY, "string", "its hash, if it has a row now"),
@@ -280,11 +280,11 @@ class StatedModel:
     def are_stored(self, work: Work, step: Step) -> bool:
         """Whether the table has these states, and columns of the types that it would have."""
         table = work.tables.read(step.model).schema
-        stored = {field.name: _described(field) for field in table if field.name in self.row.names}
-        return stored == {field.name: _described(field) for field in self.row}
+        stored = {field.name: _type_text(field) for field in table if field.name in self.row.names}
+        return stored == {field.name: _type_text(field) for field in self.row}
 
 
-def _described(field: T.StructField) -> str:
+def _type_text(field: T.StructField) -> str:
     return stored_type(field.dataType).simpleString()
 
 
@@ -298,7 +298,7 @@ def with_states(work: Work, node: Node, step: Step) -> StatedModel | None:
     query = node.grouped
     if query is None or query.followed is None:
         return None
-    rows = user_columns(Feed(work, node, step, query.input).now)
+    rows = user_columns(Feed(work, node, step, query.input).current)
     states = states_of(rows, query, node.fingerprint)
     if states is None:
         return None
@@ -320,8 +320,8 @@ def _with_parts(node: Node, states: States) -> Node:
     at, sql = states.items_end, node.model.sql
     items = "".join(f", {part.sql} AS {part.name}" for part in states.stored) + " "
     references = tuple(
-        replace(one, start=one.start + len(items), end=one.end + len(items))
-        for one in node.references
+        replace(table, start=table.start + len(items), end=table.end + len(items))
+        for table in node.references
     )
     model = replace(node.model, sql=f"{sql[:at]}{items}{sql[at:]}")
     return replace(node, model=model, references=references)
@@ -333,18 +333,20 @@ def _outputs_of_parts(rows: DataFrame, query: GroupedQuery, states: States) -> D
         *(F.expr(key.sql).alias(at) for key, at in zip(query.keys, key_columns(query), strict=True))
     )
     nothing = {part.name: F.expr(f"cast(NULL AS {part.type})") for part in states.parts}
-    return _outputs(keys.withColumns({**nothing, _THERE: F.lit(True)}), query, states)
+    return _output_columns(keys.withColumns({**nothing, _ROW_FOLLOWS: F.lit(True)}), query, states)
 
 
-def _outputs(parts: DataFrame, query: GroupedQuery, states: States, *keep: str) -> DataFrame:
+def _output_columns(parts: DataFrame, query: GroupedQuery, states: States, *keep: str) -> DataFrame:
     """The columns of the table, of rows with merged parts, and the values of its aggregates."""
     own = dict(zip((key.name for key in query.keys), key_columns(query), strict=True))
     valued = parts.withColumns({name: F.expr(value.sql) for name, value in states.values})
     outputs = [
-        F.expr(f"CASE WHEN {_THERE} THEN ({one.sql}\n) END") if one.sql else F.col(own[one.name])
-        for one in states.outputs
+        F.expr(f"CASE WHEN {_ROW_FOLLOWS} THEN ({output.sql}\n) END")
+        if output.sql
+        else F.col(own[output.name])
+        for output in states.outputs
     ]
-    named = [one.alias(out.name) for one, out in zip(outputs, states.outputs, strict=True)]
+    named = [value.alias(out.name) for value, out in zip(outputs, states.outputs, strict=True)]
     return valued.select(*keep, *named, *(name for name, _ in states.values))
 
 
@@ -354,19 +356,22 @@ def fold(work: Work, model: StatedModel, step: Step) -> Outcome:
     few, counts = folding.few, (F.count_if(DOUBT).alias("doubts"), F.sum(ROWS_OF_KEY).alias("rows"))
     # Few of them are computed where they are first read, not by a job of their own.
     rows = folding.followed(folding.changed_keys()).localCheckpoint(eager=not few)
-    known = rows.where(~F.col(DOUBT))
+    certain = rows.where(~F.col(DOUBT))
     totals, looked_at = totals_of(rows, *counts, of=~F.col(DOUBT), keys=few)
     read, scanned = (looked_at["rows"] or 0) + totals.stored, folding.feed.rows_to_scan
     scanned += sum(state.rows for state in work.cells(step.model))
     if looked_at["doubts"]:
-        found, seen = folding.read_again(rows.where(DOUBT), looked_at["doubts"])
-        found = found.localCheckpoint()
-        again, _ = totals_of(found, keys=few)
-        known, totals = known.select(*found.columns).unionByName(found), totals + again
-        more, looked_at_again = folding.scanned_for(seen)
-        read, scanned = read + more + again.stored, scanned + looked_at_again
+        again, rows_seen = folding.read_again(rows.where(DOUBT), looked_at["doubts"])
+        again = again.localCheckpoint()
+        more_totals, _ = totals_of(again, keys=few)
+        certain, totals = (
+            certain.select(*again.columns).unionByName(again),
+            totals + more_totals,
+        )
+        rows_read, looked_at_again = folding.scanned_for(rows_seen)
+        read, scanned = read + rows_read + more_totals.stored, scanned + looked_at_again
     differs = ~F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH)) | F.coalesce(is_restated(), F.lit(False))
-    return commit(work, step, totals, known.where(differs), (read, scanned))
+    return commit(work, step, totals, certain.where(differs), (read, scanned))
 
 
 class StateFold(KeyedFold):
@@ -380,15 +385,17 @@ class StateFold(KeyedFold):
     @returns(CHANGED_KEYS)
     def changed_keys(self) -> DataFrame:
         """The keys of changed rows, with what these do to parts, beside what is stored."""
-        gone = self.feed.gone()
-        frames = [(self.feed.added(), 1), *([] if gone is None else [(gone, -1)])]
+        removed = self.feed.removed()
+        frames = [(self.feed.added(), 1), *([] if removed is None else [(removed, -1)])]
         signed = [
             with_keys(user_columns(rows), self.query).withColumn(SIGN, F.lit(sign))
             for rows, sign in frames
         ]
         rows = reduce(DataFrame.unionByName, signed)
-        made = [F.expr(sql).alias(name) for name, sql in changed_parts(self.states.parts).items()]
-        keys = rows.groupBy(*self.keys).agg(F.count(F.lit(1)).alias(ROWS_OF_KEY), *made)
+        effects = [
+            F.expr(sql).alias(name) for name, sql in changed_parts(self.states.parts).items()
+        ]
+        keys = rows.groupBy(*self.keys).agg(F.count(F.lit(1)).alias(ROWS_OF_KEY), *effects)
         keys = keys.withColumn(TOUCHED_KEY, key_hash(keys, self.keys))
         keys = keys.localCheckpoint(eager=not self.few)
         table = self.work.tables.read(self.step.model)
@@ -415,17 +422,17 @@ class StateFold(KeyedFold):
             unknown.append(F.col(OLD_KEY).isNull())
         parts = parts.withColumn(DOUBT, reduce(or_, unknown))
         parts = parts.withColumns(
-            {_THERE: ~F.col(DOUBT) & (F.col(ROWS) > 0), STATE: F.expr(self.states.struct)}
+            {_ROW_FOLLOWS: ~F.col(DOUBT) & (F.col(ROWS) > 0), STATE: F.expr(self.states.struct)}
         )
-        keep = [one.name for one in _STORED]
-        keep += [*self.keys, ROWS_OF_KEY, DOUBT, _THERE, STATE]
-        rows = _outputs(parts, self.query, self.states, *keep)
-        there = F.col(_THERE)
+        keep = [stored.name for stored in _STORED_COLUMNS]
+        keep += [*self.keys, ROWS_OF_KEY, DOUBT, _ROW_FOLLOWS, STATE]
+        rows = _output_columns(parts, self.query, self.states, *keep)
+        has_row = F.col(_ROW_FOLLOWS)
         if self.states.having is not None:
-            having = f"CASE WHEN {_THERE} THEN ({self.states.having}\n) END"
-            there = F.coalesce(F.expr(having), F.lit(False))
-        rows = rows.withColumn(KEY, F.when(there, F.col(TOUCHED_KEY)))
-        return self._hashed(rows).drop(_THERE, *(name for name, _ in self.states.values))
+            having = f"CASE WHEN {_ROW_FOLLOWS} THEN ({self.states.having}\n) END"
+            has_row = F.coalesce(F.expr(having), F.lit(False))
+        rows = rows.withColumn(KEY, F.when(has_row, F.col(TOUCHED_KEY)))
+        return self._hashed(rows).drop(_ROW_FOLLOWS, *(name for name, _ in self.states.values))
 
     @returns(FOLLOWED_ROWS)
     def _hashed(self, rows: DataFrame) -> DataFrame:
@@ -440,14 +447,14 @@ class StateFold(KeyedFold):
         version = F.when(same, F.col(OLD_VERSION)).otherwise(F.lit(self.step.version))
         return hashed.withColumn(VERSION, version.cast("bigint"))
 
-    def read_again(self, doubted: DataFrame, keys: int) -> tuple[DataFrame, Seen]:
+    def read_again(self, doubted: DataFrame, keys: int) -> tuple[DataFrame, ObservedAggregates]:
         """The rows of keys in doubt by the query itself, and how many rows it was over."""
-        rows = self._rows_with(self.feed.now, doubted, KeyCounts(0, keys, keys))
-        rows, seen = observed(rows, F.count(F.lit(1)).alias("rows"))
-        made = self.work.sql(self.model.node, {self.query.input: rows})
-        new = self.model.table_rows(made, self.step.version).drop(VERSION)
-        stored = doubted.select(*(one.name for one in _STORED))
-        return self._hashed(stored.join(new, F.col(TOUCHED_KEY) == F.col(KEY), "left")), seen
+        rows = self._rows_with(self.feed.current, doubted, KeyCounts(0, keys, keys))
+        rows, row_count = observed(rows, F.count(F.lit(1)).alias("rows"))
+        query_rows = self.work.sql(self.model.node, {self.query.input: rows})
+        new = self.model.table_rows(query_rows, self.step.version).drop(VERSION)
+        stored = doubted.select(*(stored_column.name for stored_column in _STORED_COLUMNS))
+        return self._hashed(stored.join(new, F.col(TOUCHED_KEY) == F.col(KEY), "left")), row_count
 
 
 # Each aggregate is computed from *parts*: counts, exact sums, least and greatest values of its
@@ -455,7 +462,7 @@ class StateFold(KeyedFold):
 # `_state`. A value is as Spark's own aggregate would have it; where that is not certain, it is in
 # doubt.
 
-_WHOLE = "decimal(38,0)"
+_WHOLE_NUMBER = "decimal(38,0)"
 _EXACT_DOUBLES = 2**53
 """Up to here every whole number is a double."""
 
@@ -470,20 +477,20 @@ def states_of(rows: DataFrame, query: GroupedQuery, fingerprint: str) -> States 
     if followed is None:
         return None
     keys = rows.select(*(F.expr(key.sql) for key in query.keys)).schema.fields
-    if not all(_is_key(one.dataType) for one in keys):
+    if not all(_is_key(key.dataType) for key in keys):
         return None
-    own = {output.sql.strip(): output.name for output in followed.outputs}
-    arguments = [text for one in followed.aggregates for text in _typed(one)]
-    found = _Parts(expression_types(rows, arguments))
-    found.add(Merge.COUNT, None, "bigint", name=ROWS)
+    column_of = {output.sql.strip(): output.name for output in followed.outputs}
+    arguments = [text for aggregate in followed.aggregates for text in _typed_arguments(aggregate)]
+    collected = _Parts(expression_types(rows, arguments))
+    collected.add(Merge.COUNT, None, "bigint", name=ROWS)
     values = []
-    for one in followed.aggregates:
-        value = found.value(one, own.get(one.name))
+    for aggregate in followed.aggregates:
+        value = collected.value(aggregate, column_of.get(aggregate.name))
         if value is None:
             return None
-        values.append((one.name, value))
+        values.append((aggregate.name, value))
     mark = state_mark(fingerprint)
-    parts, outputs = tuple(found.parts.values()), followed.outputs
+    parts, outputs = tuple(collected.parts.values()), followed.outputs
     return States(parts, tuple(values), outputs, followed.having, followed.items_end, mark)
 
 
@@ -506,37 +513,39 @@ class _Parts:
         name: str | None = None,
     ) -> Part:
         """The part of that kind; ``shown`` is the column with its value, if there is one."""
-        known = self.parts.get((merge, argument, by))
-        name = known.name if known else name or f"_p{len(self.parts)}"
-        shown = known.shown if known and known.shown else shown
+        same_part = self.parts.get((merge, argument, by))
+        name = same_part.name if same_part else name or f"_p{len(self.parts)}"
+        shown = same_part.shown if same_part and same_part.shown else shown
         part = Part(name, merge, argument, type_, of, by, shown)
         self.parts[merge, argument, by] = part
         return part
 
-    def value(self, one: Aggregate, shown: str | None) -> Value | None:
+    def value(self, aggregate: Aggregate, shown: str | None) -> Value | None:
         """The value of an aggregate, with its parts added; None: it has no exact state."""
-        if one.call in ("count", "count_if"):
-            argument = one.argument
-            if one.call == "count_if":
-                argument = f"CASE WHEN ({one.argument}\n) THEN 1 END"
-            counted = self._where(one, argument) if one.filter or argument else None
+        if aggregate.call in ("count", "count_if"):
+            argument = aggregate.argument
+            if aggregate.call == "count_if":
+                argument = f"CASE WHEN ({aggregate.argument}\n) THEN 1 END"
+            counted = self._where(aggregate, argument) if aggregate.filter or argument else None
             part = self.add(Merge.COUNT, counted, "bigint", shown=shown)
             return Value(part.name)
-        assert one.argument is not None, "only a count is of rows"
-        return _VALUES[one.call](self, one, self.types[one.argument], shown)
+        assert aggregate.argument is not None, "only a count is of rows"
+        return _VALUE_OF_CALL[aggregate.call](
+            self, aggregate, self.types[aggregate.argument], shown
+        )
 
-    def _where(self, one: Aggregate, sql: str | None) -> str:
+    def _where(self, call: Aggregate, sql: str | None) -> str:
         """SQL over a row, NULL where FILTER leaves it out: there it may raise."""
         inner = "1" if sql is None else f"({sql}\n)"
-        return inner if one.filter is None else f"CASE WHEN ({one.filter}\n) THEN {inner} END"
+        return inner if call.filter is None else f"CASE WHEN ({call.filter}\n) THEN {inner} END"
 
-    def total(self, one: Aggregate, type_: T.DataType, shown: str | None) -> Value | None:
+    def total(self, aggregate: Aggregate, type_: T.DataType, shown: str | None) -> Value | None:
         """A sum of whole numbers or decimals; NULL without values, as a sum of none."""
         exact = _sum_types(type_)
         if exact is None:
             return None
         working, result = exact
-        argument = self._where(one, one.argument)
+        argument = self._where(aggregate, aggregate.argument)
         count = self.add(Merge.COUNT, argument, "bigint")
         whole = not isinstance(type_, T.DecimalType)
         summand = f"cast({argument} AS decimal(19,0))" if whole else argument
@@ -544,7 +553,7 @@ class _Parts:
         value = f"try_cast({part.name} AS {result})"
         return Value(value, f"{count.name} > 0 AND {value} IS NULL")
 
-    def average(self, one: Aggregate, type_: T.DataType, shown: str | None) -> Value | None:
+    def average(self, aggregate: Aggregate, type_: T.DataType, shown: str | None) -> Value | None:
         """
         An average, as Spark computes it.
 
@@ -552,10 +561,10 @@ class _Parts:
         to is. That of decimals is rounded once.
         """
         del shown
-        total = self.total(one, type_, None)
+        total = self.total(aggregate, type_, None)
         if total is None:
             return None
-        argument = self._where(one, one.argument)
+        argument = self._where(aggregate, aggregate.argument)
         count = self.add(Merge.COUNT, argument, "bigint").name
         if isinstance(type_, T.DecimalType):
             part = self.parts[Merge.SUM, argument, None]
@@ -565,52 +574,55 @@ class _Parts:
             return Value(f"CASE WHEN {count} > 0 THEN {sql} END", total.doubt)
         whole = f"cast({argument} AS decimal(19,0))"
         part = self.parts[Merge.SUM, whole, None]
-        size = self.add(Merge.SUM, f"abs({whole})", _WHOLE, of=count).name
+        size = self.add(Merge.SUM, f"abs({whole})", _WHOLE_NUMBER, of=count).name
         sql = f"cast({part.name} AS double) / cast({count} AS double)"
         doubt = f"{count} > 0 AND NOT coalesce({size} <= {_EXACT_DOUBLES}, false)"
         return Value(f"CASE WHEN {count} > 0 THEN {sql} END", doubt)
 
-    def extreme(self, one: Aggregate, type_: T.DataType, shown: str | None) -> Value | None:
+    def extreme(self, aggregate: Aggregate, type_: T.DataType, shown: str | None) -> Value | None:
         """A least or greatest value, of a type where equal ones are the same."""
         if not is_exact(type_):
             return None
-        merge = Merge(one.call)
-        argument = self._where(one, one.argument)
+        merge = Merge(aggregate.call)
+        argument = self._where(aggregate, aggregate.argument)
         part = self.add(merge, argument, sql_type(type_), shown=shown)
         return Value(part.name)
 
-    def boolean(self, one: Aggregate, type_: T.DataType, shown: str | None) -> Value | None:
+    def boolean(self, aggregate: Aggregate, type_: T.DataType, shown: str | None) -> Value | None:
         """Whether some, or all, values are true: by how many are."""
         del shown
         if not isinstance(type_, T.BooleanType):
             return None
-        argument = self._where(one, one.argument)
+        argument = self._where(aggregate, aggregate.argument)
         count = self.add(Merge.COUNT, argument, "bigint").name
         true = self.add(Merge.COUNT, f"CASE WHEN {argument} THEN 1 END", "bigint").name
-        test = f"{true} > 0" if one.call == "bool_or" else f"{true} = {count}"
+        test = f"{true} > 0" if aggregate.call == "bool_or" else f"{true} = {count}"
         return Value(f"CASE WHEN {count} > 0 THEN {test} END")
 
-    def chosen(self, one: Aggregate, type_: T.DataType, shown: str | None) -> Value | None:
+    def chosen(self, call: Aggregate, type_: T.DataType, shown: str | None) -> Value | None:
         """
         A value by the least or greatest of another.
 
         Rows of a key that agree in what it is chosen by agree in the value: the analysis refuses
         others.
         """
-        assert one.order is not None, "it is chosen by something"
-        of = self.types[one.order]
+        assert call.order is not None, "it is chosen by something"
+        of = self.types[call.order]
         if not is_exact(of) or not is_exact(type_):
             return None
-        by, argument = self._where(one, one.order), self._where(one, one.argument)
-        end = Merge.LEAST if one.call == "min_by" else Merge.GREATEST
+        by, argument = (
+            self._where(call, call.order),
+            self._where(call, call.argument),
+        )
+        end = Merge.LEAST if call.call == "min_by" else Merge.GREATEST
         extreme = self.add(end, by, sql_type(of))
-        merge = Merge(one.call)
+        merge = Merge(call.call)
         type_name = sql_type(type_)
         part = self.add(merge, argument, type_name, of=extreme.name, by=by, shown=shown)
         return Value(part.name)
 
 
-_VALUES: dict[str, Callable[[_Parts, Aggregate, T.DataType, str | None], Value | None]] = {
+_VALUE_OF_CALL: dict[str, Callable[[_Parts, Aggregate, T.DataType, str | None], Value | None]] = {
     "sum": _Parts.total,
     "avg": _Parts.average,
     "min": _Parts.extreme,
@@ -622,10 +634,10 @@ _VALUES: dict[str, Callable[[_Parts, Aggregate, T.DataType, str | None], Value |
 }
 
 
-def _typed(one: Aggregate) -> Iterator[str]:
+def _typed_arguments(aggregate: Aggregate) -> Iterator[str]:
     """The arguments of which the types decide whether there is a state."""
-    if one.call not in ("count", "count_if"):
-        yield from filter(None, (one.argument, one.order))
+    if aggregate.call not in ("count", "count_if"):
+        yield from filter(None, (aggregate.argument, aggregate.order))
 
 
 def _sum_types(type_: T.DataType) -> tuple[str, str] | None:
@@ -635,7 +647,7 @@ def _sum_types(type_: T.DataType) -> tuple[str, str] | None:
     Two sums of 38 digits are added without rounding only if at most 6 are behind the point.
     """
     if isinstance(type_, T.ByteType | T.ShortType | T.IntegerType | T.LongType):
-        return _WHOLE, "bigint"
+        return _WHOLE_NUMBER, "bigint"
     if isinstance(type_, T.DecimalType):
         digits = min(38, type_.precision + 10)
         if digits == 38 and type_.scale > 6:
@@ -645,7 +657,7 @@ def _sum_types(type_: T.DataType) -> tuple[str, str] | None:
     return None
 
 
-_PLAIN = (
+_COMPARABLE_TYPES = (
     T.BooleanType,
     T.ByteType,
     T.ShortType,
@@ -665,7 +677,7 @@ def is_exact(type_: T.DataType) -> bool:
         return is_exact(type_.elementType)
     if isinstance(type_, T.StructType):
         return all(f.name.isidentifier() and is_exact(f.dataType) for f in type_.fields)
-    return isinstance(type_, _PLAIN) or type_ == T.StringType()
+    return isinstance(type_, _COMPARABLE_TYPES) or type_ == T.StringType()
 
 
 def _is_key(type_: T.DataType) -> bool:

@@ -106,9 +106,9 @@ class _VersionFold(KeyedFold):
     @returns(COMPARED_ROWS)
     def compared(self, rows: DataFrame, touched: DataFrame) -> DataFrame:
         """The versions as they are now, beside the hashes of those that are stored."""
-        query, own = _query(self.node), self.stored_of(touched).drop(OLD_KEY)
-        made = versions_of(self.work.sql(self.node, {self.query.input: rows}), query)
-        new = _table_rows(made, query, self.step.version)
-        old = own.select(F.col(KEY).alias(OLD_KEY), row_hash(own.schema).alias(OLD_HASH))
+        query, stored = _query(self.node), self.stored_of(touched).drop(OLD_KEY)
+        new_versions = versions_of(self.work.sql(self.node, {self.query.input: rows}), query)
+        new = _table_rows(new_versions, query, self.step.version)
+        old = stored.select(F.col(KEY).alias(OLD_KEY), row_hash(stored.schema).alias(OLD_HASH))
         hashed = new.withColumn(NEW_HASH, row_hash(new.schema))
         return old.join(hashed, F.col(OLD_KEY) == F.col(KEY), "full_outer")

@@ -29,9 +29,9 @@ from infold.core.trace import CellChange, CellState, signed
 from infold.spark import key_filter
 from infold.spark.content import JSON, column, content, has_type, row_hash, user_columns
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
-from infold.spark.inputs.changed_keys import SMALL
+from infold.spark.inputs.changed_keys import MOST_BROADCAST_KEYS
 from infold.spark.inputs.feed import Feed, foldable
-from infold.spark.observed import Seen, observed
+from infold.spark.observed import ObservedAggregates, observed
 from infold.spark.step_commit import Computed, RowChanges, commit_step
 from infold.spark.step_context import Work
 
@@ -84,8 +84,8 @@ def key_hash(rows: DataFrame, keys: Sequence[str]) -> Column:
     """The MD5 of a text that differs for different keys; NULL is a key like others."""
     types = rows.select(*map(column, keys)).schema.fields
     texts = [_as_text(column(key), field.dataType) for key, field in zip(keys, types, strict=True)]
-    known = [F.concat(F.octet_length(text).cast("string"), F.lit(":"), text) for text in texts]
-    return F.md5(F.concat(*(F.coalesce(text, F.lit("-")) for text in known)).cast("binary"))
+    measured = [F.concat(F.octet_length(text).cast("string"), F.lit(":"), text) for text in texts]
+    return F.md5(F.concat(*(F.coalesce(text, F.lit("-")) for text in measured)).cast("binary"))
 
 
 def _as_text(key: Column, type_: T.DataType) -> Column:
@@ -104,7 +104,7 @@ def _without_signs(key: Column, type_: T.DataType) -> Column:
     if not has_type((T.FloatType, T.DoubleType), type_):
         return key
     if isinstance(type_, T.ArrayType):
-        return F.transform(key, lambda one: _without_signs(one, type_.elementType))
+        return F.transform(key, lambda element: _without_signs(element, type_.elementType))
     assert isinstance(type_, T.StructType), "keys are not maps"
     fields = (
         _without_signs(key.getField(field.name), field.dataType).alias(field.name)
@@ -161,36 +161,36 @@ class KeyedFold:
         totals, different = None, None
         read, scanned = counts.rows, self.feed.rows_to_scan
         if counts.keys:
-            rows, seen = self.rows_of_keys(touched, counts)
+            rows, row_count = self.rows_of_keys(touched, counts)
             compared = self.compared(rows, touched).localCheckpoint()
             totals, _ = totals_of(compared, keys=self.few)
             different = compared.where(~F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH)))
             stored = sum(state.rows for state in self.work.cells(self.step.model))
             read, scanned = read + totals.stored, scanned + self.scans_of_table * stored
-            if seen is not None:
-                rows_of_keys, rows_of_input = self.scanned_for(seen)
+            if row_count is not None:
+                rows_of_keys, rows_of_input = self.scanned_for(row_count)
                 read, scanned = read + rows_of_keys, scanned + rows_of_input
         return commit(self.work, self.step, totals, different, (read, scanned))
 
     def touched_keys(self) -> tuple[DataFrame, KeyCounts]:
         """The keys of changed rows, each beside the hash of its stored row, and their counts."""
         names = key_columns(self.query)
-        removed = self.feed.gone()
+        removed = self.feed.removed()
         frames = [self.feed.added()] if removed is None else [self.feed.added(), removed]
         keyed = [with_keys(frame, self.query).select(*names) for frame in frames]
         rows = reduce(DataFrame.unionAll, keyed)
         keys = rows.groupBy(*names).agg(F.count(F.lit(1)).alias(ROWS_OF_KEY))
         keys = keys.withColumn(TOUCHED_KEY, key_hash(keys, names)).localCheckpoint()
-        found = self.beside_stored(keys).localCheckpoint()
+        with_stored = self.beside_stored(keys).localCheckpoint()
         to_scan = F.count(F.lit(1)) if self.query.having else F.count(OLD_KEY)
-        row = found.agg(
+        row = with_stored.agg(
             F.sum(ROWS_OF_KEY).alias("rows"),
             F.count(F.lit(1)).alias("keys"),
             to_scan.alias("scanned_keys"),
             # One row.
         ).collect()[0]
         counts = KeyCounts(row["rows"] or 0, row["keys"], row["scanned_keys"])
-        return found, counts
+        return with_stored, counts
 
     @returns(TOUCHED_KEYS)
     def beside_stored(self, keys: DataFrame) -> DataFrame:
@@ -202,7 +202,7 @@ class KeyedFold:
     @property
     def few(self) -> bool:
         """Whether the changed rows, and so their keys, are few enough to be anywhere at once."""
-        return self.feed.rows <= SMALL
+        return self.feed.rows <= MOST_BROADCAST_KEYS
 
     def of_keys(self, stored: DataFrame, keys: DataFrame) -> DataFrame:
         """Of stored rows with the hash of their key (``OLD_KEY``), those of some keys."""
@@ -211,22 +211,28 @@ class KeyedFold:
         same = F.col(OLD_KEY) == F.col(TOUCHED_KEY)
         return stored.join(sent.select(TOUCHED_KEY), same, "left_semi")
 
-    def scanned_for(self, seen: Seen) -> tuple[int, int]:
+    def scanned_for(self, seen: ObservedAggregates) -> tuple[int, int]:
         """How many rows a scan of the input found, and how many it looked at."""
         # Spark forgets what it observed in a plan that turned out to be empty.
         return int(seen.get.get("rows") or 0), sum(state.rows for state in self.feed.cells)
 
-    def rows_of_keys(self, touched: DataFrame, counts: KeyCounts) -> tuple[DataFrame, Seen | None]:
+    def rows_of_keys(
+        self, touched: DataFrame, counts: KeyCounts
+    ) -> tuple[DataFrame, ObservedAggregates | None]:
         """All rows of the touched keys, and how many were found by scanning the input."""
-        known = F.lit(True) if self.query.having else F.col(OLD_KEY).isNotNull()
-        frames, seen = [], None
+        has_stored_row = F.lit(True) if self.query.having else F.col(OLD_KEY).isNotNull()
+        frames, row_count = [], None
         if counts.scanned_keys:
-            found = self._rows_with(self.feed.now, touched.where(known), counts)
-            found, seen = observed(found, F.count(F.lit(1)).alias("rows"))
-            frames.append(found)
+            rows_of_input = self._rows_with(
+                self.feed.current, touched.where(has_stored_row), counts
+            )
+            rows_of_input, row_count = observed(rows_of_input, F.count(F.lit(1)).alias("rows"))
+            frames.append(rows_of_input)
         if counts.scanned_keys < counts.keys:
-            frames.append(self._rows_with(self.feed.added(), touched.where(~known), counts))
-        return reduce(DataFrame.unionByName, frames), seen
+            frames.append(
+                self._rows_with(self.feed.added(), touched.where(~has_stored_row), counts)
+            )
+        return reduce(DataFrame.unionByName, frames), row_count
 
     def _rows_with(self, rows: DataFrame, keys: DataFrame, counts: KeyCounts) -> DataFrame:
         """Of some rows those with these keys: the columns that the query reads."""
@@ -234,11 +240,11 @@ class KeyedFold:
         rows = with_keys(user_columns(rows), query)
         if query.columns is not None:
             rows = rows.select(*map(column, query.columns), *names)
-        wanted = keys.select(*(F.col(name).alias(f"{name}_wanted") for name in names))
-        # At most ``SMALL`` keys.
-        wanted = F.broadcast(wanted) if counts.keys <= SMALL else wanted
+        key_values = keys.select(*(F.col(name).alias(f"{name}_wanted") for name in names))
+        # At most ``MOST_BROADCAST_KEYS`` keys.
+        key_values = F.broadcast(key_values) if counts.keys <= MOST_BROADCAST_KEYS else key_values
         same = [F.col(name).eqNullSafe(F.col(f"{name}_wanted")) for name in names]
-        return rows.join(wanted, reduce(and_, same), "left_semi").drop(*names)
+        return rows.join(key_values, reduce(and_, same), "left_semi").drop(*names)
 
 
 def key_columns(query: GroupedQuery) -> list[str]:
@@ -274,18 +280,18 @@ def totals_of(
             F.sum(F.shiftright(value, 32)).alias(f"{name}_hi"),
             F.sum(value.bitwiseAND(F.lit(0xFFFFFFFF))).alias(f"{name}_lo"),
         ]
-    again = taken & is_restated() if NEW_STATE in compared.columns else F.lit(False)
-    removed = F.when((differs | again) & F.col(OLD_KEY).isNotNull(), F.xxhash64(OLD_KEY))
+    restated = taken & is_restated() if NEW_STATE in compared.columns else F.lit(False)
+    removed = F.when((differs | restated) & F.col(OLD_KEY).isNotNull(), F.xxhash64(OLD_KEY))
     if keys:
         sums.append(F.collect_list(removed).alias("removed_keys"))
-    counts = F.count_if(taken & F.col(OLD_HASH).isNotNull()), F.count_if(again)
+    counts = F.count_if(taken & F.col(OLD_HASH).isNotNull()), F.count_if(restated)
     sums += [count.alias(name) for count, name in zip(counts, ("stored", "restated"), strict=True)]
-    # One row; with ``keys`` at most a number for each changed row, of ``SMALL`` at most.
+    # One row; with ``keys`` a number for each changed row, at most ``MOST_BROADCAST_KEYS``.
     row = compared.agg(*sums, *beside).collect()[0]
     plus, minus = (content(row[f"{n}_hi"] or 0, row[f"{n}_lo"] or 0) for n in (NEW_HASH, OLD_HASH))
     new, old = row[f"{NEW_HASH}_n"], row[f"{OLD_HASH}_n"]
-    gone = tuple(row["removed_keys"]) if keys else ()
-    return Totals(new, plus, old, minus, row["stored"], row["restated"], gone), row
+    removed_keys = tuple(row["removed_keys"]) if keys else ()
+    return Totals(new, plus, old, minus, row["stored"], row["restated"], removed_keys), row
 
 
 def is_restated() -> Column:
@@ -312,21 +318,21 @@ def commit(
     return commit_step(work, step, rows, Computed(changes, receipt, cut_off=int(not changes)))
 
 
-def _row_changes(totals: Totals, different: DataFrame, there: int) -> RowChanges:
-    """The rows to add, and the keys of those to remove; ``there`` are in the table."""
-    own = [name for name in different.columns if not name.startswith("__")]
-    insert = different.where(F.col(KEY).isNotNull()).select(*map(column, own))
+def _row_changes(totals: Totals, different: DataFrame, stored: int) -> RowChanges:
+    """The rows to add, and the keys of those to remove; ``stored`` are in the table."""
+    columns = [name for name in different.columns if not name.startswith("__")]
+    insert = different.where(F.col(KEY).isNotNull()).select(*map(column, columns))
     removed = totals.removed + totals.restated
     if not removed:
         return RowChanges(insert, None, (KEY,))
     delete = different.where(F.col(OLD_KEY).isNotNull()).select(F.col(OLD_KEY).alias(KEY))
-    if not key_filter.pays(removed, there):
-        return RowChanges(insert, delete, (KEY,), shuffled=there + removed + totals.added)
+    if not key_filter.pays(removed, stored):
+        return RowChanges(insert, delete, (KEY,), shuffled=stored + removed + totals.added)
     hashes: Collection[int] = totals.removed_keys
     if len(hashes) < removed:
         # At most ``key_filter.MOST_KEYS`` numbers.
         hashes = delete.select(F.xxhash64(KEY).alias("hash")).toArrow()["hash"].to_pylist()
-    condition, passed = key_filter.may_have(hashes, KEY), key_filter.rows_passed(removed, there)
+    condition, passed = key_filter.may_have(hashes, KEY), key_filter.rows_passed(removed, stored)
     return RowChanges(insert, delete, (KEY,), condition, passed + removed + totals.added)
 
 

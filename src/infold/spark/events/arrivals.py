@@ -125,11 +125,11 @@ def judged_arrivals(
     )
     wrong = F.col("_problem").isNotNull()
     queried = rows.where(~wrong) if lookups else rows
-    given = [name for name in rows.columns if name not in (FILE, RAW, "_problem")]
-    queried = queried.select(*map(column, given), carried.alias(CARRIED))
-    found = _query_rows(work, node, {**lookups, source.name: queried})
-    names = [name for name in found.columns if name != CARRIED]
-    plain = found.select(
+    source_columns = [name for name in rows.columns if name not in (FILE, RAW, "_problem")]
+    queried = queried.select(*map(column, source_columns), carried.alias(CARRIED))
+    queried_rows = _query_rows(work, node, {**lookups, source.name: queried})
+    names = [name for name in queried_rows.columns if name != CARRIED]
+    plain = queried_rows.select(
         *map(column, names),
         F.col(f"{CARRIED}.file").alias(FILE),
         F.col(f"{CARRIED}.raw").alias(RAW),
@@ -152,11 +152,11 @@ def _query_rows(work: Work, node: Node, frames: Mapping[str, DataFrame]) -> Data
         frames = {**frames, name: _query_rows(work, work.project[name], frames)}
     if node.model.python is not None:
         return python_events(node, _without_wrong_times(frames[name]), CARRIED)
-    found = work.sql(with_carried_column(node), frames)
-    names, at = _column_places(found.columns)
-    found = found.toDF(*(str(i) for i in range(len(found.columns))))
-    return found.select(
-        *(F.col(str(i)).alias(name) for i, name in names), F.col(str(at)).alias(CARRIED)
+    rows = work.sql(with_carried_column(node), frames)
+    names, carried_at = _column_places(rows.columns)
+    rows = rows.toDF(*(str(i) for i in range(len(rows.columns))))
+    return rows.select(
+        *(F.col(str(i)).alias(name) for i, name in names), F.col(str(carried_at)).alias(CARRIED)
     )
 
 
@@ -259,8 +259,8 @@ def _with_states(
         rules.append(F.when(F.col("_received").isNull(), F.lit("null received")))
         rules.append(F.when(F.col(AT) > latest, F.lit("future: later than received")))
     start = F.lit(None) if node.start is None or model.timeseries is None else F.lit(node.start)
-    early = F.col("_problem").isNull() & (F.col(AT) < start)
-    state = F.when(early, F.lit(int(RowState.BEFORE_START)))
+    is_early = F.col("_problem").isNull() & (F.col(AT) < start)
+    state = F.when(is_early, F.lit(int(RowState.BEFORE_START)))
     state = state.when(F.col(REASON).isNotNull(), F.lit(int(RowState.SET_ASIDE)))
     if waits:
         lows = {id_: entry.low for id_, entry in bounds.items() if entry.low is not None}
@@ -271,7 +271,7 @@ def _with_states(
         if highs:
             ahead = F.col(AT) > _value_by_file(highs, len(bounds))
             state = state.when(ahead, F.lit(int(RowState.WAITING)))
-    plain = T.StructType([rows.schema.fields[i] for i in range(len(names))])
+    model_schema = T.StructType([rows.schema.fields[i] for i in range(len(names))])
     return (
         rows.withColumn(AT, at)
         .withColumn(REASON, F.coalesce(*rules))
@@ -283,7 +283,7 @@ def _with_states(
             REASON,
             F.when(F.col(STATE) == int(RowState.SET_ASIDE), F.col(RAW)).alias(RAW),
             AT,
-            row_hash(plain).alias(HASH),
+            row_hash(model_schema).alias(HASH),
         )
     )
 
@@ -295,10 +295,10 @@ def _value_by_file(values: Mapping[int, int], files: int) -> Column:
         distinct.setdefault(value, []).append(id_)
     if len(distinct) == 1 and len(values) == files:
         return F.lit(next(iter(distinct)))
-    found = F.when(F.lit(False), F.lit(0).cast("bigint"))
+    value_of_file = F.when(F.lit(False), F.lit(0).cast("bigint"))
     for value, ids in distinct.items():
-        found = found.when(F.col(FILE).isin(ids), F.lit(value))
-    return found
+        value_of_file = value_of_file.when(F.col(FILE).isin(ids), F.lit(value))
+    return value_of_file
 
 
 def count_rows(rows: DataFrame, node: Node, *, with_content: bool) -> list[RowCount]:

@@ -58,7 +58,7 @@ from infold.spark.events.ingest import (
 )
 from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.events.table_change import TableChange, apply_without_key, deduplicate
-from infold.spark.observed import Found, Seen, observed
+from infold.spark.observed import KnownAggregates, ObservedAggregates, observed
 from infold.spark.reading import failures, source_rows
 from infold.spark.reading.paths import worth_keeping
 from infold.spark.step_commit import Computed, RowChanges, WholeTable, commit_step
@@ -78,8 +78,8 @@ def carry_out(work: Work, step: Step) -> Outcome:
     ingest = Ingest.of(work, step)
     with failures.naming_files(work.project, ingest.source):
         if step.replaces_all or not work.tables.exists(step.model):
-            return _build(ingest)
-        return _fold(ingest)
+            return _build_table(ingest)
+        return _fold_files(ingest)
 
 
 def definition(work: Work, node: Node, step: Step, ingested: Sequence[IngestedFile]) -> DataFrame:
@@ -94,46 +94,48 @@ def definition(work: Work, node: Node, step: Step, ingested: Sequence[IngestedFi
     Raises ``errors.source_changed`` where they no longer are.
     """
     source = work.project.sources[node.source or node.name].without_columns(node.unread_columns)
-    files = _read_by_definition(work, ingested)
+    files = _files_of_definition(work, ingested)
     if not work.earlier:
         return _defined_rows(work, node, step, source, files)
     stored = user_columns(work.tables.read(step.model)).schema
     parts = []
-    for one, part in steps_in_force(work, step):
-        rows = _defined_rows(one.work, one.node, part, source_in_force(source, one), files)
-        parts.append(as_stored(stored, step.model, clamped(one.node, part.cells, rows)))
+    for in_force, part in steps_in_force(work, step):
+        rows = _defined_rows(
+            in_force.work, in_force.node, part, source_in_force(source, in_force), files
+        )
+        parts.append(as_stored(stored, step.model, clamped(in_force.node, part.cells, rows)))
     return reduce(DataFrame.unionByName, parts)
 
 
 def refuse_changed(work: Work, node: Node, ingested: Sequence[IngestedFile]) -> None:
     """Raise ``errors.source_changed`` unless the files of a definition are what was ingested."""
     source = work.project.sources[node.source or node.name]
-    source_rows.refuse_changed(work.project, source, _read_by_definition(work, ingested))
+    source_rows.refuse_changed(work.project, source, _files_of_definition(work, ingested))
 
 
-def _read_by_definition(work: Work, ingested: Sequence[IngestedFile]) -> Sequence[IngestedFile]:
+def _files_of_definition(work: Work, ingested: Sequence[IngestedFile]) -> Sequence[IngestedFile]:
     """The files whose rows can be a definition's: an earlier one may have had rows of any."""
     return ingested if work.earlier else [file for file in ingested if file.rows]
 
 
 def _defined_rows(
-    work: Work, node: Node, step: Step, source: Source, known: Sequence[IngestedFile]
+    work: Work, node: Node, step: Step, source: Source, files: Sequence[IngestedFile]
 ) -> DataFrame:
     """The rows of one definition from scratch, from these files."""
-    source_rows.refuse_changed(work.project, source, known)
-    rows = source_rows.read(work.spark, work.project, source, [(file.id, file) for file in known])
-    bounds = {file.id: AdmittedTimes(file.horizon) for file in known}
-    found = judged_arrivals(work, node, source, rows, bounds, lookups(work, node, step))
-    admitted = found.where(F.col(STATE) == int(RowState.ADMITTED))
+    source_rows.refuse_changed(work.project, source, files)
+    rows = source_rows.read(work.spark, work.project, source, [(file.id, file) for file in files])
+    bounds = {file.id: AdmittedTimes(file.horizon) for file in files}
+    judged = judged_arrivals(work, node, source, rows, bounds, lookups(work, node, step))
+    admitted = judged.where(F.col(STATE) == int(RowState.ADMITTED))
     if node.model.unique_key:
         identity = copies.Identity.of(node)
         admitted = identity.prepared(admitted, model_columns(admitted))
         ranked = copies.rank_copies(admitted, identity)
         admitted = ranked.where(F.col(copies.PLACE) == 1)
-    return admitted.select(*map(column, model_columns(found)))
+    return admitted.select(*map(column, model_columns(judged)))
 
 
-def _build(ingest: Ingest) -> Outcome:
+def _build_table(ingest: Ingest) -> Outcome:
     """Replace the table by the rows of all files."""
     work, step = ingest.work, ingest.step
     bounds = {id_: AdmittedTimes(ingest.file_diff.as_of) for id_ in ingest.new}
@@ -142,16 +144,16 @@ def _build(ingest: Ingest) -> Outcome:
     if sum(sizes) <= IN_MEMORY or worth_keeping(sizes):
         arriving = _in_memory(arriving, observed)
     tally = IngestCounts()
-    found = count_rows(arriving, ingest.node, with_content=False)
-    tally.arrive(found, ingest.new, _rows_read(observed, found, ingest.new))
+    row_counts = count_rows(arriving, ingest.node, with_content=False)
+    tally.arrive(row_counts, ingest.new, _rows_read(observed, row_counts, ingest.new))
     ingest.refuse_losses(tally, observed if isinstance(observed, Mapping) else None)
     ingest.refuse_changed(ingest.new.values())
     before = work.ledger.files(step.model)
-    looked_at = [(ingest, Arriving(arriving, observed, without_texts))]
-    commits = ingest.write_set_aside(looked_at, ingest.new, bounds, tally)
+    arrivals = [(ingest, Arriving(arriving, observed, without_texts))]
+    commits = ingest.write_set_aside(arrivals, ingest.new, bounds, tally)
     admitted = arriving.where(F.col(STATE) == int(RowState.ADMITTED))
-    how = load_plan(ingest.node, admitted, found)
-    rows, left_out = rows_to_load(ingest.node, admitted, how)
+    plan = load_plan(ingest.node, admitted, row_counts)
+    rows, left_out = rows_to_load(ingest.node, admitted, plan)
     rows = rows.withColumn(VERSION, F.lit(step.version).cast("bigint"))
     cells = work.cells(step.model)
 
@@ -162,14 +164,14 @@ def _build(ingest: Ingest) -> Outcome:
             tally.removed += state.rows
         _count_stored(ingest, snapshot, tally)
         if left_out is not None and any(tally.dropped.values()):
-            seen = left_out.get
-            tally.copies, tally.conflicting = seen["copies"], seen["conflicting"]
-            tally.elsewhere = seen["elsewhere"]
-        gone = {file.id for file in before} - set(ingest.new)
+            counts = left_out.get
+            tally.copies, tally.conflicting = counts["copies"], counts["conflicting"]
+            tally.elsewhere = counts["elsewhere"]
+        removed = {file.id for file in before} - set(ingest.new)
         read = tally.arrived
-        return ingest.computed(tally, gone, whole=True, commits=commits, read=read, scanned=read)
+        return ingest.computed(tally, removed, whole=True, commits=commits, read=read, scanned=read)
 
-    outcome = commit_step(work, step, WholeTable(rows, how.layout), count=count)
+    outcome = commit_step(work, step, WholeTable(rows, plan.layout), count=count)
     return ingest.tidy_set_aside(outcome, tally)
 
 
@@ -177,50 +179,56 @@ def _count_stored(ingest: Ingest, snapshot: int, tally: IngestCounts) -> None:
     """Count what a load stored, by cell and file; other admitted rows are copies."""
     stored = ingest.work.tables.read(ingest.step.model, snapshot)
     stats = cell_stats(stored, ingest.time_or_null(), ingest.granularity, by=[F.col(FILE)])
-    kept: dict[tuple[int, Interval], int] = {}
+    stored_rows: dict[tuple[int, Interval], int] = {}
     # At most a row for each file of the step and cell.
     for start, file, rows, hi, lo, last in stats.collect():
         cell = ingest.cell(start)
         tally.add(cell, rows, content(hi, lo), last)
         tally.written += rows
-        kept[file, cell] = rows
-    for spot, rows in tally.rows.items():
-        if rows > kept.get(spot, 0):
-            tally.dropped[spot] += rows - kept.get(spot, 0)
+        stored_rows[file, cell] = rows
+    for file_and_cell, rows in tally.rows.items():
+        if rows > stored_rows.get(file_and_cell, 0):
+            tally.dropped[file_and_cell] += rows - stored_rows.get(file_and_cell, 0)
 
 
-def _fold(ingest: Ingest) -> Outcome:
+def _fold_files(ingest: Ingest) -> Outcome:
     """Ingest new and due rows, remove rows of gone files; one commit, or none."""
     file_diff, step = ingest.file_diff, ingest.step
-    taken: dict[int, source_rows.File] = {**ingest.new, **ingest.due, **ingest.again}
-    bounds = {id_: AdmittedTimes(file_diff.as_of) for id_ in (*ingest.new, *ingest.again)}
+    files_to_read: dict[int, source_rows.File] = {**ingest.new, **ingest.due, **ingest.reingested}
+    bounds = {id_: AdmittedTimes(file_diff.as_of) for id_ in (*ingest.new, *ingest.reingested)}
     bounds |= {
         id_: AdmittedTimes(file_diff.as_of, low=file.horizon) for id_, file in ingest.due.items()
     }
-    tally, found, reread = IngestCounts(), list[RowCount](), 0
+    tally, row_counts, reread = IngestCounts(), list[RowCount](), 0
     parts = ingest.parts()
-    seen: list[Arriving] = []
-    arrivals: list[DataFrame] = []
-    if taken:
-        seen = [part.read(taken, bounds, texts=False) for part in parts]
-        observed = seen[0].observed
-        seen = [one._replace(rows=_in_memory(one.rows, one.observed)) for one in seen]
-        arrivals = [one.rows for one in seen]
-        found = [
+    arrivals: list[Arriving] = []
+    rows_by_part: list[DataFrame] = []
+    if files_to_read:
+        arrivals = [part.read(files_to_read, bounds, texts=False) for part in parts]
+        observed = arrivals[0].observed
+        arrivals = [part._replace(rows=_in_memory(part.rows, part.observed)) for part in arrivals]
+        rows_by_part = [part.rows for part in arrivals]
+        row_counts = [
             count
-            for part, rows in zip(parts, arrivals, strict=True)
+            for part, rows in zip(parts, rows_by_part, strict=True)
             for count in count_rows(rows, part.node, with_content=not part.node.model.unique_key)
         ]
-        tally.arrive(found, ingest.new, _rows_read(observed, found, ingest.new), ingest.again)
+        tally.arrive(
+            row_counts, ingest.new, _rows_read(observed, row_counts, ingest.new), ingest.reingested
+        )
         ingest.refuse_losses(tally, observed if isinstance(observed, Mapping) else None)
-        reread = _rows_read(observed, found, ingest.again) or 0 if ingest.again else 0
-        ingest.refuse_changed(taken.values())
-    commits = ingest.write_set_aside([*zip(parts, seen, strict=False)], taken, bounds, tally)
+        reread = (
+            _rows_read(observed, row_counts, ingest.reingested) or 0 if ingest.reingested else 0
+        )
+        ingest.refuse_changed(files_to_read.values())
+    commits = ingest.write_set_aside(
+        [*zip(parts, arrivals, strict=False)], files_to_read, bounds, tally
+    )
     if ingest.node.model.unique_key:
-        change = _deduplicated(parts, arrivals, tally)
+        change = _deduplicated(parts, rows_by_part, tally)
     else:
-        arriving = arrivals[0] if arrivals else None
-        change = apply_without_key(ingest, arriving, found, tally)
+        arriving = rows_by_part[0] if rows_by_part else None
+        change = apply_without_key(ingest, arriving, row_counts, tally)
     computed = ingest.computed(
         tally,
         {file.id for file in file_diff.removed},
@@ -238,8 +246,8 @@ def _deduplicated(
     """What copies of events change, by each definition in its own cells."""
     newest, table = parts[0], parts[0].work.tables.read(parts[0].step.model)
     if len(parts) > 1 and arrivals:  # those of earlier ones are compared with the table as well
-        rows = arrivals[0].select(*map(column, model_columns(arrivals[0])))
-        as_stored(user_columns(table).schema, newest.step.model, rows)
+        columns_of_arrivals = arrivals[0].select(*map(column, model_columns(arrivals[0])))
+        as_stored(user_columns(table).schema, newest.step.model, columns_of_arrivals)
     changes = [
         deduplicate(part, arrivals[at] if arrivals else None, tally)
         for at, part in enumerate(parts)
@@ -247,25 +255,31 @@ def _deduplicated(
     return TableChange.together(changes, table, row_order(newest.node))
 
 
-def _in_memory(arriving: DataFrame, observed: Seen | Mapping[int, int] | None) -> DataFrame:
+def _in_memory(
+    arriving: DataFrame, observed: ObservedAggregates | Mapping[int, int] | None
+) -> DataFrame:
     """
     The rows, kept in memory, so that the files are read once.
 
     A frame that is merely persisted would be read again once a table in its plan is written. The
     first action fills it, unless reading itself is observed.
     """
-    return arriving.localCheckpoint(eager=not isinstance(observed, Mapping | Found | None))
+    return arriving.localCheckpoint(
+        eager=not isinstance(observed, Mapping | KnownAggregates | None)
+    )
 
 
 def _rows_read(
-    observed: Seen | Mapping[int, int] | None, found: list[RowCount], files: Iterable[int]
+    observed: ObservedAggregates | Mapping[int, int] | None,
+    row_counts: list[RowCount],
+    files: Iterable[int],
 ) -> int | None:
     """How many rows some files have, if they were counted; only new files are observed."""
     if isinstance(observed, Mapping):
         return sum(observed.get(id_, 0) for id_ in files)
     # Spark forgets what it observed in a plan that turned out to be empty.
-    known = isinstance(observed, Found) or found
-    return int(observed.get[ROWS]) if observed is not None and known else None
+    is_observed = isinstance(observed, KnownAggregates) or row_counts
+    return int(observed.get[ROWS]) if observed is not None and is_observed else None
 
 
 def _row_changes(ingest: Ingest, change: TableChange, tally: IngestCounts) -> RowChanges:
@@ -292,8 +306,8 @@ def _row_changes(ingest: Ingest, change: TableChange, tally: IngestCounts) -> Ro
 
 ROWS_FOR_PARTITIONS = 500_000
 ROWS_OF_A_TASK = 1_000_000
-_MONTH = 30 * DAY
-_PERIOD = 8 * DAY
+_MONTH_LENGTH = 30 * DAY
+_PERIOD_LENGTH = 8 * DAY
 _ROWS_OF_A_MONTH = 20_000
 DICTIONARY = 128 * 1024
 """Dictionaries up to this size let a column's values be read without its rows."""
@@ -322,51 +336,53 @@ def load_plan(node: Node, rows: DataFrame, counted: Iterable[RowCount]) -> LoadP
     if node.model.timeseries is None or not admitted:
         return LoadPlan(layout, tasks, None)
     name = node.model.timeseries.event_time_column
-    first = min(count.first or 0 for count in admitted)
-    months = (max(count.last or 0 for count in admitted) - first) // _MONTH + 1
+    first_time = min(count.first or 0 for count in admitted)
+    months = (max(count.last or 0 for count in admitted) - first_time) // _MONTH_LENGTH + 1
     partition = Granularity.MONTH if total / months >= _ROWS_OF_A_MONTH else Granularity.YEAR
     if total >= ROWS_FOR_PARTITIONS:
         layout = replace(layout, column=name, partition=partition, type=time_type(rows, name))
     if months >= 2 * tasks:
         return LoadPlan(layout, tasks, cell_start(column(name), Granularity.MONTH))
-    at = micros(column(name))
-    return LoadPlan(layout, tasks, at - F.pmod(at, F.lit(_PERIOD)))
+    event_time = micros(column(name))
+    return LoadPlan(layout, tasks, event_time - F.pmod(event_time, F.lit(_PERIOD_LENGTH)))
 
 
-def rows_to_load(node: Node, rows: DataFrame, how: LoadPlan) -> tuple[DataFrame, Seen | None]:
+def rows_to_load(
+    node: Node, rows: DataFrame, how: LoadPlan
+) -> tuple[DataFrame, ObservedAggregates | None]:
     """
     The rows to store, one copy of each event, in the order to write them.
 
     The observation counts the ``copies`` left out, how many of them are ``conflicting``, and how
     many have another event time than the kept one (``elsewhere``).
     """
-    own = model_columns(rows)
-    names = [*own, FILE]
-    by = row_order(node)
+    columns = model_columns(rows)
+    names = [*columns, FILE]
+    order = row_order(node)
     if not node.model.unique_key:
         if how.period is None:
             return rows.select(*map(column, names)), None
-        near = rows.repartition(how.tasks, how.period)
-        return near.select(*map(column, names)).sortWithinPartitions(*map(column, by)), None
+        shuffled = rows.repartition(how.tasks, how.period)
+        return shuffled.select(*map(column, names)).sortWithinPartitions(*map(column, order)), None
     identity = Identity.of(node)
-    at: Column | None = None
-    rows = identity.prepared(rows, own)
+    period: Column | None = None
+    rows = identity.prepared(rows, columns)
     if how.period is None or identity.time is not None:
-        near = rows.repartition(how.tasks, *map(column, identity.keys))
+        shuffled = rows.repartition(how.tasks, *map(column, identity.keys))
     else:
-        near = rows.withColumn(_PERIOD_COLUMN, how.period)
-        at = F.col(_PERIOD_COLUMN)
-        near = near.repartition(how.tasks, at)
-    again = F.col("_copy") > 1
-    ranked, seen = observed(
-        rank_copies(near, identity, at),
-        F.count_if(again).alias("copies"),
-        F.count_if(again & F.col(DIFFERS)).alias("conflicting"),
-        F.count_if(again & F.col(ELSEWHERE)).alias("elsewhere"),
+        shuffled = rows.withColumn(_PERIOD_COLUMN, how.period)
+        period = F.col(_PERIOD_COLUMN)
+        shuffled = shuffled.repartition(how.tasks, period)
+    is_copy = F.col("_copy") > 1
+    ranked, copy_counts = observed(
+        rank_copies(shuffled, identity, period),
+        F.count_if(is_copy).alias("copies"),
+        F.count_if(is_copy & F.col(DIFFERS)).alias("conflicting"),
+        F.count_if(is_copy & F.col(ELSEWHERE)).alias("elsewhere"),
     )
     kept = ranked.where(F.col("_copy") == 1).select(*map(column, names))
     if identity.time is not None and how.period is not None:
         # Copies met by key; files are written by time.
-        near = kept.repartition(how.tasks, how.period)
-        kept = near.sortWithinPartitions(*map(column, by))
-    return kept, seen
+        shuffled = kept.repartition(how.tasks, how.period)
+        kept = shuffled.sortWithinPartitions(*map(column, order))
+    return kept, copy_counts

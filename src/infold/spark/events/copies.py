@@ -126,8 +126,8 @@ class Identity:
         """
         if self.time is None:
             return rows
-        kept = [rows.schema[name] for name in names if name.lower() != self.time.lower()]
-        return rows.withColumn(_REST, row_hash(T.StructType(kept)))
+        hashed = [rows.schema[name] for name in names if name.lower() != self.time.lower()]
+        return rows.withColumn(_REST, row_hash(T.StructType(hashed)))
 
     def compared(self, window: WindowSpec) -> tuple[Column, Column]:
         """``_differs`` and ``_elsewhere``, against the first row of a window."""
@@ -169,14 +169,14 @@ def rank_copies(rows: DataFrame, identity: Identity, at: Column | None = None) -
 
 def preference_order(prefer: Sequence[str]) -> list[Column]:
     """The declared order as sort columns; NULL is never preferred."""
-    found = []
+    columns = []
     for entry in prefer:
         name, _, direction = entry.strip().rpartition(" ")
         if direction.lower() not in ("asc", "desc") or not name:
             name, direction = entry.strip(), "asc"
         by = column(name.strip().strip("`"))
-        found.append(by.desc_nulls_last() if direction.lower() == "desc" else by.asc_nulls_last())
-    return found
+        columns.append(by.desc_nulls_last() if direction.lower() == "desc" else by.asc_nulls_last())
+    return columns
 
 
 @returns(JUDGED_COPIES)
@@ -189,7 +189,7 @@ def copy_fates(copies: DataFrame, identity: Identity, version: int) -> DataFrame
     alike = Window.partitionBy(*map(column, identity.keys))
     order = alike.orderBy(F.col(GONE), *identity.order(), F.col(HASH), F.col(ORIGIN), F.col(FILE))
     stored = F.col(ORIGIN) == STORED
-    seen = copies.select(
+    ranked = copies.select(
         "*",
         F.row_number().over(order).alias("_place"),
         F.first(HASH).over(order).alias("_best"),
@@ -212,7 +212,7 @@ def copy_fates(copies: DataFrame, identity: Identity, version: int) -> DataFrame
     )
     kept_version = F.when(~stored & wins & moved, F.col("_since"))  # of one that is moved in
     new_version = F.coalesce(kept_version, F.lit(version).cast("bigint")).alias(VERSION)
-    return seen.select(
+    return ranked.select(
         *(new_version if name == VERSION else column(name) for name in copies.columns),
         *(DIFFERS, ELSEWHERE),
         fate.alias(FATE),

@@ -57,32 +57,32 @@ from infold.spark.time_range.derived import FEW_ROWS, rows_over_stored
 
 _NEW = "_infold_new"
 """The columns read from files, by their numbers, until they have their names."""
-_OF = "_infold_of"
+_FROM_FILE = "_infold_of"
 
 
 def derives_exactly(work: Work, step: Step) -> bool:
     """Whether the derived rows have the values and types that the query would give."""
-    ingest, found = Ingest.of(work, step), step.derivation
-    assert found is not None, "a step that derives has a derivation"
+    ingest, derivation = Ingest.of(work, step), step.derivation
+    assert derivation is not None, "a step that derives has a derivation"
     try:
         schema = _schema_of_query(ingest)
     except PySparkException:
         return True  # a definition that is wrong is reported as such
-    stored = _stored(ingest)
-    for name, number in _numbered(found).items():
+    stored = _stored_rows(ingest)
+    for name, number in _numbered_columns(derivation).items():
         stored = stored.withColumn(number, F.lit(None).cast(schema[name].dataType))
     try:
-        return _rows_over(stored, found, schema) is not None
+        return _rows_over(stored, derivation, schema) is not None
     except PySparkException:
         return False
 
 
 def carry_out(work: Work, step: Step) -> Outcome:
     """Replace the table by the rows that follow from it and from some files, in one commit."""
-    ingest, found = Ingest.of(work, step), step.derivation
-    assert found is not None, "a step that derives has a derivation"
+    ingest, derivation = Ingest.of(work, step), step.derivation
+    assert derivation is not None, "a step that derives has a derivation"
     files = (*ingest.file_diff.new_columns_of, *ingest.file_diff.reingest)
-    if found.changes_nothing and not files:
+    if derivation.changes_nothing and not files:
         return commit_step(work, step, None, Computed())
     stored = sum(state.rows for state in work.cells(step.model))
     few = stored + sum(file.rows for file in files) <= FEW_ROWS
@@ -90,10 +90,10 @@ def carry_out(work: Work, step: Step) -> Outcome:
         failures.naming_files(work.project, ingest.source),
         settings_for_few_rows(work.spark) if few else nullcontext(),
     ):
-        rows = _rows(ingest, found)
+        rows = _rows_to_store(ingest, derivation)
         if rows is None:
             return without_trace(work, step)
-        return _replace_table(ingest, found, rows)
+        return _replace_table(ingest, derivation, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,42 +104,45 @@ class _NewRows:
     competing: Mapping[FileAndCell, int]
 
 
-def _rows(ingest: Ingest, found: Derivation) -> _NewRows | None:
+def _rows_to_store(ingest: Ingest, derivation: Derivation) -> _NewRows | None:
     """The rows to store; None where files and stored rows do not fit each other."""
     files, contested = ingest.file_diff, ingest.step.contested
-    stored = _outside(ingest, _stored(ingest), contested)
-    if found.from_files:
-        joined = _with_new_columns(ingest, found, stored)
+    stored = _stored_outside(ingest, _stored_rows(ingest), contested)
+    if derivation.from_files:
+        joined = _with_new_columns(ingest, derivation, stored)
         if joined is None:
             return None
         stored = joined
-    rows = _rows_over(stored, found, _schema_of_query(ingest))
+    rows = _rows_over(stored, derivation, _schema_of_query(ingest))
     assert rows is not None, "a derivation is checked before it is carried out"
     competing: Mapping[FileAndCell, int] = {}
     if files.reingest:
-        arriving = _evaluated(ingest, files.reingest)
-        arriving = _inside(ingest, arriving, contested).localCheckpoint()
+        arriving = _evaluated_files(ingest, files.reingest)
+        arriving = _admitted_in(ingest, arriving, contested).localCheckpoint()
         ingest.refuse_changed(files.reingest)
         competing = _by_file_and_cell(ingest, arriving)
-        rows = rows.unionByName(_kept(ingest, arriving))
+        rows = rows.unionByName(_first_copies(ingest, arriving))
     return _NewRows(rows, competing)
 
 
-def _replace_table(ingest: Ingest, found: Derivation, new: _NewRows) -> Outcome:
+def _replace_table(ingest: Ingest, derivation: Derivation, new: _NewRows) -> Outcome:
     """Count the rows, and put them in the place of the table."""
     work, step, node = ingest.work, ingest.step, ingest.node
     before = work.cells(step.model)
-    after, kept = _counted(ingest, new.rows)
+    after, stored_counts = _states_and_counts(ingest, new.rows)
     changes = changes_of_rewrite(before, after)
-    changes = count_row_changes(work.project, node, changes, lambda: (_stored(ingest), new.rows))
+    changes = count_row_changes(
+        work.project, node, changes, lambda: (_stored_rows(ingest), new.rows)
+    )
     read = sum(file.rows for file in (*ingest.file_diff.new_columns_of, *ingest.file_diff.reingest))
     receipt = Receipt(
         read=read,
         scanned=sum(state.rows for state in before) + read,
-        deduplicated=sum(new.competing.values()) - sum(kept[spot] for spot in new.competing),
+        deduplicated=sum(new.competing.values())
+        - sum(stored_counts[spot] for spot in new.competing),
     )
-    recounted = found.where or ingest.file_diff.reingest
-    files = _files(ingest, kept, new.competing) if recounted else None
+    recounted = derivation.where or ingest.file_diff.reingest
+    files = _recounted_files(ingest, stored_counts, new.competing) if recounted else None
     layout = replace(work.tables.layout(step.model), dictionary=DICTIONARY)
     if layout.column is not None and ingest.time is not None:
         layout = replace(layout, column=ingest.time)
@@ -147,7 +150,7 @@ def _replace_table(ingest: Ingest, found: Derivation, new: _NewRows) -> Outcome:
     return commit_step(work, step, table, Computed(changes, receipt, files=files))
 
 
-def _stored(ingest: Ingest) -> DataFrame:
+def _stored_rows(ingest: Ingest) -> DataFrame:
     """The table as it is before the step, with its technical columns."""
     return ingest.work.frame(ingest.step.model, ingest.step.version - 1)
 
@@ -161,23 +164,24 @@ def _schema_of_query(ingest: Ingest) -> T.StructType:
     return work.sql(node, {**beside, source.name: rows}).schema
 
 
-def _numbered(found: Derivation) -> dict[str, str]:
+def _numbered_columns(derivation: Derivation) -> dict[str, str]:
     """The columns that are read from files, with the names that they have until they are stored."""
-    return {name: f"{_NEW}{at}" for at, name in enumerate(found.from_files)}
+    return {name: f"{_NEW}{at}" for at, name in enumerate(derivation.from_files)}
 
 
-def _rows_over(stored: DataFrame, found: Derivation, schema: T.StructType) -> DataFrame | None:
+def _rows_over(stored: DataFrame, derivation: Derivation, schema: T.StructType) -> DataFrame | None:
     """As ``rows_over_stored``, with the technical columns; stored rows have new ones by number."""
-    numbers = _numbered(found)
+    numbers = _numbered_columns(derivation)
     columns = tuple(
-        (name, quoted(numbers[name]) if name in numbers else sql) for name, sql in found.columns
+        (name, quoted(numbers[name]) if name in numbers else sql)
+        for name, sql in derivation.columns
     )
     carried = (FILE, VERSION, *numbers.values())
-    rows = rows_over_stored(stored, replace(found, columns=columns), schema, carried)
+    rows = rows_over_stored(stored, replace(derivation, columns=columns), schema, carried)
     return None if rows is None else rows.drop(*numbers.values())
 
 
-def _evaluated(ingest: Ingest, files: Sequence[IngestedFile]) -> DataFrame:
+def _evaluated_files(ingest: Ingest, files: Sequence[IngestedFile]) -> DataFrame:
     """The rows of files that the query keeps, judged as they were before, without their text."""
     work, bounds = ingest.work, {file.id: AdmittedTimes(file.horizon) for file in files}
     known = [(file.id, file) for file in files]
@@ -186,31 +190,33 @@ def _evaluated(ingest: Ingest, files: Sequence[IngestedFile]) -> DataFrame:
     return judged_arrivals(work, ingest.node, ingest.source, rows, bounds)
 
 
-def _with_new_columns(ingest: Ingest, found: Derivation, stored: DataFrame) -> DataFrame | None:
+def _with_new_columns(
+    ingest: Ingest, derivation: Derivation, stored: DataFrame
+) -> DataFrame | None:
     """
     Stored rows with what the files have in new columns.
 
     None where a value cannot be used, or where not each row is found once.
     """
-    numbers, files = _numbered(found), ingest.file_diff.new_columns_of
+    numbers, files = _numbered_columns(derivation), ingest.file_diff.new_columns_of
     if not files:
         schema = _schema_of_query(ingest)
-        nothing = {new: F.lit(None).cast(schema[name].dataType) for name, new in numbers.items()}
-        return stored.withColumns(nothing)
+        nulls = {new: F.lit(None).cast(schema[name].dataType) for name, new in numbers.items()}
+        return stored.withColumns(nulls)
     identity = (FILE, *row_order(ingest.node))
-    read = _evaluated(ingest, files).select(
+    read = _evaluated_files(ingest, files).select(
         STATE,
-        *(column(name).alias(f"{_OF}{at}") for at, name in enumerate(identity)),
+        *(column(name).alias(f"{_FROM_FILE}{at}") for at, name in enumerate(identity)),
         *(column(name).alias(new) for name, new in numbers.items()),
     )
-    if found.other_source_columns:
+    if derivation.other_source_columns:
         read = read.localCheckpoint()
         if read.where(F.col(STATE) == int(RowState.SET_ASIDE)).limit(1).count():
             return None
     read = read.where(F.col(STATE) == int(RowState.ADMITTED)).drop(STATE)
-    same = [column(name) == F.col(f"{_OF}{at}") for at, name in enumerate(identity)]
+    same = [column(name) == F.col(f"{_FROM_FILE}{at}") for at, name in enumerate(identity)]
     joined = stored.join(read, reduce(and_, same), "inner")
-    joined = joined.drop(*(f"{_OF}{at}" for at, _ in enumerate(identity))).localCheckpoint()
+    joined = joined.drop(*(f"{_FROM_FILE}{at}" for at, _ in enumerate(identity))).localCheckpoint()
     ingest.refuse_changed(files)
     outside = {
         (entry.file_id, entry.cell): entry.rows
@@ -220,7 +226,7 @@ def _with_new_columns(ingest: Ingest, found: Derivation, stored: DataFrame) -> D
     return joined if _by_file_and_cell(ingest, joined) == outside else None
 
 
-def _inside(ingest: Ingest, rows: DataFrame, cells: Ranges) -> DataFrame:
+def _admitted_in(ingest: Ingest, rows: DataFrame, cells: Ranges) -> DataFrame:
     """The admitted rows in some cells."""
     rows = rows.where(F.col(STATE) == int(RowState.ADMITTED))
     if ingest.time is None:
@@ -228,7 +234,7 @@ def _inside(ingest: Ingest, rows: DataFrame, cells: Ranges) -> DataFrame:
     return rows.where(time_predicate(rows, ingest.time, cells, exact=True))
 
 
-def _outside(ingest: Ingest, rows: DataFrame, cells: Ranges) -> DataFrame:
+def _stored_outside(ingest: Ingest, rows: DataFrame, cells: Ranges) -> DataFrame:
     """The stored rows in all cells but some."""
     if not cells:
         return rows
@@ -237,12 +243,12 @@ def _outside(ingest: Ingest, rows: DataFrame, cells: Ranges) -> DataFrame:
     return rows.where(time_predicate(rows, ingest.time, Ranges.ever() - cells, exact=True))
 
 
-def _kept(ingest: Ingest, arriving: DataFrame) -> DataFrame:
+def _first_copies(ingest: Ingest, arriving: DataFrame) -> DataFrame:
     """One copy of each event."""
-    own, identity = model_columns(arriving), Identity.of(ingest.node)
-    ranked = rank_copies(identity.prepared(arriving, own), identity)
-    kept = ranked.where(F.col(PLACE) == 1).select(*map(column, own), FILE)
-    return kept.withColumn(VERSION, F.lit(ingest.step.version).cast("bigint"))
+    columns, identity = model_columns(arriving), Identity.of(ingest.node)
+    ranked = rank_copies(identity.prepared(arriving, columns), identity)
+    first_copies = ranked.where(F.col(PLACE) == 1).select(*map(column, columns), FILE)
+    return first_copies.withColumn(VERSION, F.lit(ingest.step.version).cast("bigint"))
 
 
 def _by_file_and_cell(ingest: Ingest, rows: DataFrame) -> dict[FileAndCell, int]:
@@ -253,43 +259,45 @@ def _by_file_and_cell(ingest: Ingest, rows: DataFrame) -> dict[FileAndCell, int]
     return {(row[FILE], ingest.cell(row["cell"])): row[ROWS] for row in counts}
 
 
-def _counted(ingest: Ingest, rows: DataFrame) -> tuple[list[CellState], Counter[FileAndCell]]:
+def _states_and_counts(
+    ingest: Ingest, rows: DataFrame
+) -> tuple[list[CellState], Counter[FileAndCell]]:
     """The states of all cells, and how many rows of each file are in each."""
-    found: dict[Interval, CellState] = {}
-    kept: Counter[FileAndCell] = Counter()
+    states: dict[Interval, CellState] = {}
+    rows_by_spot: Counter[FileAndCell] = Counter()
     stats = cell_stats(rows, ingest.time_or_null(), ingest.granularity, by=[F.col(FILE)])
     # At most a row for each file and cell.
     for row in stats.collect():
         cell = ingest.cell(row["cell"])
-        known = found.get(cell, CellState(cell, 0, 0))
+        known = states.get(cell, CellState(cell, 0, 0))
         times = [at for at in (known.last, row["last"]) if at is not None]
-        found[cell] = CellState(
+        states[cell] = CellState(
             cell,
             known.rows + row[ROWS],
             signed(known.content + content_of(row)),
             max(times, default=None),
         )
-        kept[row[FILE], cell] = row[ROWS]
-    return list(found.values()), kept
+        rows_by_spot[row[FILE], cell] = row[ROWS]
+    return list(states.values()), rows_by_spot
 
 
-def _files(
-    ingest: Ingest, kept: Mapping[FileAndCell, int], competing: Mapping[FileAndCell, int]
+def _recounted_files(
+    ingest: Ingest, stored: Mapping[FileAndCell, int], competing: Mapping[FileAndCell, int]
 ) -> FilesOutcome:
     """The files that were ingested, with their rows as the new definition counts them."""
-    counts = {**kept, **competing}
+    counts = {**stored, **competing}
     cells = [
-        FileCell(*spot, counts[spot], counts[spot] - kept.get(spot, 0)) for spot in sorted(counts)
+        FileCell(*spot, counts[spot], counts[spot] - stored.get(spot, 0)) for spot in sorted(counts)
     ]
     rows: Counter[int] = Counter()
     dropped: Counter[int] = Counter()
-    for one in cells:
-        rows[one.file_id] += one.rows
-        dropped[one.file_id] += one.dropped
-    known = ingest.work.ledger.files(ingest.step.model)
+    for file_cell in cells:
+        rows[file_cell.file_id] += file_cell.rows
+        dropped[file_cell.file_id] += file_cell.dropped
+    files = ingest.work.ledger.files(ingest.step.model)
     return FilesOutcome(
         source=ingest.source.name,
-        ingested=tuple(replace(f, rows=rows[f.id], dropped=dropped[f.id]) for f in known),
+        ingested=tuple(replace(f, rows=rows[f.id], dropped=dropped[f.id]) for f in files),
         cells=tuple(cells),
         recounted=True,
     )

@@ -44,7 +44,7 @@ from infold.spark.events.arrivals import (
 )
 from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
-from infold.spark.observed import Found, Seen, observed
+from infold.spark.observed import KnownAggregates, ObservedAggregates, observed
 from infold.spark.reading import source_rows
 from infold.spark.step_commit import Computed
 from infold.spark.step_context import DefinitionInForce, Work
@@ -57,7 +57,7 @@ class Arriving(NamedTuple):
     """Judged arrivals of files, how many rows these have, and whose rows have no texts."""
 
     rows: DataFrame
-    observed: Seen | Mapping[int, int] | None
+    observed: ObservedAggregates | Mapping[int, int] | None
     without_texts: frozenset[int]
 
 
@@ -71,9 +71,9 @@ class Ingest:
     source: Source
     file_diff: FileDiff
     new: Mapping[int, source_rows.File]
-    held: Ranges | None = None
+    cells_in_force: Ranges | None = None
     """The cells that its definition is in force in; None for all."""
-    newest: bool = True
+    is_newest: bool = True
     """Whether its definition is the newest one, which rows without a time follow too."""
 
     @staticmethod
@@ -94,24 +94,24 @@ class Ingest:
         return tuple(
             replace(
                 self,
-                work=one.work,
-                node=one.node,
-                source=source_in_force(self.source, one),
-                held=one.cells,
-                newest=one.is_newest,
+                work=in_force.work,
+                node=in_force.node,
+                source=source_in_force(self.source, in_force),
+                cells_in_force=in_force.cells,
+                is_newest=in_force.is_newest,
             )
-            for one in self.work.definitions_of(self.step.model)
+            for in_force in self.work.definitions_of(self.step.model)
         )
 
     @cached_property
-    def again(self) -> Mapping[int, IngestedFile]:
+    def reingested(self) -> Mapping[int, IngestedFile]:
         """The files ingested before that are ingested again, by id: a lookup changed."""
         return {file.id: file for file in self.file_diff.reingest}
 
     @cached_property
     def due(self) -> Mapping[int, IngestedFile]:
         """The files ingested before that have rows whose time has come, by id."""
-        others = self.new.keys() | self.again.keys()
+        others = self.new.keys() | self.reingested.keys()
         return {file.id: file for file in self.file_diff.come_due if file.id not in others}
 
     @property
@@ -149,57 +149,60 @@ class Ingest:
         it before waits for ever. Where lookups are joined, the rows of each file are kept, and are
         counted at once if need be: those with a problem do not go through the query.
         """
-        work, asked = self.work, list(files.items())
-        rows, said, without = source_rows.read_counted(
-            work.spark, work.project, self.source, asked, texts=texts
+        work, files_by_id = self.work, list(files.items())
+        rows, counts, without_texts = source_rows.read_counted(
+            work.spark, work.project, self.source, files_by_id, texts=texts
         )
         if self.node.stored_inputs:
             rows = rows.localCheckpoint(eager=False)
-            if said is None:
+            if counts is None:
                 # At most a row for each file of the step.
-                said = {row[FILE]: row["count"] for row in rows.groupBy(FILE).count().collect()}
+                counts = {row[FILE]: row["count"] for row in rows.groupBy(FILE).count().collect()}
             beside = lookups(work, self.node, self.step)
             judged = judged_arrivals(work, self.node, self.source, rows, bounds, beside)
-            return Arriving(self.own_rows(judged), said, without)
-        seen: Seen | None = None
-        if self._leaves_rows_out and said is not None:
-            seen = Found({ROWS: sum(said.get(id_, 0) for id_ in self.new)})
-        elif self._leaves_rows_out and not rows.isLocal():
+            return Arriving(self.own_rows(judged), counts, without_texts)
+        row_count: ObservedAggregates | None = None
+        if self._counts_left_out and counts is not None:
+            row_count = KnownAggregates({ROWS: sum(counts.get(id_, 0) for id_ in self.new)})
+        elif self._counts_left_out and not rows.isLocal():
             # A list of many files is a call of the JVM for each.
             new = (
                 F.lit(True) if files.keys() <= self.new.keys() else F.col(FILE).isin(list(self.new))
             )
-            rows, seen = observed(rows, F.count_if(new).alias(ROWS))
+            rows, row_count = observed(rows, F.count_if(new).alias(ROWS))
         judged = judged_arrivals(work, self.node, self.source, rows, bounds)
-        return Arriving(self.own_rows(judged), seen, without)
+        return Arriving(self.own_rows(judged), row_count, without_texts)
 
     @property
-    def _leaves_rows_out(self) -> bool:
+    def _counts_left_out(self) -> bool:
         """Whether not all rows of a file are among its judged rows, and it is to count them."""
-        nodes = (self.node, *(one.node for one in self.work.earlier))
-        return self.newest and any(map(has_filter, nodes))
+        nodes = (self.node, *(stretch.node for stretch in self.work.earlier))
+        return self.is_newest and any(map(has_filter, nodes))
 
     def own_rows(self, judged: DataFrame) -> DataFrame:
         """The judged arrivals that its definition is in force for."""
-        if self.held is None:
+        if self.cells_in_force is None:
             return judged
         tests = [
-            (F.col(AT) >= F.lit(part.start)) & (F.col(AT) < F.lit(part.end)) for part in self.held
+            (F.col(AT) >= F.lit(part.start)) & (F.col(AT) < F.lit(part.end))
+            for part in self.cells_in_force
         ]
         inside = reduce(Column.__or__, tests, F.lit(False))
-        return judged.where(F.col(AT).isNull() | inside if self.newest else inside)
+        return judged.where(F.col(AT).isNull() | inside if self.is_newest else inside)
 
-    def own(self, cells: Ranges) -> Ranges:
+    def own_cells(self, cells: Ranges) -> Ranges:
         """Those of some cells that its definition is in force in."""
-        return cells if self.held is None else cells & self.held
+        return cells if self.cells_in_force is None else cells & self.cells_in_force
 
     def stored(self, cells: Ranges) -> DataFrame:
         """The stored rows in some cells, with the columns that its definition gives them."""
         rows = self.work.tables.read(self.step.model)
-        if not self.newest:
+        if not self.is_newest:
             rows = rows.select(*map(column, (*self.node.columns, FILE, VERSION)))
         return (
-            rows if self.time is None else rows.where(self.cells_predicate(rows, self.own(cells)))
+            rows
+            if self.time is None
+            else rows.where(self.cells_predicate(rows, self.own_cells(cells)))
         )
 
     def cells_predicate(self, rows: DataFrame, cells: Ranges) -> str:
@@ -222,10 +225,10 @@ class Ingest:
         aside = arriving.where(F.col(STATE) == int(RowState.SET_ASIDE))
         if not files:
             return aside
-        again = self.read(files, {id_: bounds[id_] for id_ in files if id_ in bounds}).rows
-        read = again.where(F.col(STATE) == int(RowState.SET_ASIDE)).localCheckpoint()
+        read_again = self.read(files, {id_: bounds[id_] for id_ in files if id_ in bounds}).rows
+        texts = read_again.where(F.col(STATE) == int(RowState.SET_ASIDE)).localCheckpoint()
         self.refuse_changed(files.values())
-        return aside.where(~F.col(FILE).isin([*files])).unionAll(read)
+        return aside.where(~F.col(FILE).isin([*files])).unionAll(texts)
 
     def write_set_aside(
         self,
@@ -239,35 +242,38 @@ class Ingest:
 
         ``arriving`` are the rows of ``files`` by each definition in force, read with ``bounds``.
         """
-        with_some = {id_ for id_, rows in tally.aside.items() if rows}
-        if not arriving or not with_some:
+        files_with_some = {id_ for id_, rows in tally.aside.items() if rows}
+        if not arriving or not files_with_some:
             return 0
-        paths = {id_: file.path for id_, file in {**self.new, **self.again}.items()}
+        paths = {id_: file.path for id_, file in {**self.new, **self.reingested}.items()}
         aside = [
             part.with_texts(
-                found.rows,
-                {id_: files[id_] for id_ in found.without_texts & with_some & paths.keys()},
+                arriving_part.rows,
+                {
+                    id_: files[id_]
+                    for id_ in arriving_part.without_texts & files_with_some & paths.keys()
+                },
                 bounds,
             )
-            for part, found in arriving
+            for part, arriving_part in arriving
         ]
         return write_rows_set_aside(self.work, self.step, aside, paths)
 
     def tidy_set_aside(self, outcome: Outcome, tally: IngestCounts) -> Outcome:
         """After the step's commit: remove the rows set aside of files that are gone."""
         before = self.work.ledger.files_set_aside(self.step.model)
-        gone = {file.id for file in (before if outcome.whole else self.file_diff.removed)} | {
-            *self.again
-        }
-        if not (any(file.id in gone for file in before) or self._after_a_death()):
+        removed_files = {
+            file.id for file in (before if outcome.whole else self.file_diff.removed)
+        } | {*self.reingested}
+        if not (any(file.id in removed_files for file in before) or self._last_run_failed()):
             return outcome  # looking costs a Spark job
-        keep = {file.id for file in before} - gone
+        keep = {file.id for file in before} - removed_files
         keep.update(file for file, rows in tally.aside.items() if rows)
         commits = tidy_rows_set_aside(self.work, self.step, keep)
         receipt = replace(outcome.receipt, commits=outcome.receipt.commits + commits)
         return replace(outcome, receipt=receipt)
 
-    def _after_a_death(self) -> bool:
+    def _last_run_failed(self) -> bool:
         """Whether the model's last run did not end well, and may have left rows behind."""
         runs = self.work.ledger.runs(2, model=self.step.model)
         return any(run.state != "done" for run in runs if run.id != self.work.run)
@@ -298,7 +304,7 @@ class Ingest:
     ) -> Computed:
         """What it computed; ``commits`` is how many have stored rows that are set aside."""
         work, step = self.work, self.step
-        known = {} if whole else {**self.due, **self.again}
+        known_files = {} if whole else {**self.due, **self.reingested}
         cells: Sequence[FileCell] = ()
         if self.due and not whole:
             cells = work.ledger.file_cells(step.model, list(self.due))
@@ -327,7 +333,7 @@ class Ingest:
         )
         files = tally.files(
             self.source.name,
-            {**self.new, **known},
+            {**self.new, **known_files},
             cells,
             removed,
             horizon=self.file_diff.as_of,
@@ -336,20 +342,20 @@ class Ingest:
         return Computed(changes, receipt, len(touched) - len(changes), files)
 
     def cell(self, start: int) -> Interval:
-        """The cell that starts at an instant."""
+        """The cell of the table's granularity that starts at ``start`` (µs)."""
         return cell_of(start, self.granularity)
 
 
-def source_in_force(newest: Source, one: DefinitionInForce) -> Source:
+def source_in_force(newest: Source, in_force: DefinitionInForce) -> Source:
     """The source as a definition reads it: with its columns, and else as it is now."""
-    if one.is_newest:
+    if in_force.is_newest:
         return newest
-    read = one.work.project.sources[one.node.source or one.node.name]
-    read = read.without_columns(one.node.unread_columns)
-    names = {entry.name for entry in read.columns}
+    own_source = in_force.work.project.sources[in_force.node.source or in_force.node.name]
+    own_source = own_source.without_columns(in_force.node.unread_columns)
+    names = {entry.name for entry in own_source.columns}
     declared = (*(entry.name for entry in newest.columns), *newest.unread_columns)
     others = tuple(name for name in declared if name not in names)
-    return replace(newest, columns=read.columns, unread_columns=others)
+    return replace(newest, columns=own_source.columns, unread_columns=others)
 
 
 def lookups(work: Work, node: Node, step: Step) -> Mapping[str, DataFrame]:
@@ -407,14 +413,14 @@ def write_rows_set_aside(
 
     It is called before the step's commit. Rows that an earlier step wrote of these files go.
     """
-    every = [_rows(work, step, rows, paths) for rows in arriving]
-    fresh = reduce(DataFrame.unionAll, every)
+    frames = [_rows_to_set_aside(work, step, rows, paths) for rows in arriving]
+    insert = reduce(DataFrame.unionAll, frames)
     if not work.tables.exists(work.project.set_aside):
-        work.tables.create(work.project.set_aside, fresh, Layout(), work.stamp(step))
-    elif old := set(paths).intersection(_files(work, step)):
-        _merge(work, step, fresh, old)
+        work.tables.create(work.project.set_aside, insert, Layout(), work.stamp(step))
+    elif rewritten := set(paths).intersection(_files_with_rows(work, step)):
+        _replace_rows(work, step, insert, rewritten)
     else:
-        work.tables.append(work.project.set_aside, fresh, work.stamp(step))
+        work.tables.append(work.project.set_aside, insert, work.stamp(step))
     return 1
 
 
@@ -426,20 +432,20 @@ def tidy_rows_set_aside(work: Work, step: Step, keep: Collection[int]) -> int:
     """
     if not work.tables.exists(work.project.set_aside):
         return 0
-    over = _files(work, step).difference(keep)
-    if over:
-        _merge(work, step, work.tables.read(work.project.set_aside).limit(0), over)
-    return 1 if over else 0
+    to_remove = _files_with_rows(work, step).difference(keep)
+    if to_remove:
+        _replace_rows(work, step, work.tables.read(work.project.set_aside).limit(0), to_remove)
+    return 1 if to_remove else 0
 
 
-def _files(work: Work, step: Step) -> set[int]:
+def _files_with_rows(work: Work, step: Step) -> set[int]:
     """The files with rows of the step's model in the table."""
     stored = work.tables.read(work.project.set_aside).where(F.col("model") == step.model)
     # At most a row for each file with rows that were set aside.
     return {row["file_id"] for row in stored.select("file_id").distinct().collect()}
 
 
-def _merge(work: Work, step: Step, insert: DataFrame, files: Collection[int]) -> None:
+def _replace_rows(work: Work, step: Step, insert: DataFrame, files: Collection[int]) -> None:
     """Replace the model's rows of some files by ``insert``."""
     ids = sorted(files)
     table = pa.table({"model": [step.model] * len(ids), "file_id": pa.array(ids, pa.int64())})
@@ -454,7 +460,9 @@ def _merge(work: Work, step: Step, insert: DataFrame, files: Collection[int]) ->
 
 
 @returns(SET_ASIDE_ROWS)
-def _rows(work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str]) -> DataFrame:
+def _rows_to_set_aside(
+    work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str]
+) -> DataFrame:
     """The rows to set aside among judged arrivals, as the table has them."""
     node: Node = work.project[step.model]
     table = pa.table(

@@ -46,7 +46,7 @@ class IngestCounts:
     next_due: dict[int, int] = field(default_factory=dict)
     aside: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     reasons: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    again: frozenset[int] = frozenset()
+    reingested: frozenset[int] = frozenset()
     arrived: int = 0
     before: int = 0
     copies: int = 0
@@ -59,17 +59,17 @@ class IngestCounts:
     def arrive(
         self,
         counts: Collection[RowCount],
-        fresh: Iterable[int],
-        seen: int | None = None,
+        new_files: Iterable[int],
+        rows_of_new_files: int | None = None,
         again: Iterable[int] = (),
     ) -> None:
         """
-        Add the rows of files: all of ``fresh`` files, of others those that came due or still wait.
+        Add the rows of files: all of ``new_files``, of others those that came due or still wait.
 
-        ``seen`` is how many rows fresh files have, where WHERE leaves some out. All rows of files
-        ingested ``again`` are judged again, and none of them arrived.
+        ``rows_of_new_files`` is how many rows these have, where WHERE leaves some out. All rows of
+        files ingested ``again`` are judged again, and none of them arrived.
         """
-        new, self.again = frozenset(fresh), frozenset(again)
+        new, self.reingested = frozenset(new_files), frozenset(again)
         for count in counts:
             if count.state is RowState.ADMITTED and count.cell is not None:
                 self.rows[count.file, count.cell] += count.rows
@@ -79,20 +79,20 @@ class IngestCounts:
                     self.next_due[count.file] = min(
                         count.first, self.next_due.get(count.file, count.first)
                     )
-            elif count.state is RowState.SET_ASIDE and count.file in new | self.again:
+            elif count.state is RowState.SET_ASIDE and count.file in new | self.reingested:
                 self.aside[count.file] += count.rows
                 self.reasons[count.reason or ""] += count.rows
             elif count.state is RowState.BEFORE_START and count.file in new:
                 self.before += count.rows
         counted = sum(count.rows for count in counts if count.file in new)
-        self.arrived = counted if seen is None else seen
+        self.arrived = counted if rows_of_new_files is None else rows_of_new_files
 
     def rows_by_file(self) -> Counter[int]:
         """How many rows each file has; rows that wait count too."""
-        found = Counter(self.waiting)
+        counts = Counter(self.waiting)
         for (file, _), rows in self.rows.items():
-            found[file] += rows
-        return found
+            counts[file] += rows
+        return counts
 
     def add(self, cell: Interval, rows: int, content: int, last: int | None) -> None:
         """Rows that enter a cell."""
@@ -110,7 +110,7 @@ class IngestCounts:
 
     @property
     def touched(self) -> tuple[Interval, ...]:
-        """The cells that rows enter or leave."""
+        """The cells that rows enter or leave, in order, also where their content stays."""
         return tuple(sorted(self.cells))
 
     def changes(self, before: Iterable[CellState]) -> tuple[CellChange, ...]:
@@ -132,7 +132,7 @@ class IngestCounts:
         received_at: int,
     ) -> FilesOutcome:
         """What the ledger records of files; ``known`` are the cells of those ingested before."""
-        gone = frozenset(removed)
+        removed_ids = frozenset(removed)
         spots: dict[FileAndCell, tuple[int, int]] = {
             (entry.file_id, entry.cell): (entry.rows, entry.dropped) for entry in known
         }
@@ -140,9 +140,9 @@ class IngestCounts:
         for spot in sorted({*self.rows, *self.dropped}):
             rows, dropped = self.rows.get(spot, 0), self.dropped.get(spot, 0)
             if spot[0] in taken:
-                old = spots.get(spot, (0, 0))
-                spots[spot] = (old[0] + rows, old[1] + dropped)
-            elif dropped and spot[0] not in gone:
+                counts_before = spots.get(spot, (0, 0))
+                spots[spot] = (counts_before[0] + rows, counts_before[1] + dropped)
+            elif dropped and spot[0] not in removed_ids:
                 elsewhere.append(FileCell(spot[0], spot[1], 0, dropped))
         cells = [FileCell(id_, cell, *pair) for (id_, cell), pair in sorted(spots.items())]
         sums: dict[int, list[int]] = defaultdict(lambda: [0, 0])
@@ -160,7 +160,7 @@ class IngestCounts:
                 rows=sums[id_][0],
                 waiting=self.waiting.get(id_, 0),
                 set_aside=file.set_aside
-                if isinstance(file, IngestedFile) and id_ not in self.again
+                if isinstance(file, IngestedFile) and id_ not in self.reingested
                 else self.aside.get(id_, 0),
                 dropped=sums[id_][1],
                 received_at=file.received_at if isinstance(file, IngestedFile) else received_at,
@@ -170,7 +170,7 @@ class IngestCounts:
         return FilesOutcome(
             source=source,
             ingested=files,
-            removed=tuple(sorted(gone)),
+            removed=tuple(sorted(removed_ids)),
             cells=tuple(cells),
             dropped=tuple(elsewhere),
         )

@@ -116,23 +116,23 @@ class TableChange:
 
 
 def apply_without_key(
-    ingest: Ingest, arriving: DataFrame | None, found: Sequence[RowCount], tally: IngestCounts
+    ingest: Ingest, arriving: DataFrame | None, row_counts: Sequence[RowCount], tally: IngestCounts
 ) -> TableChange:
     """Rows without a key: those of new files are added, those of gone files leave."""
     insert = delete = None
-    for count in found:
+    for count in row_counts:
         if count.state is RowState.ADMITTED and count.cell is not None:
             tally.add(count.cell, count.rows, count.content, count.last)
             tally.written += count.rows
     if arriving is not None and tally.written:
         insert = arriving.where(F.col(STATE) == int(RowState.ADMITTED))
         insert = insert.withColumn(VERSION, F.lit(ingest.step.version).cast("bigint"))
-    gone = [file.id for file in ingest.file_diff.removed if file.rows]
-    if not gone:
+    removed_files = [file.id for file in ingest.file_diff.removed if file.rows]
+    if not removed_files:
         return TableChange(insert)
-    spots = ingest.work.ledger.file_cells(ingest.step.model, gone)
+    spots = ingest.work.ledger.file_cells(ingest.step.model, removed_files)
     cells = Ranges.of(spot.cell for spot in spots)
-    leaving = ingest.stored(cells).where(F.col(FILE).isin(gone))
+    leaving = ingest.stored(cells).where(F.col(FILE).isin(removed_files))
     # At most a row for each cell.
     for row in cell_stats(leaving, ingest.time_or_null(), ingest.granularity).collect():
         tally.remove(ingest.cell(row["cell"]), row[ROWS], content_of(row))
@@ -146,31 +146,35 @@ def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: IngestCounts)
     """Rows with a key: new, stored and returning copies of one event compete."""
     identity = Identity.of(ingest.node)
     new = None
-    if arriving is not None and ingest.own(Ranges.of(cell for _, cell in tally.rows)):
+    if arriving is not None and ingest.own_cells(Ranges.of(cell for _, cell in tally.rows)):
         new = arriving.where(F.col(STATE) == int(RowState.ADMITTED))
     diff = ingest.file_diff
-    ids = [f.id for f in (*diff.removed, *diff.reingest) if f.rows > f.dropped]
-    found, scanned = _leaving_files(ingest, new, ids)
+    file_ids = [f.id for f in (*diff.removed, *diff.reingest) if f.rows > f.dropped]
+    reingested, scanned = _leaving_files(ingest, new, file_ids)
     reread: Sequence[IngestedFile] = ()
-    parts = [_competing(rows, identity, STORED) for rows in (found.stay,) if rows is not None]
-    if found.new is not None:
-        parts.append(_competing(found.new, identity, NEW))
-        rivals, looked = _stored_copies(ingest, identity, found.new, tally, ids)
-        scanned += looked
+    parts = [
+        _competing_copies(rows, identity, STORED)
+        for rows in (reingested.unchanged,)
+        if rows is not None
+    ]
+    if reingested.new is not None:
+        parts.append(_competing_copies(reingested.new, identity, NEW))
+        rivals, rows_scanned = _stored_copies(ingest, identity, reingested.new, tally, file_ids)
+        scanned += rows_scanned
         if rivals is not None:
-            parts.append(_competing(rivals, identity, STORED))
-    if found.gone is not None:
-        parts.append(_competing(found.gone, identity, STORED, gone=True))
-        back, reread = _returning_copies(ingest, identity, found.gone, found.cells)
+            parts.append(_competing_copies(rivals, identity, STORED))
+    if reingested.lost is not None:
+        parts.append(_competing_copies(reingested.lost, identity, STORED, gone=True))
+        returning, reread = _returning_copies(ingest, identity, reingested.lost, reingested.cells)
         scanned += sum(file.rows for file in reread)
-        if back is not None:
-            parts.append(_competing(back, identity, BACK))
+        if returning is not None:
+            parts.append(_competing_copies(returning, identity, BACK))
     if not parts:
         return TableChange(scanned=scanned)
-    every = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
-    if VERSION not in every.columns:
-        every = every.withColumn(VERSION, F.lit(None).cast("bigint"))
-    judged = copies.copy_fates(every, identity, ingest.step.version)
+    competing = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
+    if VERSION not in competing.columns:
+        competing = competing.withColumn(VERSION, F.lit(None).cast("bigint"))
+    judged = copies.copy_fates(competing, identity, ingest.step.version)
     judged, hashed = _as_in_table(ingest, judged)
     judged = judged.localCheckpoint(eager=False)
     leaving, read = _count_copies(ingest, judged, tally, hashed)
@@ -190,7 +194,7 @@ def _as_in_table(ingest: Ingest, judged: DataFrame) -> tuple[DataFrame, str]:
     Which copy is kept follows from the hash by their definition; the content of a cell is made of
     the hashes of the rows as they are stored. They differ where the definition is an earlier one.
     """
-    if ingest.newest:
+    if ingest.is_newest:
         return judged, HASH
     stored = user_columns(ingest.work.tables.read(ingest.step.model)).schema
     own = {name.lower() for name in ingest.node.columns}
@@ -234,18 +238,24 @@ def _count_copies(
 
 
 @returns(COMPETING_COPIES)
-def _competing(
+def _competing_copies(
     rows: DataFrame, identity: Identity, origin: int, *, gone: bool = False
 ) -> DataFrame:
     """Rows as competing copies; only stored ones have a version already."""
     own = model_columns(rows)
-    kept = [*own, FILE, HASH, *([VERSION] if origin == STORED else [])]
-    found = rows.select(*map(column, kept), F.lit(origin).alias(ORIGIN), F.lit(gone).alias(GONE))
-    return identity.prepared(found, own)
+    columns = [*own, FILE, HASH, *([VERSION] if origin == STORED else [])]
+    competing = rows.select(
+        *map(column, columns), F.lit(origin).alias(ORIGIN), F.lit(gone).alias(GONE)
+    )
+    return identity.prepared(competing, own)
 
 
 def _stored_copies(
-    ingest: Ingest, identity: Identity, new: DataFrame, tally: IngestCounts, gone: Sequence[int]
+    ingest: Ingest,
+    identity: Identity,
+    new: DataFrame,
+    tally: IngestCounts,
+    removed: Sequence[int],
 ) -> tuple[DataFrame | None, int]:
     """
     Stored copies of the new events, and how many rows were scanned for them.
@@ -255,29 +265,29 @@ def _stored_copies(
     other. That mostly leaves nothing, or a few ranges of time to read the other columns from.
     """
     everywhere = identity.time is not None
-    touched = None if everywhere else ingest.own(Ranges.of(cell for _, cell in tally.rows))
-    known = ingest.work.cells(ingest.step.model, touched)
-    looked = sum(state.rows for state in known)
-    if not looked:
+    touched = None if everywhere else ingest.own_cells(Ranges.of(cell for _, cell in tally.rows))
+    states = ingest.work.cells(ingest.step.model, touched)
+    scanned = sum(state.rows for state in states)
+    if not scanned:
         return None, 0
-    tally.keys_scanned += looked if everywhere else 0
-    few = sum(tally.rows.values()) <= BROADCAST
+    tally.keys_scanned += scanned if everywhere else 0
+    is_small = sum(tally.rows.values()) <= BROADCAST
     keys = new.select(*map(column, identity.keys))
     # At most ``BROADCAST`` rows.
-    keys = F.broadcast(keys) if few else keys
-    cells = Ranges.of(state.cell for state in known)
-    if ingest.time is not None and looked > TWO_PHASES:
+    keys = F.broadcast(keys) if is_small else keys
+    cells = Ranges.of(state.cell for state in states)
+    if ingest.time is not None and scanned > TWO_PHASES:
         cells = (
             _times_of_keys(ingest, identity, keys)
             if everywhere
-            else _times_in_both(ingest, new, cells, few)
+            else _times_in_both(ingest, new, cells, is_small)
         )
         if not cells:
-            return None, looked
+            return None, scanned
     rows = ingest.stored(cells)
-    if gone:
-        rows = rows.where(~F.col(FILE).isin(list(gone)))
-    return with_hash(copies.rows_with_identity_of(rows, keys, identity.keys)), looked
+    if removed:
+        rows = rows.where(~F.col(FILE).isin(list(removed)))
+    return with_hash(copies.rows_with_identity_of(rows, keys, identity.keys)), scanned
 
 
 def _times_in_both(ingest: Ingest, new: DataFrame, cells: Ranges, few: bool) -> Ranges:
@@ -293,10 +303,12 @@ def _times_in_both(ingest: Ingest, new: DataFrame, cells: Ranges, few: bool) -> 
     equal = copies.rows_with_identity_of(
         stored, F.broadcast(times) if few else times, [ingest.time]
     )
-    found = equal.select(ingest.micros().alias("at")).distinct()
+    distinct = equal.select(ingest.micros().alias("at")).distinct()
     # At most ``MOST_TIMES`` rows and one.
-    at = found.limit(MOST_TIMES + 1).toArrow()["at"].to_pylist()
-    return cells if len(at) > MOST_TIMES else Ranges.of(Interval(one, one + 1) for one in at)
+    instants = distinct.limit(MOST_TIMES + 1).toArrow()["at"].to_pylist()
+    return (
+        cells if len(instants) > MOST_TIMES else Ranges.of(Interval(at, at + 1) for at in instants)
+    )
 
 
 def _times_of_keys(ingest: Ingest, identity: Identity, keys: DataFrame) -> Ranges:
@@ -304,11 +316,13 @@ def _times_of_keys(ingest: Ingest, identity: Identity, keys: DataFrame) -> Range
     assert ingest.time is not None
     stored = ingest.work.tables.read(ingest.step.model)
     stored = stored.select(column(ingest.time), *map(column, identity.keys))
-    found = copies.rows_with_identity_of(stored, keys, identity.keys)
+    stored_keys = copies.rows_with_identity_of(stored, keys, identity.keys)
     cell = cell_start(ingest.time_or_null(), ingest.granularity)
     at = ingest.micros()
     # At most a row for each cell.
-    ends = found.groupBy(cell).agg(F.min(at).alias("first"), F.max(at).alias("last")).collect()
+    ends = (
+        stored_keys.groupBy(cell).agg(F.min(at).alias("first"), F.max(at).alias("last")).collect()
+    )
     return Ranges.of(Interval(row["first"], row["last"] + 1) for row in ends)
 
 
@@ -318,21 +332,21 @@ def _leaving_files(
     """What files that are gone or ingested again leave, and how many rows were scanned."""
     if not ids:
         return ReingestDiff(new), 0
-    lost, cells, looked = _stored_rows_of(ingest, ids)
+    lost, cells, scanned = _stored_rows_of(ingest, ids)
     if not cells:
-        return ReingestDiff(new), looked
-    if new is None or not ingest.again:
-        return ReingestDiff(new, None, lost, cells), looked
-    return reingest_diff(ingest, new, lost), looked
+        return ReingestDiff(new), scanned
+    if new is None or not ingest.reingested:
+        return ReingestDiff(new, None, lost, cells), scanned
+    return reingest_diff(ingest, new, lost), scanned
 
 
-def _stored_rows_of(ingest: Ingest, gone: Sequence[int]) -> tuple[DataFrame, Ranges, int]:
+def _stored_rows_of(ingest: Ingest, file_ids: Sequence[int]) -> tuple[DataFrame, Ranges, int]:
     """The stored rows of files that are gone, their cells, and how many rows were scanned."""
-    spots = ingest.work.ledger.file_cells(ingest.step.model, gone)
-    cells = ingest.own(Ranges.of(spot.cell for spot in spots if spot.rows > spot.dropped))
-    looked = sum(state.rows for state in ingest.work.cells(ingest.step.model, cells))
-    rows = ingest.stored(cells).where(F.col(FILE).isin(list(gone)))
-    return with_hash(rows).localCheckpoint(eager=False), cells, looked
+    spots = ingest.work.ledger.file_cells(ingest.step.model, file_ids)
+    cells = ingest.own_cells(Ranges.of(spot.cell for spot in spots if spot.rows > spot.dropped))
+    scanned = sum(state.rows for state in ingest.work.cells(ingest.step.model, cells))
+    rows = ingest.stored(cells).where(F.col(FILE).isin(list(file_ids)))
+    return with_hash(rows).localCheckpoint(eager=False), cells, scanned
 
 
 def _returning_copies(
@@ -345,23 +359,23 @@ def _returning_copies(
     with a copy that lost is read.
     """
     ledger, model = ingest.work.ledger, ingest.step.model
-    out = {file.id for file in ingest.file_diff.removed} | {*ingest.again}
-    wanted = {
+    left_out = {file.id for file in ingest.file_diff.removed} | {*ingest.reingested}
+    losing = {
         spot.file_id
         for spot in ledger.file_cells(model)
         if spot.dropped > 0
-        and spot.file_id not in out
+        and spot.file_id not in left_out
         and (identity.time is not None or cells.overlaps(spot.cell))
     }
-    known: list[IngestedFile] = [file for file in ledger.files(model) if file.id in wanted]
-    if not known:
+    lost_files: list[IngestedFile] = [file for file in ledger.files(model) if file.id in losing]
+    if not lost_files:
         return None, ()
-    files: dict[int, source_rows.File] = {file.id: file for file in known}
-    bounds = {file.id: AdmittedTimes(file.horizon) for file in known}
-    read = ingest.read(files, bounds).rows
-    found = read.where(F.col(STATE) == int(RowState.ADMITTED))
-    back = copies.rows_with_identity_of(found, lost, identity.keys)
-    return back, known
+    files_by_id: dict[int, source_rows.File] = {file.id: file for file in lost_files}
+    bounds = {file.id: AdmittedTimes(file.horizon) for file in lost_files}
+    read = ingest.read(files_by_id, bounds).rows
+    admitted = read.where(F.col(STATE) == int(RowState.ADMITTED))
+    returning = copies.rows_with_identity_of(admitted, lost, identity.keys)
+    return returning, lost_files
 
 
 # All of their rows are evaluated again. Most give the row that is stored; these stay as they are.
@@ -378,37 +392,39 @@ class ReingestDiff:
     """
     How the rows of some files differ from the stored rows of these files.
 
-    ``new`` are rows that are not stored, with those of new files; ``stay`` are stored rows that
-    came out again; ``gone`` are stored rows that did not, in ``cells``.
+    ``new`` are rows that are not stored, with those of new files; ``unchanged`` are stored rows
+    that came out again; ``lost`` are stored rows that did not, in ``cells``.
     """
 
     new: DataFrame | None
-    stay: DataFrame | None = None
-    gone: DataFrame | None = None
+    unchanged: DataFrame | None = None
+    lost: DataFrame | None = None
     cells: Ranges = Ranges()
 
 
 def reingest_diff(ingest: Ingest, new: DataFrame, stored: DataFrame) -> ReingestDiff:
     """
-    How files that are ingested again differ from what is stored; rows of gone files are ``gone``.
+    How files that are ingested again differ from what is stored; rows of gone files are ``lost``.
 
     ``stored`` are their stored rows: one at most of equal rows of a file, as rows have a key.
     """
-    again = F.col(FILE).isin([*ingest.again])
+    is_reingested = F.col(FILE).isin([*ingest.reingested])
     equal = Window.partitionBy(FILE, HASH).orderBy(HASH)
     numbered = new.withColumn(_NTH, F.row_number().over(equal))
-    known = _renamed(stored.where(again).select(FILE, HASH))
-    evaluated = _renamed(new.where(again).select(FILE, HASH))
+    stored_hashes = _with_prefixed_names(stored.where(is_reingested).select(FILE, HASH))
+    evaluated = _with_prefixed_names(new.where(is_reingested).select(FILE, HASH))
     same = (F.col(FILE) == F.col(f"_of{FILE}")) & (F.col(HASH) == F.col(f"_of{HASH}"))
-    fresh = numbered.join(known, same & (F.col(_NTH) == 1), "left_anti").drop(_NTH)
-    gone = stored.join(evaluated, same, "left_anti").localCheckpoint(eager=False)
+    new_rows = numbered.join(stored_hashes, same & (F.col(_NTH) == 1), "left_anti").drop(_NTH)
+    lost_rows = stored.join(evaluated, same, "left_anti").localCheckpoint(eager=False)
     cell = cell_start(ingest.time_or_null(), ingest.granularity).alias("cell")
     # At most a row for each cell.
-    cells = Ranges.of(ingest.cell(row["cell"]) for row in gone.select(cell).distinct().collect())
-    stay = stored.join(evaluated, same, "left_semi")
-    return ReingestDiff(fresh, stay, gone if cells else None, cells)
+    cells = Ranges.of(
+        ingest.cell(row["cell"]) for row in lost_rows.select(cell).distinct().collect()
+    )
+    kept_rows = stored.join(evaluated, same, "left_semi")
+    return ReingestDiff(new_rows, kept_rows, lost_rows if cells else None, cells)
 
 
-def _renamed(rows: DataFrame) -> DataFrame:
+def _with_prefixed_names(rows: DataFrame) -> DataFrame:
     """Rows with other column names, to be joined with rows that have the same."""
     return rows.toDF(*(f"_of{name}" for name in rows.columns))

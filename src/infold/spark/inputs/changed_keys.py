@@ -26,7 +26,7 @@ from infold.spark.inputs.changed_rows import ChangedRows, changed_table, traceab
 from infold.spark.reading import source_rows
 from infold.spark.step_context import Work
 
-SMALL = 400_000
+MOST_BROADCAST_KEYS = 400_000
 """Up to so many changed rows, their keys are broadcast instead of shuffled."""
 
 CHANGED_KEYS = FrameSchema(
@@ -64,7 +64,7 @@ def locate_changed_keys(
         return ChangedKeyRows(everywhere=True)
     changed = changed_table(work, lookup, since, upto)
     if node.model.kind is Kind.EVENTS:
-        return _in_files(work, node, changed, node.matches_of(lookup))
+        return _locate_in_files(work, node, changed, node.matches_of(lookup))
     times, scanned = [], changed.rows_to_scan
     for name in dict.fromkeys(match.input for match in node.matches_of(lookup)):
         matches = [match for match in node.matches_of(lookup) if match.input == name]
@@ -77,21 +77,23 @@ def locate_changed_keys(
     return ChangedKeyRows(tuple(times), scanned)
 
 
-def _in_files(
+def _locate_in_files(
     work: Work, node: Node, changed: ChangedRows, matches: Sequence[Match]
 ) -> ChangedKeyRows:
     """The files of a source that have rows with changed keys, among files that did not change."""
     source = work.project.sources[node.source or node.name].without_columns(node.unread_columns)
-    known = [
+    files = [
         file
         for file in work.ledger.files(node.name)
         if source_rows.unchanged(work.project, source, file)
     ]
-    rows = source_rows.read(work.spark, work.project, source, [(file.id, file) for file in known])
-    found = rows_with_changed_key(rows, matches, {match.lookup: changed for match in matches})
+    rows = source_rows.read(work.spark, work.project, source, [(file.id, file) for file in files])
+    rows_with_key = rows_with_changed_key(
+        rows, matches, {match.lookup: changed for match in matches}
+    )
     # At most a row for each file of the source.
-    counts = {row[FILE]: row["count"] for row in found.groupBy(FILE).count().collect()}
-    scanned = sum(file.rows + file.waiting + file.set_aside for file in known)
+    counts = {row[FILE]: row["count"] for row in rows_with_key.groupBy(FILE).count().collect()}
+    scanned = sum(file.rows + file.waiting + file.set_aside for file in files)
     return ChangedKeyRows(
         ((source.name, Ranges(), sum(counts.values())),),
         changed.rows_to_scan + scanned,
@@ -104,9 +106,9 @@ def _rows_by_cell(work: Work, node: Node, name: str, rows: DataFrame) -> dict[In
     time, granularity = node.input(name).time_column, work.project[name].model.granularity
     assert time is not None, "a lookup is matched with rows that have a time"
     # At most a row for each cell.
-    found = rows.groupBy(cell_start(column(time), granularity).alias("cell")).count().collect()
+    counts = rows.groupBy(cell_start(column(time), granularity).alias("cell")).count().collect()
     return {
-        cell_of(row["cell"], granularity): row["count"] for row in found if row["cell"] is not None
+        cell_of(row["cell"], granularity): row["count"] for row in counts if row["cell"] is not None
     }
 
 
@@ -114,11 +116,11 @@ def rows_with_changed_key(
     rows: DataFrame, matches: Iterable[Match], changed: Mapping[str, ChangedRows]
 ) -> DataFrame:
     """The rows of an input that have a changed key by any of the matches, once each."""
-    found, rest = [], rows
+    parts, rest = [], rows
     for match in matches:
-        found.append(_join_changed_keys(rest, match, changed[match.lookup], "left_semi"))
+        parts.append(_join_changed_keys(rest, match, changed[match.lookup], "left_semi"))
         rest = _join_changed_keys(rest, match, changed[match.lookup], "left_anti")
-    return reduce(DataFrame.unionByName, found) if found else rows.where(F.lit(False))
+    return reduce(DataFrame.unionByName, parts) if parts else rows.where(F.lit(False))
 
 
 def rows_without_changed_key(
@@ -136,26 +138,26 @@ def _join_changed_keys(rows: DataFrame, match: Match, changed: ChangedRows, how:
     values = {f"__key{at}_of": F.expr(sql) for at, (sql, _) in enumerate(match.pairs)}
     same = reduce(and_, (F.col(name) == F.col(name.removesuffix("_of")) for name in values))
     if validity is None:
-        known = _changed_keys(match, changed)
+        keys = _changed_keys(match, changed)
     else:
-        known = _changed_stretches(match, validity, changed)
+        keys = _changed_stretches(match, validity, changed)
         values[_TIME] = F.expr(validity.time)
         before = F.col(_TO).isNull() | (F.col(_TIME) < F.col(_TO))
         same = same & (F.col(_TIME) >= F.col(_FROM)) & before
-    # At most ``SMALL`` rows.
-    sent = F.broadcast(known) if changed.rows <= SMALL else known
-    return rows.withColumns(values).join(sent, same, how).drop(*values)
+    # At most ``MOST_BROADCAST_KEYS`` rows.
+    joined = F.broadcast(keys) if changed.rows <= MOST_BROADCAST_KEYS else keys
+    return rows.withColumns(values).join(joined, same, how).drop(*values)
 
 
 def _usable_validity(rows: DataFrame, match: Match, changed: ChangedRows) -> Validity | None:
     """The stretch of a match, if times are compared as what they are: no text is read as a time."""
-    found = match.validity
-    if found is None:
+    validity = match.validity
+    if validity is None:
         return None
-    ends = changed.now.select(column(found.start), column(found.end)).schema.fields
-    [time] = rows.select(F.expr(found.time)).schema.fields
-    alike = {one.dataType for one in (*ends, time)}
-    return found if len(alike) == 1 and isinstance(time.dataType, _TIMES) else None
+    ends = changed.current.select(column(validity.start), column(validity.end)).schema.fields
+    [time] = rows.select(F.expr(validity.time)).schema.fields
+    types = {field.dataType for field in (*ends, time)}
+    return validity if len(types) == 1 and isinstance(time.dataType, _TIMES) else None
 
 
 @returns(CHANGED_KEYS)
@@ -174,40 +176,42 @@ def _changed_stretches(match: Match, validity: Validity, changed: ChangedRows) -
     whatever their stretches are. The two columns count as values where the query passes them on.
     """
     ends = {validity.start.lower(), validity.end.lower()}
-    gone = changed.gone()
-    sides = [(changed.added(), 1), *([] if gone is None else [(gone, -1)])]
+    removed = changed.removed()
+    sides = [(changed.added(), 1), *([] if removed is None else [(removed, -1)])]
     points = []
     for side, sign in sides:
         rows = user_columns(side)
         names = [name for name in rows.columns if validity.passed_on or name.lower() not in ends]
         start, end = column(validity.start), column(validity.end)
         lasts = (end > start) | (end.isNull() & F.lit(validity.open))
-        held = rows.where(start.isNotNull() & lasts)
+        valid_rows = rows.where(start.isNotNull() & lasts)
         keys = [F.expr(own).alias(f"__key{at}") for at, (_, own) in enumerate(match.pairs)]
         values = F.struct(F.lit(0), *map(column, names)).alias(_VALUES)
         for at, step in ((start, sign), (end, -sign)):
-            points.append(held.select(*keys, values, at.alias(_FROM), F.lit(step).alias(_STEP)))
+            points.append(
+                valid_rows.select(*keys, values, at.alias(_FROM), F.lit(step).alias(_STEP))
+            )
     names = [f"__key{at}" for at in range(len(match.pairs))]
-    every = reduce(DataFrame.unionAll, points).where(F.col(_FROM).isNotNull()).dropna(subset=names)
-    steps = every.groupBy(*names, _VALUES, _FROM).agg(F.sum(_STEP).alias(_STEP))
+    dated = reduce(DataFrame.unionAll, points).where(F.col(_FROM).isNotNull()).dropna(subset=names)
+    steps = dated.groupBy(*names, _VALUES, _FROM).agg(F.sum(_STEP).alias(_STEP))
     steps = steps.where(F.col(_STEP) != 0)
     in_turn = Window.partitionBy(*names, _VALUES).orderBy(_FROM)
-    found = steps.select(
+    stretches = steps.select(
         *names,
         _FROM,
         F.lead(_FROM).over(in_turn).alias(_TO),
         F.sum(_STEP).over(in_turn).alias(_STEP),
     )
-    return found.where(F.col(_STEP) != 0).drop(_STEP).distinct()
+    return stretches.where(F.col(_STEP) != 0).drop(_STEP).distinct()
 
 
 @returns(CHANGED_LOOKUP_ROWS)
 def changed_lookup_rows(changed: ChangedRows) -> DataFrame:
     """The rows of a lookup that only one of its two versions has."""
-    added, gone = user_columns(changed.added()), changed.gone()
-    if gone is None:
+    added, removed = user_columns(changed.added()), changed.removed()
+    if removed is None:
         return added
-    gone = user_columns(gone).select(*map(column, added.columns))
+    removed = user_columns(removed).select(*map(column, added.columns))
     if not changed.numbered:  # they were compared
-        return added.unionAll(gone)
-    return added.exceptAll(gone).unionAll(gone.exceptAll(added))
+        return added.unionAll(removed)
+    return added.exceptAll(removed).unionAll(removed.exceptAll(added))

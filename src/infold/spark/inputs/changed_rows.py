@@ -40,14 +40,14 @@ TABLE_ROWS = FrameSchema(
 @dataclass(frozen=True)
 class ChangedRows:
     """
-    A stored table at two versions, ``before`` (None: it was empty) and ``now``.
+    A stored table at two versions, ``before`` (None: it was empty) and ``current``.
 
     ``changes`` are net, from version ``since`` on. ``time`` is the column of its cells, None for
     one cell. ``identity`` are the columns that differ in rows inserted by one version at one time.
     """
 
     before: DataFrame | None
-    now: DataFrame
+    current: DataFrame
     changes: Sequence[CellChange]
     since: int
     time: str | None
@@ -74,30 +74,30 @@ class ChangedRows:
     @property
     def numbered(self) -> bool:
         """Whether added rows can be found by the version that inserted them."""
-        return VERSION in self.now.columns and not self.replaced
+        return VERSION in self.current.columns and not self.replaced
 
     @returns(TABLE_ROWS)
     def added(self) -> DataFrame:
         """Rows that were not there before."""
         cells = [c.cell for c in self.changes if c.added or self.other_cells]
-        now = self._rows_in(self.now, cells)
+        rows = self._rows_in(self.current, cells)
         if self.numbered:
-            return now.where(F.col(VERSION) > self.since)
+            return rows.where(F.col(VERSION) > self.since)
         if self.before is not None:
-            now = _rows_not_in(now, self._rows_in(self.before, cells))
-        return now
+            rows = _rows_not_in(rows, self._rows_in(self.before, cells))
+        return rows
 
     @returns(TABLE_ROWS)
-    def gone(self) -> DataFrame | None:
+    def removed(self) -> DataFrame | None:
         """Rows that are no longer there; None when nothing was removed."""
         cells = [c.cell for c in self.changes if c.removed or self.other_cells]
         if self.before is None or not cells:
             return None
-        before, now = (self._rows_in(frame, cells) for frame in (self.before, self.now))
+        before, current = (self._rows_in(frame, cells) for frame in (self.before, self.current))
         if not self.numbered:
-            return _rows_not_in(before, now)
+            return _rows_not_in(before, current)
         names = list(dict.fromkeys((*self.identity, *([self.time] if self.time else ()), VERSION)))
-        others = now.select(*(column(name).alias(f"__{at}") for at, name in enumerate(names)))
+        others = current.select(*(column(name).alias(f"__{at}") for at, name in enumerate(names)))
         same = [column(name).eqNullSafe(F.col(f"__{at}")) for at, name in enumerate(names)]
         return before.join(others, reduce(and_, same), "left_anti")
 
@@ -124,15 +124,15 @@ def changed_table(
     key: Sequence[str] = (),
 ) -> ChangedRows:
     """What changed in a stored table between two versions."""
-    now = work.frame(name, upto)
+    current = work.frame(name, upto)
     changes, granularity = work.ledger.changes(name, since), work.project[name].model.granularity
     return ChangedRows(
         before=work.frame(name, since) if work.snapshot(name, since) is not None else None,
-        now=now,
+        current=current,
         changes=[change for change in net_changes(changes) if change.changes_rows],
         since=since,
         time=time,
-        identity=key or [name for name in _IDENTITIES if name in now.columns][:1],
+        identity=key or [own for own in _IDENTITIES if own in current.columns][:1],
         granularity=granularity,
         other_cells=granularity is not None
         and any(change.cell != granularity.cell(change.cell.start) for change in changes),
@@ -158,9 +158,9 @@ def traceable_table(
     Not if the earlier snapshot is gone, as somebody expired it. With ``compared``, rows are to be
     compared whatever they carry.
     """
-    now = work.frame(name, upto)
-    numbered = VERSION in now.columns
-    if compared and not _comparable(user_columns(now)):
+    frame = work.frame(name, upto)
+    numbered = VERSION in frame.columns
+    if compared and not _comparable(user_columns(frame)):
         return False
     if work.snapshot(name, since) is None:
         return numbered
@@ -169,8 +169,8 @@ def traceable_table(
     except PySparkException:
         return False
     if numbered and not _was_replaced(work, name, since, upto):
-        return before.names == now.columns  # they may have got other names
-    return before == now.schema and _comparable(user_columns(now))
+        return before.names == frame.columns  # they may have got other names
+    return before == frame.schema and _comparable(user_columns(frame))
 
 
 def _comparable(frame: DataFrame) -> bool:

@@ -57,11 +57,11 @@ def count_row_changes(
     both = [c for c in changes if c.changes_rows and c.rows_before and c.rows_after]
     if not both or not _is_folded(project, node.name):
         return changes
-    before, now = map(user_columns, before_and_now())
-    if dict(before.dtypes) != dict(now.dtypes):
+    before, current = map(user_columns, before_and_now())
+    if dict(before.dtypes) != dict(current.dtypes):
         return changes
     counts = _rows_in_one_alone(
-        node, [change.cell for change in both], before.select(_all_columns(now)), now
+        node, [change.cell for change in both], before.select(_all_columns(current)), current
     )
     return tuple(
         replace(change, added=counts[change.cell][0], removed=counts[change.cell][1])
@@ -76,10 +76,10 @@ def _all_columns(rows: DataFrame) -> list[Column]:
 
 
 def _rows_in_one_alone(
-    node: Node, cells: Sequence[Interval], before: DataFrame, now: DataFrame
+    node: Node, cells: Sequence[Interval], before: DataFrame, current: DataFrame
 ) -> Mapping[Interval, tuple[int, int]]:
-    """How many rows of each cell only ``now`` has, and how many only ``before`` has."""
-    hashes = _row_hashes(node, cells, now, 1).unionAll(_row_hashes(node, cells, before, -1))
+    """How many rows of each cell only ``current`` has, and how many only ``before`` has."""
+    hashes = _row_hashes(node, cells, current, 1).unionAll(_row_hashes(node, cells, before, -1))
     rows = hashes.groupBy("cell", "hash").agg(F.sum("n").alias("n"))
     sums = rows.groupBy("cell").agg(
         F.sum(F.greatest("n", F.lit(0))).alias("added"),

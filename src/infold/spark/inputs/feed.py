@@ -48,15 +48,15 @@ class Feed:
     @cached_property
     def changed(self) -> Mapping[str, ChangedRows]:
         """What changed in each of the tables."""
-        return {entry.name: self._changed(entry) for entry in self.node.folded_inputs}
+        return {entry.name: self._changes_of(entry) for entry in self.node.folded_inputs}
 
     @cached_property
     def lookups(self) -> Mapping[str, ChangedRows]:
         """What changed in those lookups that changed."""
-        found = {name: self._changed(self.node.input(name)) for name in self.beside}
-        return {name: changed for name, changed in found.items() if changed.changes}
+        changed_by_name = {name: self._changes_of(self.node.input(name)) for name in self.beside}
+        return {name: changed for name, changed in changed_by_name.items() if changed.changes}
 
-    def _changed(self, entry: Input) -> ChangedRows:
+    def _changes_of(self, entry: Input) -> ChangedRows:
         key = self.work.project[entry.name].model.unique_key
         since, upto = self.step.inputs[entry.name]
         return changed_table(self.work, entry.name, since, upto, time=entry.time_column, key=key)
@@ -72,18 +72,18 @@ class Feed:
     @property
     def rows_to_scan(self) -> int:
         """How many rows have to be scanned to find them."""
-        every = (*self.changed.values(), *self.lookups.values())
-        scanned = sum(changed.rows_to_scan for changed in every)
+        all_changes = (*self.changed.values(), *self.lookups.values())
+        scanned = sum(changed.rows_to_scan for changed in all_changes)
         for name, times, _ in self.step.changed_key_rows:
             scanned += 2 * sum(state.rows for state in self.work.cells(name, times))
         return scanned + self.step.scanned
 
     @property
     def times(self) -> Ranges:
-        """The event times of what changed."""
+        """The cells with changed rows, and with rows of changed lookup keys."""
         cells = (c.cell for changed in self.changed.values() for c in changed.changes)
-        found = (part for _, times, _ in self.step.changed_key_rows for part in times)
-        return Ranges.of((*cells, *found))
+        key_times = (part for _, times, _ in self.step.changed_key_rows for part in times)
+        return Ranges.of((*cells, *key_times))
 
     @property
     def cells(self) -> list[CellState]:
@@ -93,46 +93,48 @@ class Feed:
     # -- rows, as the view shows them
 
     @cached_property
-    def now(self) -> DataFrame:
-        """All rows."""
-        return self._seen({name: self._frame(name) for name in self.names})
+    def current(self) -> DataFrame:
+        """All rows, at the versions that the step reads."""
+        return self._through_view({name: self._frame(name) for name in self.names})
 
     def during(self, times: Ranges) -> DataFrame:
         """All rows of certain times."""
-        found = {}
+        frames = {}
         for entry in self.node.folded_inputs:
             rows = self._frame(entry.name)
             assert entry.time_column is not None, "what is read by time has times"
-            found[entry.name] = rows.where(time_predicate(rows, entry.time_column, times))
-        return self._seen(found)
+            frames[entry.name] = rows.where(time_predicate(rows, entry.time_column, times))
+        return self._through_view(frames)
 
     def arrived(self) -> DataFrame:
         """The rows that were added to the tables."""
-        return self._seen({name: changed.added() for name, changed in self.changed.items()})
+        return self._through_view({name: changed.added() for name, changed in self.changed.items()})
 
     def added(self) -> DataFrame:
         """The rows that were not there before, with all rows of changed lookup keys."""
-        found = {}
+        frames = {}
         for name, changed in self.changed.items():
-            found[name] = self._with_keys(name, changed, changed.added(), changed.now)
-        return self._seen(found)
+            frames[name] = self._with_keys(name, changed, changed.added(), changed.current)
+        return self._through_view(frames)
 
-    def gone(self) -> DataFrame | None:
+    def removed(self) -> DataFrame | None:
         """The rows that are no longer there, the same way; None when nothing was removed."""
-        found = {}
+        frames = {}
         for name, changed in self.changed.items():
-            rows = changed.gone()
+            rows = changed.removed()
             if changed.before is not None and self._changed_matches(name):
                 nothing = changed.before.where(F.lit(False))
                 rows = self._with_keys(
                     name, changed, nothing if rows is None else rows, changed.before
                 )
             if rows is not None:
-                found[name] = rows
-        if not found:
+                frames[name] = rows
+        if not frames:
             return None
-        empty = {n: c.now.where(F.lit(False)) for n, c in self.changed.items() if n not in found}
-        return self._seen({**empty, **found}, before=True)
+        empty = {
+            n: c.current.where(F.lit(False)) for n, c in self.changed.items() if n not in frames
+        }
+        return self._through_view({**empty, **frames}, before=True)
 
     def _changed_matches(self, name: str) -> list[Match]:
         matches = (match for match in self.node.matches if match.lookup in self.lookups)
@@ -145,29 +147,29 @@ class Feed:
         matches = self._changed_matches(name)
         if not matches:
             return rows
-        near = every
+        candidates = every
         if changed.time is not None:
-            found = (
+            key_times = (
                 part
                 for table, times, _ in self.step.changed_key_rows
                 if table == name
                 for part in times
             )
-            cells = [*found, *(change.cell for change in changed.changes)]
-            near = rows_in_cells(every, changed.time, cells, None)
-        mine = rows_with_changed_key(near, matches, self.lookups)
+            cells = [*key_times, *(change.cell for change in changed.changes)]
+            candidates = rows_in_cells(every, changed.time, cells, None)
+        rows_of_keys = rows_with_changed_key(candidates, matches, self.lookups)
         return rows_without_changed_key(user_columns(rows), matches, self.lookups).unionByName(
-            user_columns(mine)
+            user_columns(rows_of_keys)
         )
 
-    def _seen(self, frames: Mapping[str, DataFrame], *, before: bool = False) -> DataFrame:
+    def _through_view(self, frames: Mapping[str, DataFrame], *, before: bool = False) -> DataFrame:
         """Rows of the tables as the view shows them, with lookups as they are, or as they were."""
         if self.name in frames:
             return frames[self.name]
-        beside = {name: self._lookup(name, before=before) for name in self.beside}
-        several = len(frames) > 1 or bool(beside)
-        given = {name: user_columns(frame) if several else frame for name, frame in frames.items()}
-        return self.work.sql(self.work.project[self.name], {**given, **beside})
+        lookups = {name: self._lookup(name, before=before) for name in self.beside}
+        several = len(frames) > 1 or bool(lookups)
+        inputs = {name: user_columns(frame) if several else frame for name, frame in frames.items()}
+        return self.work.sql(self.work.project[self.name], {**inputs, **lookups})
 
     def _frame(self, name: str) -> DataFrame:
         return self.work.frame(name, self.step.inputs[name][1])
@@ -177,5 +179,5 @@ class Feed:
         if changed is None:
             return user_columns(self._frame(name))
         if changed.before is None:
-            return user_columns(changed.now).where(F.lit(False))
+            return user_columns(changed.current).where(F.lit(False))
         return user_columns(changed.before)

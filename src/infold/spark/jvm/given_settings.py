@@ -42,15 +42,15 @@ def all_settings(session: SparkSession) -> dict[str, str]:
     """
     conf: Any = session.conf
     mapper: Any = session._jvm.com.fasterxml.jackson.databind.ObjectMapper()  # type: ignore[union-attr] # noqa: SLF001 (Spark brings it; no public way)
-    found: dict[str, str] = json.loads(mapper.writeValueAsString(conf._jconf.getAllAsJava()))  # noqa: SLF001 (as above)
-    return found
+    settings: dict[str, str] = json.loads(mapper.writeValueAsString(conf._jconf.getAllAsJava()))  # noqa: SLF001 (as above)
+    return settings
 
 
 def refuse_given(where: str, settings: Mapping[str, str]) -> None:
     """Raise ``faults.fixed_setting`` for settings that exactness does not allow."""
-    found = tuple(engines.changed_settings(settings))
-    if found:
-        raise faults.fixed_setting(where, found)
+    changed = tuple(engines.changed_settings(settings))
+    if changed:
+        raise faults.fixed_setting(where, changed)
 
 
 def refuse_environment(spark_home: Path) -> None:

@@ -19,11 +19,11 @@ def environment(settings: Mapping[str, str]) -> Mapping[str, str]:
 
 def refuse_other(running: SparkSession, settings: Mapping[str, str]) -> None:
     """Raise if a JVM that runs is another user than the one of these settings."""
-    wanted = settings.get(HDFS_USER_SETTING)
-    if not wanted:
+    expected_user = settings.get(HDFS_USER_SETTING)
+    if not expected_user:
         return
     jvm: Any = running.sparkContext._jvm  # noqa: SLF001 (no public way)
     group = jvm.org.apache.hadoop.security.UserGroupInformation
-    found = group.getCurrentUser().getShortUserName()
-    if found != wanted:
-        raise store_errors.other_user(one=found, other=wanted)
+    current_user = group.getCurrentUser().getShortUserName()
+    if current_user != expected_user:
+        raise store_errors.other_user(one=current_user, other=expected_user)

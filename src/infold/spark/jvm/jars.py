@@ -84,10 +84,10 @@ _EXCLUDED = (
 
 def spark_home() -> Path:
     """The Spark that came with the pyspark of this interpreter."""
-    found = importlib.util.find_spec("pyspark")
-    if found is None or found.origin is None:  # pragma: no cover - it is a dependency
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:  # pragma: no cover - it is a dependency
         raise ModuleNotFoundError("pyspark", name="pyspark")
-    return Path(found.origin).parent
+    return Path(spec.origin).parent
 
 
 def settings_folder(home: Path, environ: Mapping[str, str] = os.environ) -> Path:

@@ -87,11 +87,11 @@ def _from_java_home(env: Mapping[str, str], looked: list[tuple[str, str]]) -> Ja
 
 
 def _from_path(env: Mapping[str, str], looked: list[tuple[str, str]]) -> Java | None:
-    found = shutil.which("java", path=env.get("PATH", ""))
+    program = shutil.which("java", path=env.get("PATH", ""))
     # macOS has a /usr/bin/java that only offers a download: it has no version.
-    java = _java_of(Path(found), env) if found else None
+    java = _java_of(Path(program), env) if program else None
     if java is None:
-        looked.append(("PATH", f"{found}, which does not work" if found else "no java"))
+        looked.append(("PATH", f"{program}, which does not work" if program else "no java"))
     return java
 
 
@@ -111,8 +111,8 @@ def _released(home: Path) -> str | None:
         text = (home / "release").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    found = re.search(r'^JAVA_VERSION="?(\d[^"\n]*)"?', text, re.MULTILINE)
-    return found[1] if found else None
+    match = re.search(r'^JAVA_VERSION="?(\d[^"\n]*)"?', text, re.MULTILINE)
+    return match[1] if match else None
 
 
 def _ask_jvm(binary: Path, env: Mapping[str, str]) -> Java | None:

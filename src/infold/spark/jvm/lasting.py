@@ -42,7 +42,7 @@ JARS = ("spark.jars", "spark.driver.extraClassPath")
 
 
 @dataclass(frozen=True)
-class OfAnother:
+class ForeignProcess:
     """The process of a JVM that another process started. ``watched`` is its pidfd."""
 
     pid: int
@@ -74,7 +74,7 @@ class Offer:
     """Called before a process does anything in the JVM."""
 
 
-class _State:
+class _JvmState:
     """What is offered to this process, and what it attached to or started."""
 
     def __init__(self) -> None:
@@ -84,12 +84,12 @@ class _State:
         self.sessions: WeakSet[SparkSession] = WeakSet()
 
 
-_state = _State()
+_state = _JvmState()
 
 
-def offer(found: Offer) -> None:
+def offer(jvm_offer: Offer) -> None:
     """Offer a JVM to this process; the first session is one in it, if it fits."""
-    _state.offered = found
+    _state.offered = jvm_offer
 
 
 def needs(
@@ -115,8 +115,8 @@ def needs(
     jars = [jar for key in JARS for jar in _split(static.get(key, ""))]
     home = spark_home()
     named = (settings_folder(home), os.environ.get("HADOOP_CONF_DIR"))
-    folders = [Path(one) for one in named if one]
-    inside = (file for one in folders if one.is_dir() for file in sorted(one.iterdir()))
+    folders = [Path(folder) for folder in named if folder]
+    inside = (file for folder in folders if folder.is_dir() for file in sorted(folder.iterdir()))
     files: list[str | Path] = [*jars, home / "jars", *folders, *inside]
     locks = [str(Path(f"/dev/fd/{number}").resolve()) for number in inherit]
     facts = [
@@ -124,7 +124,7 @@ def needs(
         *locks,
         *(f"{key}={static[key]}" for key in sorted(static)),
         *(f"{key}={secrets[key]}" for key in sorted(secrets) if key.startswith(STORES)),
-        *map(_stamp, files),
+        *map(_file_stamp, files),
     ]
     return hashlib.sha256("\n".join(facts).encode(errors="surrogateescape")).hexdigest()
 
@@ -133,35 +133,39 @@ def _split(paths: str) -> list[str]:
     return [path for part in paths.split(",") for path in part.split(":") if path]
 
 
-def _stamp(path: str | Path) -> str:
+def _file_stamp(path: str | Path) -> str:
     try:
-        found = Path(path).stat()
+        stat = Path(path).stat()
     except OSError:
         return f"{path} -"
-    return f"{path} {found.st_mtime_ns} {found.st_size}"
+    return f"{path} {stat.st_mtime_ns} {stat.st_size}"
 
 
-def attach(wanted: str, size: Size) -> bool:
+def attach(needed: str, size: Size) -> bool:
     """
     Attach to the offered JVM, so that this process has a running Spark.
 
     False if none is offered, or it is not what is needed: then it has ended, for a process has one
     JVM, and two are too much for the memory of many machines.
     """
-    found, _state.offered = _state.offered, None
-    if found is None:
+    offered, _state.offered = _state.offered, None
+    if offered is None:
         return False
-    found.taken()
-    if found.needs == wanted and (found.large or size != "large") and _answers(found.jvm):
+    offered.taken()
+    if (
+        offered.needs == needed
+        and (offered.large or size != "large")
+        and _is_answering(offered.jvm)
+    ):
         try:
-            _state.kept = _attached(gateway.reach(found.jvm))
+            _state.kept = _attached(gateway.reach(offered.jvm))
         except Exception:  # noqa: BLE001 (it is about to end, or has; the next one is our own)
             gateway.end_jvm()
             gateway.forget_dead()
         else:
             _state.started = None
             return True
-    end(found.jvm)
+    end(offered.jvm)
     return False
 
 
@@ -174,53 +178,53 @@ def end(jvm: Jvm) -> None:
             jvm.process.wait(10)
 
 
-def _answers(jvm: Jvm) -> bool:
+def _is_answering(jvm: Jvm) -> bool:
     """Whether the JVM runs and answers: one that was stopped takes connections and says nothing."""
     import socket
 
     if jvm.process.poll() is not None:
         return False
     try:
-        with socket.create_connection(("127.0.0.1", int(jvm.port)), ANSWER_SECONDS) as made:
-            made.settimeout(ANSWER_SECONDS)
-            made.sendall(f"A\n{jvm.secret}\n".encode())
-            return bool(made.recv(16))
+        with socket.create_connection(("127.0.0.1", int(jvm.port)), ANSWER_SECONDS) as connection:
+            connection.settimeout(ANSWER_SECONDS)
+            connection.sendall(f"A\n{jvm.secret}\n".encode())
+            return bool(connection.recv(16))
     except OSError:
         return False
 
 
-def _attached(reached: JavaGateway) -> Any:
+def _attached(java_gateway: JavaGateway) -> Any:
     """Make the Python side of the JVM's Spark; the objects that were there before."""
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
-    jvm = reached.jvm
-    kept = _names_of_objects(reached)
+    jvm = java_gateway.jvm
+    objects_before = _names_of_objects(java_gateway)
     context = jvm.org.apache.spark.SparkContext.getOrCreate()
     java = jvm.JavaSparkContext.fromSparkContext(context)
     with gateway.own_signals():
         conf = SparkConf(_jconf=context.getConf())
-        python = SparkContext(conf=conf, gateway=reached, jsc=java)
+        python = SparkContext(conf=conf, gateway=java_gateway, jsc=java)
     session = SparkSession(python, jvm.SparkSession.getDefaultSession().get())
     # Equal plans of two commands are not of equal data.
     session.catalog.clearCache()
-    return kept
+    return objects_before
 
 
-def _names_of_objects(reached: JavaGateway) -> Any:
-    return reached.jvm.java.util.HashSet(_objects(reached).keySet())
+def _names_of_objects(java_gateway: JavaGateway) -> Any:
+    return java_gateway.jvm.java.util.HashSet(_kept_objects(java_gateway).keySet())
 
 
-def _objects(reached: JavaGateway) -> Any:
+def _kept_objects(java_gateway: JavaGateway) -> Any:
     """The objects that the JVM keeps because Python might ask for them."""
-    return reached.java_gateway_server.getGateway().getBindings()
+    return java_gateway.java_gateway_server.getGateway().getBindings()
 
 
-def started(wanted: str, size: Size) -> None:
+def started(needed: str, size: Size) -> None:
     """Note what this process has just started a JVM with."""
     from pyspark import SparkContext
 
-    _state.started = wanted, size == "large"
+    _state.started = needed, size == "large"
     with suppress(Exception):  # a JVM that cannot be tidied up is not left to anyone
         _state.kept = _names_of_objects(SparkContext._gateway)  # noqa: SLF001 (no public way)
 
@@ -256,21 +260,21 @@ def tidy_up() -> None:
     """
     from pyspark import SparkContext
 
-    reached, jvm = SparkContext._gateway, gateway.reached()  # noqa: SLF001 (no public way)
-    if reached is None or jvm is None:
+    java_gateway, jvm = SparkContext._gateway, gateway.reached()  # noqa: SLF001 (no public way)
+    if java_gateway is None or jvm is None:
         return
     for session in _state.sessions:
         session.catalog.clearCache()
         close_catalog(session)
-    reached.jvm.org.apache.hadoop.fs.FileSystem.closeAll()
-    _end_workers(reached)
-    objects = _objects(reached).keySet()
-    runtime = reached.jvm.java.lang.Runtime.getRuntime()
+    java_gateway.jvm.org.apache.hadoop.fs.FileSystem.closeAll()
+    _end_workers(java_gateway)
+    objects = _kept_objects(java_gateway).keySet()
+    runtime = java_gateway.jvm.java.lang.Runtime.getRuntime()
     used = runtime.totalMemory() - runtime.freeMemory()
     if _state.kept is not None:
         objects.retainAll(_state.kept)
     if used > GARBAGE_BYTES:
-        reached.jvm.java.lang.System.gc()
+        java_gateway.jvm.java.lang.System.gc()
 
 
 def close_catalog(session: SparkSession) -> None:
@@ -280,16 +284,16 @@ def close_catalog(session: SparkSession) -> None:
         manager.currentCatalog().icebergCatalog().close()
 
 
-def _end_workers(reached: JavaGateway) -> None:
+def _end_workers(java_gateway: JavaGateway) -> None:
     """
     End the Python processes that the JVM has started.
 
     They have imported what a project's functions import, and the next command's may be others.
     Spark can end them, and start others later; it has no public way to be asked to.
     """
-    env = reached.jvm.org.apache.spark.SparkEnv.get()
-    (field,) = (one for one in env.getClass().getDeclaredFields() if one.getName() == WORKERS)
+    env = java_gateway.jvm.org.apache.spark.SparkEnv.get()
+    (field,) = (own for own in env.getClass().getDeclaredFields() if own.getName() == WORKERS)
     field.setAccessible(True)
-    converters = reached.jvm.scala.jdk.javaapi.CollectionConverters
+    converters = java_gateway.jvm.scala.jdk.javaapi.CollectionConverters
     for factory in converters.asJavaCollection(field.get(env).values()).toArray():
         factory.stop()

@@ -57,7 +57,7 @@ The types of values that are equal in Python if they are in the JVM. Not decimal
 equals 1.00, and 0.0 equals -0.0.
 """
 
-KEPT = 8192
+MOST_KEPT_COLUMNS = 8192
 """How many columns are kept, those used last."""
 
 
@@ -81,24 +81,24 @@ class KnownCalls:
         except TypeError:
             return member(*arguments)
         with self._lock:
-            found = self._results.pop(key, None)
-            if found is not None:
-                self._results[key] = found  # at the end: the first was used longest ago
-                return found
-        found = member(*arguments)
+            call_result = self._results.pop(key, None)
+            if call_result is not None:
+                self._results[key] = call_result  # at the end: the first was used longest ago
+                return call_result
+        call_result = member(*arguments)
         with self._lock:
-            self._results[key] = found
-            if len(self._results) > KEPT:
+            self._results[key] = call_result
+            if len(self._results) > MOST_KEPT_COLUMNS:
                 del self._results[next(iter(self._results))]
-        return found
+        return call_result
 
     def column(self, member: JavaMember, arguments: tuple[Any, ...]) -> Any:
         """The same of a call that makes a column, whose methods are looked up here too."""
-        found = self.result(member, arguments)
-        if type(found) is JavaObject:
-            found._known = self  # noqa: SLF001
-            found.__class__ = JavaColumn
-        return found
+        java_column = self.result(member, arguments)
+        if type(java_column) is JavaObject:
+            java_column._known = self  # noqa: SLF001
+            java_column.__class__ = JavaColumn
+        return java_column
 
 
 def _key(value: object) -> str:
@@ -116,22 +116,22 @@ class JavaColumn(JavaObject):  # type: ignore[misc]  # py4j has no types
     """A column in the JVM, of which those that are made from it are known."""
 
     def __getattr__(self, name: str) -> Any:
-        found = super().__getattr__(name)
+        member = super().__getattr__(name)
         if name not in METHODS:
-            return found
+            return member
         known = self.__dict__["_known"]
-        return lambda *arguments: known.column(found, arguments)
+        return lambda *arguments: known.column(member, arguments)
 
 
 class _Remembered(JavaClass):  # type: ignore[misc]  # py4j has no types
     """A class whose static methods are looked up once."""
 
     def __getattr__(self, name: str) -> Any:
-        found = super().__getattr__(name)
-        if isinstance(found, JavaMember):
-            self.__dict__[name] = self._quick(found)
+        member = super().__getattr__(name)
+        if isinstance(member, JavaMember):
+            self.__dict__[name] = self._quick(member)
             return self.__dict__[name]
-        return found
+        return member
 
     def _quick(self, member: JavaMember) -> Callable[..., Any]:
         known = self.__dict__["known"]
@@ -146,11 +146,11 @@ def keep_looked_up_classes(jvm: JVMView) -> None:
     """Keep the classes of :data:`NAMES` with the view through which PySpark asks for them."""
     known = KnownCalls()
     for name in NAMES:
-        found = getattr(jvm, name)
-        if isinstance(found, JavaClass):
-            kept = _Remembered(found._fqn, found._gateway_client)  # noqa: SLF001
-            kept.__dict__["known"] = known
-            jvm.__dict__[name] = kept
+        java_class = getattr(jvm, name)
+        if isinstance(java_class, JavaClass):
+            remembered = _Remembered(java_class._fqn, java_class._gateway_client)  # noqa: SLF001
+            remembered.__dict__["known"] = known
+            jvm.__dict__[name] = remembered
 
 
 class ListsAtOnce:
@@ -174,10 +174,10 @@ class ListsAtOnce:
         chunks = [value[at : at + self.at_once] for at in range(0, len(value), self.at_once)]
         if len(chunks) == 1:
             return of(*value)
-        every = JavaClass("java.util.ArrayList", client)(of(*chunks[0]))
+        java_list = JavaClass("java.util.ArrayList", client)(of(*chunks[0]))
         for chunk in chunks[1:]:
-            every.addAll(of(*chunk))
-        return every
+            java_list.addAll(of(*chunk))
+        return java_list
 
     def _of(self, client: GatewayClient) -> JavaMember:
         """``List.of`` of a gateway; looking it up takes a round trip."""
@@ -188,5 +188,5 @@ class ListsAtOnce:
 
 def pass_lists_at_once() -> None:
     """Let lists of all gateways of this process go to the JVM at once."""
-    if not any(isinstance(one, ListsAtOnce) for one in INPUT_CONVERTER):
+    if not any(isinstance(converter, ListsAtOnce) for converter in INPUT_CONVERTER):
         register_input_converter(ListsAtOnce(), prepend=True)

@@ -89,7 +89,7 @@ def application_settings(
     )
     hidden = dict.fromkeys(filter(None, (joined.get(REDACTED), ours.get(REDACTED))))
     if hidden:
-        joined[REDACTED] = "|".join(f"({one})" for one in hidden)
+        joined[REDACTED] = "|".join(f"({pattern})" for pattern in hidden)
     if jars := ",".join(filter(None, (given.get("spark.jars"), extra.get("spark.jars")))):
         joined["spark.jars"] = jars
     return joined

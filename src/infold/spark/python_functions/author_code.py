@@ -36,8 +36,8 @@ class AuthorCode:
             module = module_of(self.files, self.digest)
         except BaseException as error:  # noqa: BLE001 (also an exit: the worker would be lost)
             raise self.failed(error) from None
-        found: Callable[..., Any] = getattr(module, self.function)
-        return found
+        function: Callable[..., Any] = getattr(module, self.function)
+        return function
 
     def failed(self, error: BaseException, given: str = "") -> FunctionFailedError:
         """An exception of the author's code, with the last line of it that was executed."""
@@ -53,12 +53,12 @@ class AuthorCode:
     def wrong(self, what: str, given: str = "") -> FunctionFailedError:
         """A result that is not what is declared; the place is the function."""
         file, text = self.files[0]
-        found = (
+        line_numbers = (
             number
             for number, line in enumerate(text.splitlines(), 1)
             if line.split("(")[0].split() == ["def", self.function]
         )
-        return self._error(file, next(found, 1), what, given)
+        return self._error(file, next(line_numbers, 1), what, given)
 
     def _error(self, file: str, line: int, what: str, given: str) -> FunctionFailedError:
         lines = dict(self.files)[file].splitlines()

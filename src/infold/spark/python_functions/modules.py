@@ -57,7 +57,8 @@ class _ProjectModules(MetaPathFinder, Loader):
     def _file(self, name: str) -> str | None:
         path = name.replace(".", "/")
         return next(
-            (one for one in (f"{path}/__init__.py", f"{path}.py") if one in self.files), None
+            (file for file in (f"{path}/__init__.py", f"{path}.py") if file in self.files),
+            None,
         )
 
     def _is_package(self, name: str) -> bool:
@@ -91,7 +92,7 @@ class _ProjectModules(MetaPathFinder, Loader):
         module = importlib.import_module(f"{self.package}.{name}")
         if not fromlist:
             return sys.modules[f"{self.package}.{name.split('.', maxsplit=1)[0]}"]
-        for one in fromlist:
-            if not hasattr(module, one) and self._knows(f"{name}.{one}"):
-                importlib.import_module(f"{self.package}.{name}.{one}")
+        for submodule in fromlist:
+            if not hasattr(module, submodule) and self._knows(f"{name}.{submodule}"):
+                importlib.import_module(f"{self.package}.{name}.{submodule}")
         return module

@@ -74,12 +74,12 @@ class ArrowCall:
         if self.code.over == "pandas":
             import pandas as pd
 
-            given = [one.to_pandas(types_mapper=pd.ArrowDtype) for one in columns]
+            given = [column.to_pandas(types_mapper=pd.ArrowDtype) for column in columns]
         try:
-            found = function(*given)
+            results = function(*given)
         except BaseException as error:  # noqa: BLE001 (also an exit: the worker would be lost)
             raise self._author.failed(error) from None
-        return self._as_column(found, len(columns[0]))
+        return self._as_column(results, len(columns[0]))
 
     @property
     def _author(self) -> AuthorCode:
@@ -87,23 +87,23 @@ class ArrowCall:
 
     def _by_row(self, function: Callable[..., Any], columns: Sequence[pa.Array]) -> pa.Array:
         rows = list(zip(*map(values_of, columns), strict=True))
-        found = []
+        results = []
         for row in rows:
             try:
-                found.append(function(*row))
+                results.append(function(*row))
             except BaseException as error:  # noqa: BLE001 (as above)
                 raise self._author.failed(error, _arguments(row)) from None
         try:
-            return as_column(found, self.returns)
+            return as_column(results, self.returns)
         except WrongValueError as error:
-            value = shown(found[error.at])
+            value = shown(results[error.at])
             raise self._wrong_value(value, error.why, _arguments(rows[error.at])) from None
 
-    def _as_column(self, found: Any, rows: int) -> pa.Array:
+    def _as_column(self, returned: Any, rows: int) -> pa.Array:
         try:
-            if self.code.over == "pandas" and not hasattr(found, "to_numpy"):
+            if self.code.over == "pandas" and not hasattr(returned, "to_numpy"):
                 raise TypeError("it is no Series")
-            column = pa.array(found) if self.code.over == "pandas" else found
+            column = pa.array(returned) if self.code.over == "pandas" else returned
             if isinstance(column, pa.ChunkedArray):
                 column = column.combine_chunks()
             if not isinstance(column, pa.Array):
@@ -112,7 +112,7 @@ class ArrowCall:
                 raise TypeError(f"it has {len(column):,} values for {rows:,} rows")
             return column if column.type == self.returns else column.cast(self.returns)
         except (pa.ArrowException, TypeError, ValueError) as error:
-            raise self._wrong_value(shown(type(found).__name__), first_line(error)) from None
+            raise self._wrong_value(shown(type(returned).__name__), first_line(error)) from None
 
     def _wrong_value(self, value: str, why: str, given: str = "") -> FunctionFailedError:
         return self._author.wrong(

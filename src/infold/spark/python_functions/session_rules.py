@@ -51,53 +51,53 @@ class RuleCall:
         """Which events begin a session."""
         author = AuthorCode.of(self.code)
         rule = author.loaded()
-        found = [self._begun(author, rule, session) for session in values_of(column)]
-        return pa.array(found, pa.list_(pa.bool_()))
+        answers = [self._begins_of_session(author, rule, session) for session in values_of(column)]
+        return pa.array(answers, pa.list_(pa.bool_()))
 
-    def _begun(
+    def _begins_of_session(
         self, author: AuthorCode, rule: Callable[..., Any], session: Sequence[Event]
     ) -> list[bool]:
-        found: list[bool] = []
-        run = _Run(author, rule)
+        flags: list[bool] = []
+        run = _RuleRun(author, rule)
         for number, (_, instant) in enumerate(groupby(session, key=lambda event: event["time"])):
             events = list(instant)
             answers = [run.begins(event) for event in events]
             begins = number > 0 and any(answers)
             if begins:
                 run.close()
-                run = _Run(author, rule)
+                run = _RuleRun(author, rule)
                 for event in events:
                     run.begins(event)
-            found += [begins, *([False] * (len(events) - 1))]
+            flags += [begins, *([False] * (len(events) - 1))]
         run.close()
-        return found
+        return flags
 
 
-class _Run:
+class _RuleRun:
     """One run of a rule: over the events of one session, from its first."""
 
     def __init__(self, author: AuthorCode, rule: Callable[..., Any]) -> None:
         self._author = author
         self._given: list[Event] = []
-        self._answers: Any = self._safely(lambda: iter(rule(self._handed_out())))
+        self._answers: Any = self._call_author(lambda: iter(rule(self._handed_out())))
 
     def begins(self, event: Event) -> bool:
         """What the rule answers for the next event."""
         self._given.append(event)
-        found = self._safely(lambda: next(self._answers, _NOTHING), event)
-        if found is _NOTHING:
+        answer = self._call_author(lambda: next(self._answers, _NOTHING), event)
+        if answer is _NOTHING:
             raise self._author.wrong("ended before the last event", shown(event))
         if self._given:
             raise self._author.wrong("yielded twice for one event, or before the first", "")
-        if not isinstance(found, bool):
-            raise self._author.wrong(f"yielded {shown(found)}, which is no bool", shown(event))
-        return found
+        if not isinstance(answer, bool):
+            raise self._author.wrong(f"yielded {shown(answer)}, which is no bool", shown(event))
+        return answer
 
     def close(self) -> None:
         """No more events: the rule is left where it is."""
         close = getattr(self._answers, "close", None)
         if close is not None:
-            self._safely(close)
+            self._call_author(close)
 
     def _handed_out(self) -> Iterator[Event]:
         while True:
@@ -107,7 +107,7 @@ class _Run:
                 )
             yield self._given.pop()
 
-    def _safely(self, call: Callable[[], Any], event: Event | None = None) -> Any:
+    def _call_author(self, call: Callable[[], Any], event: Event | None = None) -> Any:
         try:
             return call()
         except FunctionFailedError:

@@ -28,7 +28,7 @@ class WrongValueError(Exception):
 def as_column(values: Sequence[object], type_: pa.DataType) -> pa.Array:
     """Values as a column of a type. Raises :class:`WrongValueError`."""
     for at, value in () if _are_all(values, type_) else enumerate(values):
-        why = next(_unlike(value, type_), None)
+        why = next(_misfits(value, type_), None)
         if why is not None:
             raise WrongValueError(at, why)
     try:
@@ -60,26 +60,26 @@ def _first_unfit(values: Sequence[object], type_: pa.DataType, error: Exception)
     for at, value in enumerate(values):
         try:
             pa.array([value], type=type_)
-        except _UNFIT as one:
-            return WrongValueError(at, first_line(one))
+        except _UNFIT as cause:
+            return WrongValueError(at, first_line(cause))
     return WrongValueError(0, first_line(error))
 
 
-def _unlike(value: object, type_: pa.DataType) -> Iterator[str]:
+def _misfits(value: object, type_: pa.DataType) -> Iterator[str]:
     """Values that Arrow would take for one of the type, and change."""
     if value is None:
         return
     if pa.types.is_list(type_):
-        yield from (why for one in _items(value) for why in _unlike(one, type_.value_type))
+        yield from (why for item in _items(value) for why in _misfits(item, type_.value_type))
     elif pa.types.is_map(type_):
-        for key, one in value.items() if isinstance(value, dict) else _items(value):
-            yield from _unlike(key, type_.key_type)
-            yield from _unlike(one, type_.item_type)
+        for key, item in value.items() if isinstance(value, dict) else _items(value):
+            yield from _misfits(key, type_.key_type)
+            yield from _misfits(item, type_.item_type)
     elif pa.types.is_struct(type_) and isinstance(value, dict):
         known = {field.name for field in type_}
         yield from (f"it has no field {name!r}" for name in value if name not in known)
         for field in type_:
-            yield from _unlike(value.get(field.name), field.type)
+            yield from _misfits(value.get(field.name), field.type)
     else:
         yield from _unlike_scalar(value, type_)
 
@@ -101,7 +101,7 @@ def _unlike_scalar(value: object, type_: pa.DataType) -> Iterator[str]:
 
 def _is_number(type_: pa.DataType) -> bool:
     is_one = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-    return any(one(type_) for one in is_one)
+    return any(is_kind(type_) for is_kind in is_one)
 
 
 def _unlike_time(value: object, type_: pa.DataType) -> Iterator[str]:
@@ -120,16 +120,22 @@ def _items(value: object) -> Sequence[Any]:
 def values_of(column: pa.Array) -> list[Any]:
     """The values of a column as a function of rows is given them."""
     values = column.to_pylist()
-    return [_plain(value, column.type) for value in values] if _is_apart(column.type) else values
+    return (
+        [_python_value(value, column.type) for value in values]
+        if _needs_conversion(column.type)
+        else values
+    )
 
 
-def _is_apart(type_: pa.DataType) -> bool:
+def _needs_conversion(type_: pa.DataType) -> bool:
     """Whether Arrow's own values of a type, or of a part of it, are not those that are given."""
     parts = (type_.field(at).type for at in range(type_.num_fields))
-    return pa.types.is_timestamp(type_) or pa.types.is_map(type_) or any(map(_is_apart, parts))
+    return (
+        pa.types.is_timestamp(type_) or pa.types.is_map(type_) or any(map(_needs_conversion, parts))
+    )
 
 
-def _plain(value: Any, type_: pa.DataType) -> Any:
+def _python_value(value: Any, type_: pa.DataType) -> Any:
     """A value of Arrow's with its instants in Python's UTC, and its maps as dicts."""
     if value is None:
         return None
@@ -137,11 +143,11 @@ def _plain(value: Any, type_: pa.DataType) -> Any:
         return value if type_.tz is None else value.astimezone(UTC)
     if pa.types.is_map(type_):
         key, item = type_.key_type, type_.item_type
-        return {_plain(one, key): _plain(two, item) for one, two in value}
+        return {_python_value(name, key): _python_value(two, item) for name, two in value}
     if pa.types.is_list(type_):
-        return [_plain(one, type_.value_type) for one in value]
+        return [_python_value(element, type_.value_type) for element in value]
     if pa.types.is_struct(type_):
-        return {field.name: _plain(value[field.name], field.type) for field in type_}
+        return {field.name: _python_value(value[field.name], field.type) for field in type_}
     return value
 
 
@@ -152,21 +158,21 @@ def named(type_: pa.DataType) -> str:
 
 def shown(value: object) -> str:
     """A value as messages show it."""
-    return _cut(repr(value), 60)
+    return _shortened(repr(value), 60)
 
 
 def shown_rows(value: object) -> str:
     """A row, or several, as messages show what a function was given; times are short."""
-    return _cut(_readable(value), 300)
+    return _shortened(_readable(value), 300)
 
 
-def _cut(text: str, most: int) -> str:
+def _shortened(text: str, most: int) -> str:
     return text if len(text) <= most else text[:most] + "…"
 
 
 def _readable(value: object) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key!r}: {_readable(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{key!r}: {_readable(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_readable, value)) + "]"
     return str(value) if isinstance(value, date | Decimal) else repr(value)

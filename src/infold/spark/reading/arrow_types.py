@@ -23,13 +23,13 @@ from infold.spark.reading import fit
 
 Convert = Callable[[Column], Column]
 
-_BITS: dict[type[T.DataType], int] = {
+_BITS_OF_TYPE: dict[type[T.DataType], int] = {
     T.ByteType: 8,
     T.ShortType: 16,
     T.IntegerType: 32,
     T.LongType: 64,
 }
-_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
+_DIGITS_OF_BITS = {8: 3, 16: 5, 32: 10, 64: 19}
 _EXACT_IN: dict[type[T.DataType], int] = {T.FloatType: 16, T.DoubleType: 32}
 _TIMES = (T.TimestampType, T.TimestampNTZType)
 
@@ -48,93 +48,103 @@ class TypeFit:
     checked: bool = False
 
 
-def type_fit(found: pa.DataType, wanted: T.DataType, timestamp_format: str) -> TypeFit | None:
+def type_fit(arrow: pa.DataType, declared: T.DataType, timestamp_format: str) -> TypeFit | None:
     """How a column of a plain type of Arrow is read as a declared one; None: it does not fit."""
-    if pa.types.is_null(found):
-        return TypeFit(None, lambda _: F.lit(None).cast(wanted))
-    if pa.types.is_integer(found):
-        return _integer(found, wanted, timestamp_format)
-    if pa.types.is_timestamp(found):
-        return _timestamp(found, wanted)
-    if pa.types.is_date(found):
-        fits = isinstance(wanted, (T.DateType, *_TIMES))
-        return TypeFit(T.DateType(), lambda value: value.cast(wanted)) if fits else None
-    if pa.types.is_string(found):
-        return _text(wanted, timestamp_format)
-    if pa.types.is_nested(found):
-        stored = _stored_parts(found, wanted)
-        return None if stored is None else TypeFit(stored, lambda value: value.cast(wanted))
-    return _same_or_wider(found, wanted)
+    if pa.types.is_null(arrow):
+        return TypeFit(None, lambda _: F.lit(None).cast(declared))
+    if pa.types.is_integer(arrow):
+        return _integer_fit(arrow, declared, timestamp_format)
+    if pa.types.is_timestamp(arrow):
+        return _timestamp_fit(arrow, declared)
+    if pa.types.is_date(arrow):
+        fits = isinstance(declared, (T.DateType, *_TIMES))
+        return TypeFit(T.DateType(), lambda value: value.cast(declared)) if fits else None
+    if pa.types.is_string(arrow):
+        return _text_fit(declared, timestamp_format)
+    if pa.types.is_nested(arrow):
+        stored = _stored_parts(arrow, declared)
+        return None if stored is None else TypeFit(stored, lambda value: value.cast(declared))
+    return _same_or_wider_fit(arrow, declared)
 
 
-def _stored_parts(found: pa.DataType, wanted: T.DataType) -> T.DataType | None:
+def _stored_parts(arrow: pa.DataType, declared: T.DataType) -> T.DataType | None:
     """
     The type to read a list, a map or an object as, so that a cast makes it the declared one.
 
     Each part is as declared or narrower. None where one is not, or would have to be checked.
     """
     pairs: list[tuple[pa.DataType, T.DataType]] = []
-    if isinstance(wanted, T.ArrayType) and _is_list(found):
-        pairs = [(found.value_type, wanted.elementType)]
-    elif isinstance(wanted, T.MapType) and pa.types.is_map(found):
-        pairs = [(found.key_type, wanted.keyType), (found.item_type, wanted.valueType)]
-    elif isinstance(wanted, T.StructType) and pa.types.is_struct(found):
-        fields = [found.field(at) for at in range(found.num_fields)]
-        if [one.name for one in fields] == wanted.names:
-            pairs = [(one.type, own.dataType) for one, own in zip(fields, wanted, strict=True)]
+    if isinstance(declared, T.ArrayType) and _is_list(arrow):
+        pairs = [(arrow.value_type, declared.elementType)]
+    elif isinstance(declared, T.MapType) and pa.types.is_map(arrow):
+        pairs = [
+            (arrow.key_type, declared.keyType),
+            (arrow.item_type, declared.valueType),
+        ]
+    elif isinstance(declared, T.StructType) and pa.types.is_struct(arrow):
+        fields = [arrow.field(at) for at in range(arrow.num_fields)]
+        if [field.name for field in fields] == declared.names:
+            pairs = [
+                (field.type, own.dataType) for field, own in zip(fields, declared, strict=True)
+            ]
     stored = [part for pair in pairs if (part := _stored_part(*pair)) is not None]
     if not pairs or len(stored) < len(pairs):
         return None
-    if isinstance(wanted, T.ArrayType):
+    if isinstance(declared, T.ArrayType):
         return T.ArrayType(stored[0])
-    if isinstance(wanted, T.MapType):
+    if isinstance(declared, T.MapType):
         return T.MapType(stored[0], stored[1])
-    assert isinstance(wanted, T.StructType)
-    return T.StructType([T.StructField(*pair) for pair in zip(wanted.names, stored, strict=True)])
+    assert isinstance(declared, T.StructType)
+    return T.StructType([T.StructField(*pair) for pair in zip(declared.names, stored, strict=True)])
 
 
-def _stored_part(found: pa.DataType, wanted: T.DataType) -> T.DataType | None:
-    if (same := _same_or_wider(found, wanted)) is not None:
+def _stored_part(arrow: pa.DataType, declared: T.DataType) -> T.DataType | None:
+    if (same := _same_or_wider_fit(arrow, declared)) is not None:
         return same.stored
-    entry = type_fit(found, wanted, "iso")
+    entry = type_fit(arrow, declared, "iso")
     return None if entry is None or entry.checked else entry.stored
 
 
-def _is_list(found: pa.DataType) -> bool:
+def _is_list(arrow: pa.DataType) -> bool:
     kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    return any(is_(found) for is_ in kinds)
+    return any(is_(arrow) for is_ in kinds)
 
 
-def _integer(found: pa.DataType, wanted: T.DataType, timestamp_format: str) -> TypeFit | None:
-    signed = pa.types.is_signed_integer(found)
+def _integer_fit(arrow: pa.DataType, declared: T.DataType, timestamp_format: str) -> TypeFit | None:
+    signed = pa.types.is_signed_integer(arrow)
     # Spark has no unsigned types: it reads them as the next wider one.
-    bits = found.bit_width if signed else found.bit_width * 2
+    bits = arrow.bit_width if signed else arrow.bit_width * 2
     if bits > 64:
-        fits = isinstance(wanted, T.DecimalType) and wanted.precision - wanted.scale >= 20
+        fits = isinstance(declared, T.DecimalType) and declared.precision - declared.scale >= 20
         stored: T.DataType = T.DecimalType(20, 0)
-        return TypeFit(stored, lambda value: value.cast(wanted)) if fits else None
-    stored = next(type_() for type_, width in _BITS.items() if width == bits)
-    if isinstance(wanted, _TIMES) and fit.is_epoch(timestamp_format):
+        return TypeFit(stored, lambda value: value.cast(declared)) if fits else None
+    stored = next(type_() for type_, width in _BITS_OF_TYPE.items() if width == bits)
+    if isinstance(declared, _TIMES) and fit.is_epoch(timestamp_format):
         return TypeFit(
             stored,
-            lambda value: fit.fitted(value.cast("string"), wanted, timestamp_format),
+            lambda value: fit.fitted(value.cast("string"), declared, timestamp_format),
             checked=True,
         )
     fits = (
-        bits <= _BITS.get(type(wanted), 0)
-        or bits <= _EXACT_IN.get(type(wanted), 0)
-        or (isinstance(wanted, T.DecimalType) and wanted.precision - wanted.scale >= _DIGITS[bits])
+        bits <= _BITS_OF_TYPE.get(type(declared), 0)
+        or bits <= _EXACT_IN.get(type(declared), 0)
+        or (
+            isinstance(declared, T.DecimalType)
+            and declared.precision - declared.scale >= _DIGITS_OF_BITS[bits]
+        )
     )
-    return TypeFit(stored, lambda value: value.cast(wanted)) if fits else None
+    return TypeFit(stored, lambda value: value.cast(declared)) if fits else None
 
 
-def _timestamp(found: pa.DataType, wanted: T.DataType) -> TypeFit | None:
-    if not isinstance(wanted, _TIMES):
+def _timestamp_fit(arrow: pa.DataType, declared: T.DataType) -> TypeFit | None:
+    if not isinstance(declared, _TIMES):
         return None
-    if found.unit == "ns":
-        return TypeFit(T.LongType(), lambda value: _whole_micros(value).cast(wanted), checked=True)
-    stored = T.TimestampNTZType() if found.tz is None else T.TimestampType()
-    return TypeFit(stored, lambda value: value.cast(wanted))
+    if arrow.unit == "ns":
+        return TypeFit(
+            T.LongType(), lambda value: _whole_micros(value).cast(declared), checked=True
+        )
+    stored = T.TimestampNTZType() if arrow.tz is None else T.TimestampType()
+    return TypeFit(stored, lambda value: value.cast(declared))
 
 
 def _whole_micros(nanos: Column) -> Column:
@@ -144,61 +154,61 @@ def _whole_micros(nanos: Column) -> Column:
     return F.when(nanos % thousand == 0, whole)
 
 
-def _text(wanted: T.DataType, timestamp_format: str) -> TypeFit | None:
-    if isinstance(wanted, T.StringType) and not isinstance(wanted, T.VarcharType | T.CharType):
+def _text_fit(declared: T.DataType, timestamp_format: str) -> TypeFit | None:
+    if isinstance(declared, T.StringType) and not isinstance(declared, T.VarcharType | T.CharType):
         # A file can declare bytes as text that are none.
         return TypeFit(
             T.StringType(), lambda value: F.when(F.is_valid_utf8(value), value), checked=True
         )
-    if isinstance(wanted, (T.VarcharType, T.CharType, T.DateType, *_TIMES)):
+    if isinstance(declared, (T.VarcharType, T.CharType, T.DateType, *_TIMES)):
         return TypeFit(
             T.StringType(),
-            lambda value: fit.fitted(value, wanted, timestamp_format),
+            lambda value: fit.fitted(value, declared, timestamp_format),
             checked=True,
         )
     return None
 
 
-def _same_or_wider(found: pa.DataType, wanted: T.DataType) -> TypeFit | None:
-    stored = _spark_type(found)
+def _same_or_wider_fit(arrow: pa.DataType, declared: T.DataType) -> TypeFit | None:
+    stored = _spark_type(arrow)
     if stored is None:
         return None
-    fits = stored.simpleString() == wanted.simpleString()
-    if isinstance(stored, T.DecimalType) and isinstance(wanted, T.DecimalType):
+    fits = stored.simpleString() == declared.simpleString()
+    if isinstance(stored, T.DecimalType) and isinstance(declared, T.DecimalType):
         fits = (
-            wanted.scale >= stored.scale
-            and wanted.precision - wanted.scale >= stored.precision - stored.scale
+            declared.scale >= stored.scale
+            and declared.precision - declared.scale >= stored.precision - stored.scale
         )
-    if isinstance(stored, T.FloatType) and isinstance(wanted, T.DoubleType):
+    if isinstance(stored, T.FloatType) and isinstance(declared, T.DoubleType):
         fits = True
-    return TypeFit(stored, lambda value: value.cast(wanted)) if fits else None
+    return TypeFit(stored, lambda value: value.cast(declared)) if fits else None
 
 
-def _spark_type(found: pa.DataType) -> T.DataType | None:
-    if _has_nanos(found):
+def _spark_type(arrow: pa.DataType) -> T.DataType | None:
+    if _has_nanos(arrow):
         return None
     try:
-        return from_arrow_type(found)
+        return from_arrow_type(arrow)
     except PySparkException:
         return None
 
 
-def _has_nanos(found: pa.DataType) -> bool:
+def _has_nanos(arrow: pa.DataType) -> bool:
     """Whether a list or an object contains nanoseconds, which are not checked there."""
-    if pa.types.is_timestamp(found):
-        return bool(found.unit == "ns")
-    if not pa.types.is_nested(found):
+    if pa.types.is_timestamp(arrow):
+        return bool(arrow.unit == "ns")
+    if not pa.types.is_nested(arrow):
         return False
-    return any(_has_nanos(found.field(i).type) for i in range(found.num_fields))
+    return any(_has_nanos(arrow.field(i).type) for i in range(arrow.num_fields))
 
 
-def readable_type(found: pa.DataType) -> T.DataType | None:
+def readable_type(arrow: pa.DataType) -> T.DataType | None:
     """A Spark type to read a column as, whatever was declared; None when there is none."""
-    if pa.types.is_timestamp(found):
-        if found.unit == "ns":
+    if pa.types.is_timestamp(arrow):
+        if arrow.unit == "ns":
             return T.LongType()
-        return T.TimestampNTZType() if found.tz is None else T.TimestampType()
-    if pa.types.is_unsigned_integer(found):
+        return T.TimestampNTZType() if arrow.tz is None else T.TimestampType()
+    if pa.types.is_unsigned_integer(arrow):
         wider = {8: T.ShortType(), 16: T.IntegerType(), 32: T.LongType()}
-        return wider.get(found.bit_width, T.DecimalType(20, 0))
-    return _spark_type(found)
+        return wider.get(arrow.bit_width, T.DecimalType(20, 0))
+    return _spark_type(arrow)

@@ -32,23 +32,23 @@ columns = declared_columns
 
 
 def check_readable(source: Source, file: PresentFile) -> None:
-    """See ``FormatReader``."""
+    """Raise ``errors.unreadable_file`` where its header cannot be read."""
     _shape(file, source)
 
 
 def inspect(
     _spark: SparkSession, _project: Project, source: Source, files: Sequence[PresentFile]
 ) -> Mapping[int, AvroShape]:
-    """See ``FormatReader``: by the headers."""
+    """The shapes of files, by their headers; no row is read."""
     return {file.id: _shape(file, source) for file in files}
 
 
 def rows(
     spark: SparkSession, source: Source, shape: AvroShape, files: Sequence[PresentFile]
 ) -> DataFrame:
-    """See ``FormatReader``."""
+    """The rows of files of one shape, read by Spark; all of them as text where they drift."""
     paths = [glob(file.file.location) for file in files]
-    return stored_rows(source, shape, partial(_files, spark, source, paths, shape), _DECIMALS)
+    return stored_rows(source, shape, partial(_read_files, spark, source, paths, shape), _DECIMALS)
 
 
 _DECIMALS = AsText(pa.types.is_decimal, lambda text: text)
@@ -66,7 +66,7 @@ class AvroShape(StoredShape):
     schema: str
 
 
-def _files(
+def _read_files(
     spark: SparkSession,
     source: Source,
     paths: list[str],
@@ -76,13 +76,14 @@ def _files(
     types = dict(zip(shape.names, shape.types, strict=True))
     scales = {name: type_.scale for name, type_ in types.items() if pa.types.is_decimal(type_)}
     binary = [
-        T.StructField(one.name, T.BinaryType()) if one.name in scales else one for one in schema
+        T.StructField(field.name, T.BinaryType()) if field.name in scales else field
+        for field in schema
     ]
-    found = _stored(spark, source, paths, shape.schema, T.StructType(binary))
+    stored = _stored(spark, source, paths, shape.schema, T.StructType(binary))
     if not scales.keys() & {*schema.names}:
-        return found
+        return stored
     texts = {name: text_of(column_of(name), scale) for name, scale in scales.items()}
-    return found.select(*(texts.get(name, column_of(name)).alias(name) for name in schema.names))
+    return stored.select(*(texts.get(name, column_of(name)).alias(name) for name in schema.names))
 
 
 def _stored(
@@ -128,9 +129,9 @@ _DIGITS = 2 * _BYTES
 _HALF = _BYTES  # of the hexadecimal digits
 
 
-def text_of(found: Column, scale: int) -> Column:
+def text_of(unscaled: Column, scale: int) -> Column:
     """The number that bytes are: two's complement, the highest first; in hex where it is longer."""
-    digits = F.hex(found)
+    digits = F.hex(unscaled)
     negative = F.substring(digits, 1, 1).rlike("[89A-F]")
     fill = F.when(negative, F.lit("F")).otherwise(F.lit("0"))
     filled = F.concat(F.repeat(fill, F.lit(_DIGITS)), digits)
@@ -178,4 +179,6 @@ AVRO = Jar(
 
 def source_jars(project: Project) -> tuple[Jar, ...]:
     """Those of the formats that a project has sources of."""
-    return (AVRO,) if any(one.format is Format.AVRO for one in project.sources.values()) else ()
+    return (
+        (AVRO,) if any(source.format is Format.AVRO for source in project.sources.values()) else ()
+    )

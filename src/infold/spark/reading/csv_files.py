@@ -73,7 +73,7 @@ _BYTEWISE = "ISO-8859-1"
 _MARK = "\ufeff"
 _NO_QUOTE = "\u0100"
 """A quote for files that have none: read byte by byte, no file has this letter."""
-_MANY = 1_000_000
+_FIELDS_OF_LONG_LINE = 1_000_000
 """How many fields a record may have in a file with a line that long."""
 
 columns = declared_columns
@@ -82,27 +82,27 @@ columns = declared_columns
 def inspect(
     _spark: SparkSession, _project: Project, source: Source, files: Sequence[PresentFile]
 ) -> Mapping[int, CsvShape]:
-    """See ``FormatReader``; an empty file has no columns and no rows."""
-    found = {file.id: shape_of(file, source) for file in files}
-    return {id_: shape for id_, shape in found.items() if shape is not None}
+    """The shapes of files, by their ids; an empty file has no columns, no rows and no shape."""
+    shapes = {file.id: shape_of(file, source) for file in files}
+    return {id_: shape for id_, shape in shapes.items() if shape is not None}
 
 
 def rows(
     spark: SparkSession, source: Source, shape: CsvShape, files: Sequence[PresentFile]
 ) -> DataFrame:
-    """See ``FormatReader``."""
-    found = _read(spark, source, shape, files)
+    """The rows of files with one header; those without a row are set aside where it drifts."""
+    frame = _typed_records(spark, source, shape, files)
     bare = [file for file in files if shape.drift and not has_rows(file, source)]
-    return found.unionByName(_header_rows(spark, source, bare, shape)) if bare else found
+    return frame.unionByName(_header_rows(spark, source, bare, shape)) if bare else frame
 
 
-def _read(
+def _typed_records(
     spark: SparkSession, source: Source, shape: CsvShape, files: Sequence[PresentFile]
 ) -> DataFrame:
     # Of a file that drifted two columns will do: all records that have more are kept as they are.
     wide = len(shape.header) if shape.drift is None else min(len(shape.header), 2)
     names = [f"_field{at}" for at in range(wide)]
-    fields = _fields(spark, source, shape, files, (*names, _CORRUPT))
+    fields = _record_fields(spark, source, shape, files, (*names, _CORRUPT))
     # Spark's line reader passes over lines of blanks, its whole-file reader does not.
     blanks = F.lit(blanks_of(source))
     fields = fields.where(F.coalesce(F.btrim(F.col(_CORRUPT), blanks), F.lit("-")) != "")
@@ -110,16 +110,16 @@ def _read(
         fields = fields.withColumns({name: _decoded(name) for name in (*names, _CORRUPT)})
     quote = _quote_of(source)
     if shape.mark:
-        bare = F.nullif(F.ltrim(names[0], F.lit(_MARK)), F.lit(""))
-        fields = fields.withColumn(names[0], bare)
+        without_mark = F.nullif(F.ltrim(names[0], F.lit(_MARK)), F.lit(""))
+        fields = fields.withColumn(names[0], without_mark)
     options = {"sep": source.delimiter, "nullValue": "", "emptyValue": quote * 2}
     options |= {"quote": quote, "escape": quote}
-    plain = [_plain(name).alias(name) for name in names]
+    plain = [_text_or_empty(name).alias(name) for name in names]
     broken = F.when(F.col(_CORRUPT).isNotNull(), F.lit("unparsable: wrong number of fields"))
     raw = F.coalesce(F.col(_CORRUPT), F.to_csv(F.struct(*plain), options))
     if shape.bytewise:
         invalid = (~F.is_valid_utf8(name) for name in (*names, _CORRUPT))
-        broken = F.coalesce(*(F.when(one, F.lit(fit.NOT_UTF8)) for one in invalid), broken)
+        broken = F.coalesce(*(F.when(bad, F.lit(fit.NOT_UTF8)) for bad in invalid), broken)
         raw = F.make_valid_utf8(raw)
     path = F.col(fit.PATH)
     if shape.drift is not None:
@@ -135,7 +135,7 @@ def _read(
         if column.name in shape.header:
             name = names[shape.header.index(column.name)]
             is_text = isinstance(fit.datatype(column), T.StringType)
-            text = _plain(name) if is_text else F.nullif(F.col(name), F.lit(_EMPTY))
+            text = _text_or_empty(name) if is_text else F.nullif(F.col(name), F.lit(_EMPTY))
         texts.append(text.alias(fit.text_name(at)))
     taken = fields.select(
         *texts,
@@ -146,7 +146,7 @@ def _read(
     return fit.typed_rows(taken, source.columns, source.timestamp_format)
 
 
-def _fields(
+def _record_fields(
     spark: SparkSession,
     source: Source,
     shape: CsvShape,
@@ -165,7 +165,7 @@ def _fields(
         "nullValue": "",
         "emptyValue": _EMPTY,
         "columnNameOfCorruptRecord": _CORRUPT,
-        "maxColumns": str(_MANY if shape.long else FIELDS),
+        "maxColumns": str(_FIELDS_OF_LONG_LINE if shape.long else FIELDS),
         "columnPruning": "false",  # else a record of the wrong length goes unnoticed
     }
     if not shape.lines:
@@ -186,8 +186,8 @@ def _fields(
         return cut_up.select(fields.alias(_RECORD), fit.PATH).select(f"{_RECORD}.*", fit.PATH)
     options |= {"header": str(not source.positions).lower(), "encoding": encoding}
     schema = T.StructType([T.StructField(name, T.StringType()) for name in names])
-    found = spark.read.schema(schema).options(**options).csv(paths)
-    return found.select(*names, F.col("_metadata.file_path").alias(fit.PATH))
+    fields_read = spark.read.schema(schema).options(**options).csv(paths)
+    return fields_read.select(*names, F.col("_metadata.file_path").alias(fit.PATH))
 
 
 def _cut_apart(
@@ -199,14 +199,16 @@ def _cut_apart(
     With ``blanks`` without a header, which is the first line that has anything else.
     """
     lines = (row for batch in batches for row in zip(*batch.to_pydict().values(), strict=True))
-    for path, own in groupby(lines, itemgetter(1)):
-        all_ = records(map(itemgetter(0), own), delimiter, quoted=quoted)
-        found: Iterator[bytes] = filter(None, all_)
+    for path, lines_of_file in groupby(lines, itemgetter(1)):
+        all_ = records(map(itemgetter(0), lines_of_file), delimiter, quoted=quoted)
+        own_records: Iterator[bytes] = filter(None, all_)
         if blanks is not None:
-            found = islice(dropwhile(lambda one: not one.strip(blanks), found), 1, None)
-        while some := list(islice(found, _TOGETHER)):
+            own_records = islice(
+                dropwhile(lambda record: not record.strip(blanks), own_records), 1, None
+            )
+        while portion := list(islice(own_records, _TOGETHER)):
             yield pa.RecordBatch.from_arrays(
-                [pa.array(some, pa.binary()), pa.array([path] * len(some), pa.string())],
+                [pa.array(portion, pa.binary()), pa.array([path] * len(portion), pa.string())],
                 names=[_RECORD, fit.PATH],
             )
 
@@ -239,7 +241,7 @@ def _decoded(name: str) -> Column:
     return F.when(ascii_, read).otherwise(F.encode(read, _BYTEWISE).cast("string"))
 
 
-def _plain(name: str) -> Column:
+def _text_or_empty(name: str) -> Column:
     return F.when(F.col(name) == _EMPTY, F.lit("")).otherwise(F.col(name))
 
 
@@ -273,7 +275,7 @@ class CsvShape(FileShape):
 
 
 def check_readable(source: Source, file: PresentFile) -> None:
-    """See ``FormatReader``: it unpacks, and no quote takes in further rows or is no quote."""
+    """Raise ``errors.unreadable_file`` unless it unpacks and no quote takes in further rows."""
     check_unpacks(source, file)
     if source.quoted:
         _refuse_swallowing(source, file)
@@ -290,26 +292,26 @@ def shape_of(file: PresentFile, source: Source) -> CsvShape | None:
     header = _header(file, source)
     if not header:
         return None
-    twice = sorted({name for name in header if header.count(name) > 1})
-    wrong = [f"column {name} is there twice" for name in twice]
+    repeated = sorted({name for name in header if header.count(name) > 1})
+    problems = [f"column {name} is there twice" for name in repeated]
     optional = all(column.optional for column in source.columns)
     if (
         optional
         and not source.positions
         and not {*source.unread_columns, *(column.name for column in source.columns)} & set(header)
     ):
-        wrong.append("no column of the source is in its first line")
-    drift = differences(source, file, header, wrong)
+        problems.append("no column of the source is in its first line")
+    drift = differences(source, file, header, problems)
     try:
         mark = bool(source.positions) and _begins_with_mark(source, file)
         with file.open() as opened:
-            found = bytes_of(opened, blanks_of(source), one_field=len(header) == 1)
-        spans = source.quoted and found.quotes and _spans_lines(source, file)
-        lines = not spans and not found.odd
+            content = bytes_of(opened, blanks_of(source), one_field=len(header) == 1)
+        spans = source.quoted and content.quotes and _spans_lines(source, file)
+        lines = not spans and not content.odd
         long = file.packed or (file.size >= FIELDS and _has_long_line(file))
     except DAMAGED as error:
         raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
-    bytewise = not (found.text and source.quoted and lines)
+    bytewise = not (content.text and source.quoted and lines)
     return CsvShape(header, lines, bytewise=bytewise, long=long, mark=mark, drift=drift)
 
 
@@ -326,8 +328,8 @@ def _spans_lines(source: Source, file: PresentFile) -> bool:
     Raises ``errors.unreadable_file`` where that takes in further rows, unless it was judged before.
     """
     judged = file.known or source.on_unreadable is Drift.SET_ASIDE
-    found = _quotes(source, file) if judged else _refuse_swallowing(source, file)
-    return found.spans or found.swallows is not None
+    quotes = _quotes(source, file) if judged else _refuse_swallowing(source, file)
+    return quotes.spans or quotes.swallows is not None
 
 
 def _begins_with_mark(source: Source, file: PresentFile) -> bool:
@@ -376,8 +378,8 @@ def _records(file: PresentFile, source: Source) -> Iterator[tuple[str, ...]]:
             file.open() as opened,
             TextIOWrapper(opened, "utf-8-sig", errors="replace", newline="") as lines,
         ):
-            found = dropwhile(lambda line: not line.strip(blank), lines)
-            for record in csv.reader(found, delimiter=source.delimiter, quoting=quoting):
+            rest = dropwhile(lambda line: not line.strip(blank), lines)
+            for record in csv.reader(rest, delimiter=source.delimiter, quoting=quoting):
                 if record:
                     yield tuple(record)
     except (*DAMAGED, csv.Error) as error:
@@ -386,14 +388,14 @@ def _records(file: PresentFile, source: Source) -> Iterator[tuple[str, ...]]:
 
 def _refuse_swallowing(source: Source, file: PresentFile) -> Quotes:
     """Raise ``errors.unreadable_file`` where a quote that does not end takes in further rows."""
-    found = _quotes(source, file)
-    if found.swallows is not None:
-        line = found.swallows
+    quotes = _quotes(source, file)
+    if quotes.swallows is not None:
+        line = quotes.swallows
         raise run_errors.unreadable_file(
             path=file.path,
             why=f"a field in line {line} begins with a quote that does not end on that line",
         )
-    return found
+    return quotes
 
 
 def _quotes(source: Source, file: PresentFile) -> Quotes:
@@ -434,7 +436,7 @@ def bytes_of(file: BinaryIO, blanks: str, *, one_field: bool) -> Bytes:
         if not odd:
             lines = carried + chunk
             end = max(lines.rfind(b"\n"), lines.rfind(b"\r")) + 1 if chunk else len(lines)
-            odd = _suspect(lines[:end]) and trimmed.search(lines, 0, end) is not None
+            odd = _may_be_trimmed_away(lines[:end]) and trimmed.search(lines, 0, end) is not None
             carried = lines[end:]
             if carried.strip(_TRIMMED):
                 carried = b"-"  # whatever follows, this line is not trimmed to nothing
@@ -447,12 +449,12 @@ def bytes_of(file: BinaryIO, blanks: str, *, one_field: bool) -> Bytes:
 
 
 _CONTROLS = bytes(code for code in range(0x20) if chr(code) not in "\t\r\n")
-_STARTS = (b"\n ", b"\n\t", b"\r ", b"\r\t")
+_BLANK_STARTS = (b"\n ", b"\n\t", b"\r ", b"\r\t")
 
 
-def _suspect(lines: bytes) -> bool:
+def _may_be_trimmed_away(lines: bytes) -> bool:
     """Whether one of the lines may have only characters that Java trims; that is rare."""
-    if lines[:1] in (b" ", b"\t") or any(start in lines for start in _STARTS):
+    if lines[:1] in (b" ", b"\t") or any(start in lines for start in _BLANK_STARTS):
         return True
     return len(lines.translate(None, delete=_CONTROLS)) != len(lines)
 
@@ -522,17 +524,17 @@ def records(lines: Iterable[bytes], delimiter: str, *, quoted: bool) -> Iterator
 
     Its lines are what LF ends, so there may be more in each: what ends at CR, or a part of a field.
     """
-    pattern, rest, left = _record_pattern(delimiter), b"", iter(lines)
-    while some := list(islice(left, _TOGETHER)):
-        text, rest = rest + b"\n".join(some) + b"\n", b""
+    pattern, rest, remaining = _record_pattern(delimiter), b"", iter(lines)
+    while portion := list(islice(remaining, _TOGETHER)):
+        text, rest = rest + b"\n".join(portion) + b"\n", b""
         if not quoted:
             yield from text.splitlines()
             continue
-        for found in pattern.finditer(text):
-            if found.end(1) < len(text):
-                yield found[1]
+        for match in pattern.finditer(text):
+            if match.end(1) < len(text):
+                yield match[1]
             else:  # a field that goes on, or nothing
-                rest = rest or found[1]
+                rest = rest or match[1]
     yield from rest.splitlines()
 
 

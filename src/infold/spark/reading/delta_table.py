@@ -74,22 +74,22 @@ def fields_in(
     One that the file lacks is not among them.
     """
     stored = dict(zip(footer.fields.names, footer.types, strict=True))
-    name_of = _names(mapping, footer.fields)
+    name_of = _name_finder(mapping, footer.fields)
     types, at = {}, dict[Path, str]()
-    for one in columns:
-        path = (one.name,)
+    for top in columns:
+        path = (top.name,)
         name = name_of(path)
         if name is None or name not in stored:
             continue
         at[path] = name
-        types[one.name] = _as_in_table(stored[name], one.dataType, path, mapping, at)
+        types[top.name] = _as_in_table(stored[name], top.dataType, path, mapping, at)
     return FileFields(types, tuple(sorted(at.items())))
 
 
 Name = Callable[[Path], str | None]
 
 
-def _names(mapping: ColumnMapping, fields: Iterable[pa.Field]) -> Name:
+def _name_finder(mapping: ColumnMapping, fields: Iterable[pa.Field]) -> Name:
     """What each column, or field of a struct, is called; None for one that is not there by id."""
     if not mapping.ids:
         return lambda path: mapping.names.get(path, path[-1])
@@ -100,36 +100,43 @@ def _names(mapping: ColumnMapping, fields: Iterable[pa.Field]) -> Name:
 
 
 def _as_in_table(
-    found: pa.DataType, wanted: T.DataType, path: Path, mapping: ColumnMapping, at: dict[Path, str]
+    own: pa.DataType,
+    wanted: T.DataType,
+    path: Path,
+    mapping: ColumnMapping,
+    at: dict[Path, str],
 ) -> pa.DataType:
     """A type of a file with the table's names and fields; ``at`` gets those of the file."""
-    if pa.types.is_struct(found) and isinstance(wanted, T.StructType):
-        own = {one.name: one.type for one in found}
-        name_of, taken = _names(mapping, found), {one.name.lower() for one in found}
+    if pa.types.is_struct(own) and isinstance(wanted, T.StructType):
+        types_in_file = {part.name: part.type for part in own}
+        name_of, taken = _name_finder(mapping, own), {part.name.lower() for part in own}
         parts = []
-        for one in wanted:
-            below = (*path, one.name)
+        for inner in wanted:
+            below = (*path, inner.name)
             name = name_of(below)
-            if name is not None and name in own:
-                type_ = _as_in_table(own[name], one.dataType, below, mapping, at)
+            if name is not None and name in types_in_file:
+                type_ = _as_in_table(types_in_file[name], inner.dataType, below, mapping, at)
             else:
-                name, type_ = _free(name or one.name, taken), to_arrow_type(one.dataType)
+                name, type_ = (
+                    _unused_name(name or inner.name, taken),
+                    to_arrow_type(inner.dataType),
+                )
             at[below] = name
-            parts.append(pa.field(one.name, type_))
+            parts.append(pa.field(inner.name, type_))
         return pa.struct(parts)
-    if pa.types.is_list(found) and isinstance(wanted, T.ArrayType):
+    if pa.types.is_list(own) and isinstance(wanted, T.ArrayType):
         return pa.list_(
-            _as_in_table(found.value_type, wanted.elementType, (*path, ELEMENT), mapping, at)
+            _as_in_table(own.value_type, wanted.elementType, (*path, ELEMENT), mapping, at)
         )
-    if pa.types.is_map(found) and isinstance(wanted, T.MapType):
+    if pa.types.is_map(own) and isinstance(wanted, T.MapType):
         return pa.map_(
-            _as_in_table(found.key_type, wanted.keyType, (*path, KEY), mapping, at),
-            _as_in_table(found.item_type, wanted.valueType, (*path, VALUE), mapping, at),
+            _as_in_table(own.key_type, wanted.keyType, (*path, KEY), mapping, at),
+            _as_in_table(own.item_type, wanted.valueType, (*path, VALUE), mapping, at),
         )
-    return found
+    return own
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _unused_name(name: str, taken: set[str]) -> str:
     """A name that no field of a struct has, however Spark compares names; it is taken then."""
     while name.lower() in taken:
         name = f"{name}_"
@@ -140,11 +147,11 @@ def _free(name: str, taken: set[str]) -> str:
 def as_in_file(type_: T.DataType, path: Path, at: Mapping[Path, str]) -> T.DataType:
     """A type of the table by the names that a file has."""
     if isinstance(type_, T.StructType):
-        found = T.StructType()
-        for one in type_:
-            below = (*path, one.name)
-            found = found.add(at.get(below, one.name), as_in_file(one.dataType, below, at))
-        return found
+        struct = T.StructType()
+        for inner in type_:
+            below = (*path, inner.name)
+            struct = struct.add(at.get(below, inner.name), as_in_file(inner.dataType, below, at))
+        return struct
     if isinstance(type_, T.ArrayType):
         return T.ArrayType(as_in_file(type_.elementType, (*path, ELEMENT), at))
     if isinstance(type_, T.MapType):
@@ -155,7 +162,7 @@ def as_in_file(type_: T.DataType, path: Path, at: Mapping[Path, str]) -> T.DataT
     return type_
 
 
-_PATH, _AT = "_of_file", "_at_row"
+_PATH, _ROW_INDEX = "_of_file", "_at_row"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +184,7 @@ def inspect(
     spark: SparkSession, project: Project, source: Source, files: Sequence[PresentFile]
 ) -> Mapping[int, DeltaShape]:
     """
-    See ``FormatReader``; columns that are not declared are ignored.
+    How each file is read, by its id; columns that are not declared are ignored.
 
     Raises ``errors.source_changed`` where a file is no longer what it was when it was listed, and
     ``errors.drift`` for the table: one of its files cannot be set aside.
@@ -185,11 +192,11 @@ def inspect(
     del spark
     table = table_now(project, source)
     refuse_moved(source, files, table.listed)
-    asked = [one for one in _schema(table) if _is_asked(source, one.name)]
-    types = {one.name: to_arrow_type(one.dataType) for one in asked}
+    selected = [own for own in _table_schema(table) if _is_selected(source, own.name)]
+    types = {own.name: to_arrow_type(own.dataType) for own in selected}
     refuse_drift(source, source.path or source.table or "", types)
-    in_files = [one for one in asked if one.name not in table.partitioned_by]
-    of_table = {one.name: types[one.name] for one in asked if one not in in_files}
+    in_files = [own for own in selected if own.name not in table.partitioned_by]
+    of_table = {own.name: types[own.name] for own in selected if own not in in_files}
     return {file.id: _shape(source, table, in_files, of_table, file) for file in files}
 
 
@@ -203,28 +210,36 @@ def _shape(
     """How a file is read; ``of_table`` are the columns that are in no file."""
     footer = parquet_files.read_footer(file)
     try:
-        found = fields_in(footer, columns, table.mapping)
+        file_fields = fields_in(footer, columns, table.mapping)
     except NoIdsError:
         raise delta_errors.source_unreadable(
             source=source.name,
             folder=table.folder,
             why=f"it finds columns by field ids, and {file.path} has none, or one of them twice",
         ) from None
-    names = dict(found.at)
-    in_file = {names[name,]: name for name in found.types}
+    names = dict(file_fields.at)
+    in_file = {names[name,]: name for name in file_fields.types}
     others = [
         *parquet_files.too_fine(file, footer, in_file),
-        *(f"column {one} is there twice" for one in in_file if footer.fields.names.count(one) > 1),
+        *(
+            f"column {name} is there twice"
+            for name in in_file
+            if footer.fields.names.count(name) > 1
+        ),
     ]
     # A file may be older than a column of the table, and has NULL for it.
-    own = [replace(one, optional=True) for one in source.columns if one.name in found.types]
+    own = [
+        replace(declared, optional=True)
+        for declared in source.columns
+        if declared.name in file_fields.types
+    ]
     of_file = replace(as_a_whole(source), columns=tuple(own))
-    of_columns = tuple(found.types), tuple(found.types.values())
+    of_columns = tuple(file_fields.types), tuple(file_fields.types.values())
     return DeltaShape(
-        (*found.types, *of_table),
-        (*found.types.values(), *of_table.values()),
+        (*file_fields.types, *of_table),
+        (*file_fields.types.values(), *of_table.values()),
         drift=drift_of(of_file, file, *of_columns, others),
-        at=found.at,
+        at=file_fields.at,
         table=table,
     )
 
@@ -232,25 +247,25 @@ def _shape(
 def rows(
     spark: SparkSession, source: Source, shape: DeltaShape, files: Sequence[PresentFile]
 ) -> DataFrame:
-    """See ``FormatReader``."""
-    declared = source.columns or columns_of(_schema(shape.table))
+    """The rows of files of one shape that the table's version has not deleted."""
+    declared = source.columns or columns_of(_table_schema(shape.table))
     of_files = parquet_files.reader(spark, shape, files)
     read = partial(_present_rows, spark, shape, files, of_files)
     return stored_rows(replace(source, columns=tuple(declared)), shape, read)
 
 
 def columns(_spark: SparkSession, project: Project, source: Source) -> Sequence[Column]:
-    """See ``FormatReader``: of a source that declares none, those of the table."""
-    return source.columns or columns_of(_schema(table_now(project, source)))
+    """The declared columns; of a source that declares none, those of the table."""
+    return source.columns or columns_of(_table_schema(table_now(project, source)))
 
 
-def _schema(table: SourceTable) -> T.StructType:
+def _table_schema(table: SourceTable) -> T.StructType:
     """The columns of the table: Delta writes them down as Spark does."""
     return T.StructType.fromJson(json.loads(table.schema_json))
 
 
-def _is_asked(source: Source, name: str) -> bool:
-    return not source.columns or any(one.name == name for one in source.columns)
+def _is_selected(source: Source, name: str) -> bool:
+    return not source.columns or any(declared.name == name for declared in source.columns)
 
 
 def _present_rows(
@@ -262,56 +277,60 @@ def _present_rows(
 ) -> DataFrame:
     """The rows of files that are not deleted, with the columns that are in no file."""
     table, names = shape.table, dict(shape.at)
-    in_files = [one for one in schema if one.name not in table.partitioned_by]
+    in_files = [own for own in schema if own.name not in table.partitioned_by]
     stored = T.StructType()
-    for one in in_files:
-        top = (one.name,)
-        stored = stored.add(names[top], as_in_file(one.dataType, top, names))
-    found = of_files(stored)
+    for part in in_files:
+        top = (part.name,)
+        stored = stored.add(names[top], as_in_file(part.dataType, top, names))
+    present = of_files(stored)
     if [*stored] != in_files:
         pairs = zip(stored, in_files, strict=True)
-        found = found.select(*(_named(own, one) for own, one in pairs))
+        present = present.select(*(_as_table_column(own, wanted) for own, wanted in pairs))
     # Of one file all rows are its own, however Spark spells its path.
     path = F.lit(files[0].spark_path) if len(files) == 1 else F.col("_metadata.file_path")
     at = F.col("_metadata.row_index")
-    if (deleted := _deleted(table, files)).num_rows:
+    if (deleted := _deleted_rows(table, files)).num_rows:
         gone = spark.createDataFrame(deleted)
-        found = found.join(gone, (path == gone[_PATH]) & (at == gone[_AT]), "left_anti")
+        present = present.join(gone, (path == gone[_PATH]) & (at == gone[_ROW_INDEX]), "left_anti")
     if len(in_files) < len(schema):
         # At most a row for each file of the step.
-        values = F.broadcast(spark.createDataFrame(_partitions(table, files)))
-        found = found.join(values, path == values[_PATH], "left")
-    return found.select(*(column_of(one.name).cast(one.dataType) for one in schema))
+        values = F.broadcast(spark.createDataFrame(_partition_values(table, files)))
+        present = present.join(values, path == values[_PATH], "left")
+    return present.select(*(column_of(part.name).cast(part.dataType) for part in schema))
 
 
-def _named(own: T.StructField, wanted: T.StructField) -> SparkColumn:
+def _as_table_column(stored_field: T.StructField, table_field: T.StructField) -> SparkColumn:
     """A column of a file with the table's name and the table's names of its fields."""
-    found = column_of(own.name)
-    if own.dataType != wanted.dataType:
-        found = found.cast(wanted.dataType)
-    return found.alias(wanted.name)
+    renamed = column_of(stored_field.name)
+    if stored_field.dataType != table_field.dataType:
+        renamed = renamed.cast(table_field.dataType)
+    return renamed.alias(table_field.name)
 
 
-def _deleted(table: SourceTable, files: Sequence[PresentFile]) -> pa.Table:
+def _deleted_rows(table: SourceTable, files: Sequence[PresentFile]) -> pa.Table:
     """The deleted rows of files: a row for each, with the path as Spark has it."""
-    found = [(file.spark_path, table.deleted[file.path]) for file in files if _has(table, file)]
-    paths = [pa.array([path] * len(rows), pa.string()) for path, rows in found]
+    deleted = [
+        (file.spark_path, table.deleted[file.path])
+        for file in files
+        if _has_deleted_rows(table, file)
+    ]
+    paths = [pa.array([path] * len(rows), pa.string()) for path, rows in deleted]
     return pa.table(
         {
             _PATH: pa.chunked_array(paths, pa.string()),
-            _AT: pa.chunked_array([rows for _, rows in found], pa.int64()),
+            _ROW_INDEX: pa.chunked_array([rows for _, rows in deleted], pa.int64()),
         }
     )
 
 
-def _has(table: SourceTable, file: PresentFile) -> bool:
+def _has_deleted_rows(table: SourceTable, file: PresentFile) -> bool:
     return file.path in table.deleted
 
 
-def _partitions(table: SourceTable, files: Sequence[PresentFile]) -> pa.Table:
+def _partition_values(table: SourceTable, files: Sequence[PresentFile]) -> pa.Table:
     """The partition values of files: a row for each, with the path as Spark has it."""
     by_path = {file.path: file.spark_path for file in files}
-    asked = pa.array(list(by_path), pa.string())
-    found = table.partitions.filter(pc.is_in(table.partitions["_path"], asked))
-    paths = [by_path[path] for path in found["_path"].to_pylist()]
-    return found.drop_columns(["_path"]).append_column(_PATH, pa.array(paths, pa.string()))
+    paths_selected = pa.array(list(by_path), pa.string())
+    values = table.partitions.filter(pc.is_in(table.partitions["_path"], paths_selected))
+    paths = [by_path[path] for path in values["_path"].to_pylist()]
+    return values.drop_columns(["_path"]).append_column(_PATH, pa.array(paths, pa.string()))

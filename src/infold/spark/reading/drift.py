@@ -26,7 +26,7 @@ from infold.core.project import Project
 from infold.lake.reading.source_file import SourceFile, looks_like
 from infold.messages import errors, run_errors
 
-_PACKED = 10
+_UNPACKED_RATIO = 10
 """How much longer a packed file is than it looks, about."""
 
 
@@ -57,7 +57,7 @@ class PresentFile:
     @property
     def unpacked_size(self) -> int:
         """About how many bytes it has, unpacked."""
-        return self.size * (_PACKED if self.packed else 1)
+        return self.size * (_UNPACKED_RATIO if self.packed else 1)
 
     def open(self) -> BinaryIO:
         """Its bytes, unpacked."""
@@ -89,7 +89,7 @@ def declared_columns(_spark: SparkSession, _project: Project, source: Source) ->
 
 
 def differences(
-    source: Source, file: PresentFile, found: Collection[str], others: Sequence[str] = ()
+    source: Source, file: PresentFile, names_in_file: Collection[str], others: Sequence[str] = ()
 ) -> Drifted | None:
     """
     How a file drifts: by the names of its columns, and in ``others``. None if it does not.
@@ -99,17 +99,17 @@ def differences(
     """
     if file.known:
         return None
-    names = [column.name for column in source.columns]
-    declared = {*names, *source.unread_columns}
-    absent = {name.lower(): name for name in names if name not in found}
-    new = [name for name in found if name not in declared]
+    declared_names = [column.name for column in source.columns]
+    declared = {*declared_names, *source.unread_columns}
+    absent = {name.lower(): name for name in declared_names if name not in names_in_file}
+    new = [name for name in names_in_file if name not in declared]
     respelled = {absent[name.lower()]: name for name in new if name.lower() in absent}
     missing = [
         f"column {respelled[column.name]} in place of {column.name}"
         if column.name in respelled
         else f"missing column {column.name}"
         for column in source.columns
-        if column.name in respelled or (column.name not in found and not column.optional)
+        if column.name in respelled or (column.name not in names_in_file and not column.optional)
     ]
     more = [f"extra column {name}" for name in new if name not in respelled.values()]
     if source.new_columns is NewColumns.IGNORE:
@@ -118,16 +118,16 @@ def differences(
         return None
     stops = bool(missing or others) and source.on_drift is not Drift.SET_ASIDE
     stops |= bool(more) and source.new_columns is NewColumns.ERROR
-    return Drifted("; ".join([*missing, *_first_of(more), *others]), stops)
+    return Drifted("; ".join([*missing, *_first_named(more), *others]), stops)
 
 
-_NAMED = 20
+_MOST_NAMED = 20
 
 
-def _first_of(extra: Sequence[str]) -> list[str]:
+def _first_named(extra: Sequence[str]) -> list[str]:
     """Few enough to read: a file of something else may well have thousands of columns."""
-    rest = len(extra) - _NAMED
-    return [*extra[:_NAMED], *([f"{rest} more extra columns"] if rest > 0 else [])]
+    rest = len(extra) - _MOST_NAMED
+    return [*extra[:_MOST_NAMED], *([f"{rest} more extra columns"] if rest > 0 else [])]
 
 
 def refuse_drifted(
@@ -144,9 +144,9 @@ def refuse_moved(
     source: Source, files: Sequence[PresentFile], listed: Iterable[ListedFile]
 ) -> None:
     """Raise ``errors.source_changed`` where a table no longer has a file as it was listed."""
-    here = {file.path: file.fingerprint for file in listed}
+    fingerprints = {file.path: file.fingerprint for file in listed}
     for file in files:
-        if here.get(file.path) != listed_fingerprint(file.fingerprint):
+        if fingerprints.get(file.path) != listed_fingerprint(file.fingerprint):
             raise run_errors.source_changed(source=source.name, path=file.path)
 
 
@@ -157,9 +157,9 @@ def refuse_unseen(source: Source, rows: DataFrame, files: Sequence[PresentFile])
     One that the store does not show it for a moment it leaves out, and says nothing: its rows would
     be taken for none.
     """
-    asked = {file.spark_path: file for file in files if is_url(file.path)}
-    if asked and len(found := set(rows.inputFiles())) < len(asked):
-        unseen = [file for path, file in asked.items() if path not in found]
+    expected = {file.spark_path: file for file in files if is_url(file.path)}
+    if expected and len(seen_paths := set(rows.inputFiles())) < len(expected):
+        unseen = [file for path, file in expected.items() if path not in seen_paths]
         raise run_errors.source_changed(source=source.name, path=unseen[0].path)
 
 

@@ -47,12 +47,12 @@ def naming_files(project: Project, source: Source) -> Iterator[None]:
             raise
         raise _of_known(error) from error
     except Exception as error:
-        found = as_error(project, source, str(error))
-        if found is None:
+        named_error = as_error(project, source, str(error))
+        if named_error is None:
             raise
-        if found.slug == "unreadable-file" and source.on_unreadable is Drift.SET_ASIDE:
-            found = _of_known(found)
-        raise found from error
+        if named_error.slug == "unreadable-file" and source.on_unreadable is Drift.SET_ASIDE:
+            named_error = _of_known(named_error)
+        raise named_error from error
 
 
 def _of_known(error: InfoldError) -> InfoldError:

@@ -38,7 +38,7 @@ _FINER = r"[.,]\d{6}\d*[1-9]"
 
 _SPACE = r"[\x00-\x20]*"  # what Java trims
 
-_GUESSED = (
+_AMBIGUOUS_ZONES = (
     r"(?<![A-Za-z/_+-])(?:A[CES]T|AGT|ART|B[ES]T|C[ANS]T|CTT|E[AC]T|I[ES]T|JST|MIT|N[ES]T|P[LNRS]T"
     rf"|[SV]ST|SystemV/\w+){_SPACE}$"
 )
@@ -49,7 +49,7 @@ Names that Java has for zones beside those of IANA's database: short ones, which
 """
 _EXPONENT = rf"^{_SPACE}[+-]?([0-9.]+)[eE]([+-]?[0-9]+){_SPACE}$"
 
-_WHOLE = rf"^{_SPACE}([+-]?[0-9]+)\.0*{_SPACE}$"
+_WHOLE_WITH_POINT = rf"^{_SPACE}([+-]?[0-9]+)\.0*{_SPACE}$"
 
 _EPOCH_TYPES = {name: T.DecimalType(20, len(str(unit)) - 1) for name, unit in EPOCH_UNITS.items()}
 """Numbers since 1970 with as many decimals as a microsecond needs."""
@@ -70,8 +70,8 @@ def datatype(declared: Declared) -> T.DataType:
 
 def stored_type(declared: Declared) -> T.DataType:
     """The type that values of a declared column have once they are read."""
-    wanted = datatype(declared)
-    return T.StringType() if isinstance(wanted, T.VarcharType | T.CharType) else wanted
+    type_ = datatype(declared)
+    return T.StringType() if isinstance(type_, T.VarcharType | T.CharType) else type_
 
 
 def is_epoch(timestamp_format: str) -> bool:
@@ -79,57 +79,61 @@ def is_epoch(timestamp_format: str) -> bool:
     return timestamp_format in EPOCH_UNITS
 
 
-def fitted(text: Column, wanted: T.DataType, timestamp_format: str) -> Column:
+def fitted(text: Column, type_: T.DataType, timestamp_format: str) -> Column:
     """The value of ``text`` in a type; NULL if it is not exactly a value of that type."""
-    if isinstance(wanted, T.VarcharType | T.CharType):
-        return F.when(F.length(text) <= wanted.length, text)
-    if isinstance(wanted, T.TimestampType | T.TimestampNTZType):
+    if isinstance(type_, T.VarcharType | T.CharType):
+        return F.when(F.length(text) <= type_.length, text)
+    if isinstance(type_, T.TimestampType | T.TimestampNTZType):
         # Through an instant: a cast to TIMESTAMP_NTZ would ignore the offset that is written.
-        return _timestamp(text, timestamp_format).cast(wanted)
-    if isinstance(wanted, NESTED):
-        return _nested(text, wanted, timestamp_format)
-    return _simple(text, wanted)
+        return _timestamp(text, timestamp_format).cast(type_)
+    if isinstance(type_, NESTED):
+        return _nested(text, type_, timestamp_format)
+    return _simple(text, type_)
 
 
 NESTED = (T.ArrayType, T.MapType, T.StructType)
 
 
-def _simple(text: Column, wanted: T.DataType) -> Column:
-    if isinstance(wanted, T.StringType):
+def _simple(text: Column, type_: T.DataType) -> Column:
+    if isinstance(type_, T.StringType):
         return text
-    if isinstance(wanted, T.DateType):
+    if isinstance(type_, T.DateType):
         return F.when(text.rlike(_DATE + r"\s*$"), text.try_cast("date"))
-    if isinstance(wanted, T.DecimalType):
-        return _decimal(text, wanted)
-    if isinstance(wanted, T.DoubleType | T.FloatType):
-        return _floating(text, wanted)
-    if isinstance(wanted, T.BinaryType):
+    if isinstance(type_, T.DecimalType):
+        return _decimal(text, type_)
+    if isinstance(type_, T.DoubleType | T.FloatType):
+        return _floating(text, type_)
+    if isinstance(type_, T.BinaryType):
         return text.cast("binary")
-    if isinstance(wanted, T.IntegralType):
+    if isinstance(type_, T.IntegralType):
         # 1.0 is 1, but a cast reads no text with a point in it as a whole number.
-        whole = F.nullif(F.regexp_extract(text, _WHOLE, 1), F.lit(""))
-        return F.coalesce(text.try_cast(wanted), whole.try_cast(wanted))
-    return text.try_cast(wanted)
+        whole = F.nullif(F.regexp_extract(text, _WHOLE_WITH_POINT, 1), F.lit(""))
+        return F.coalesce(text.try_cast(type_), whole.try_cast(type_))
+    return text.try_cast(type_)
 
 
-def _timestamp(text: Column, written: str) -> Column:
-    exact = ~text.rlike(f"{_FINER}|{_GUESSED}" if written == "iso" else _FINER)
-    if written == "iso":
+def _timestamp(text: Column, timestamp_format: str) -> Column:
+    exact = ~text.rlike(f"{_FINER}|{_AMBIGUOUS_ZONES}" if timestamp_format == "iso" else _FINER)
+    if timestamp_format == "iso":
         to_minutes = F.regexp_replace(text, _TO_MINUTES, "$1:00")
         to_hours = F.regexp_replace(text, _TO_HOURS, "$1:00:00")
-        found = F.coalesce(*(one.try_cast("timestamp") for one in (text, to_minutes, to_hours)))
+        instant = F.coalesce(
+            *(spelling.try_cast("timestamp") for spelling in (text, to_minutes, to_hours))
+        )
         # Text without a date would be a time of today, which is no function of the file.
-        return F.when(text.rlike(_DATE) & exact, found)
-    if written in EPOCH_UNITS:
-        value = _decimal(text, _EPOCH_TYPES[written]) * F.lit(EPOCH_UNITS[written])
+        return F.when(text.rlike(_DATE) & exact, instant)
+    if timestamp_format in EPOCH_UNITS:
+        value = _decimal(text, _EPOCH_TYPES[timestamp_format]) * F.lit(
+            EPOCH_UNITS[timestamp_format]
+        )
         return F.timestamp_micros(value.try_cast("bigint"))
-    return F.when(exact, F.try_to_timestamp(text, F.lit(written)))
+    return F.when(exact, F.try_to_timestamp(text, F.lit(timestamp_format)))
 
 
-def _decimal(text: Column, wanted: T.DecimalType) -> Column:
+def _decimal(text: Column, type_: T.DecimalType) -> Column:
     # Looked at as text: a cast rounds, and there is no wider type to compare with at 38 digits.
-    plain = rf"^{_SPACE}[+-]?[0-9]*(?:\.[0-9]{{0,{wanted.scale}}}0*)?{_SPACE}$"
-    return F.when(text.rlike(plain) | _scientific(text, wanted.scale), text.try_cast(wanted))
+    plain = rf"^{_SPACE}[+-]?[0-9]*(?:\.[0-9]{{0,{type_.scale}}}0*)?{_SPACE}$"
+    return F.when(text.rlike(plain) | _scientific(text, type_.scale), text.try_cast(type_))
 
 
 def _scientific(text: Column, scale: int) -> Column:
@@ -139,29 +143,31 @@ def _scientific(text: Column, scale: int) -> Column:
     fraction = F.length(F.regexp_extract(mantissa, r"\.([0-9]*?)0*$", 1))
     zeros = F.length(F.regexp_extract(mantissa, r"(0*)(?:\.0*)?$", 1))
     digits = F.when(fraction > 0, fraction).otherwise(-zeros) - exponent
-    nothing = ~mantissa.rlike("[1-9]")
-    return text.rlike(_EXPONENT) & (nothing | (digits <= F.lit(scale)))
+    is_zero = ~mantissa.rlike("[1-9]")
+    return text.rlike(_EXPONENT) & (is_zero | (digits <= F.lit(scale)))
 
 
-def _floating(text: Column, wanted: T.DataType) -> Column:
-    value = text.try_cast(wanted)
+def _floating(text: Column, type_: T.DataType) -> Column:
+    value = text.try_cast(type_)
     infinite = F.lower(text).contains("inf")
-    beyond = F.abs(value) == F.lit(float("inf")).cast(wanted)
+    beyond = F.abs(value) == F.lit(float("inf")).cast(type_)
     suffixed = F.lower(F.substring(F.trim(text), -1, 1)).isin("d", "f")  # Java's 1d, 1f
     return F.when(infinite | ~(beyond | suffixed), value)
 
 
-def _nested(text: Column, wanted: T.DataType, timestamp_format: str) -> Column:
+def _nested(text: Column, type_: T.DataType, timestamp_format: str) -> Column:
     """A list or an object from its JSON text: its parts are texts first, and fit or do not."""
-    schema = T.StructType([T.StructField("v", _texts(wanted)), T.StructField("c", T.StringType())])
+    schema = T.StructType(
+        [T.StructField("v", _type_of_texts(type_)), T.StructField("c", T.StringType())]
+    )
     marked = json_text.marked(text)
     parsed = F.from_json(
         F.concat(F.lit('{"v":'), marked, F.lit("}")), schema, {"columnNameOfCorruptRecord": "c"}
     )
 
-    def exactly(found: Column) -> Column:
-        good = found["c"].isNull() & ~_misfit(found["v"], wanted, timestamp_format)
-        return F.when(good, _part(found["v"], wanted, timestamp_format))
+    def exactly(parsed_text: Column) -> Column:
+        good = parsed_text["c"].isNull() & ~_misfit(parsed_text["v"], type_, timestamp_format)
+        return F.when(good, _typed_part(parsed_text["v"], type_, timestamp_format))
 
     # One value, of keys that are there once; a text from CSV may be anything.
     sound = json_text.alone(F.try_parse_json(json_text.wrapped(marked)))
@@ -170,57 +176,63 @@ def _nested(text: Column, wanted: T.DataType, timestamp_format: str) -> Column:
     return F.when(sound, F.transform(F.array(parsed), exactly)[0])
 
 
-def _texts(wanted: T.DataType) -> T.DataType:
+def _type_of_texts(type_: T.DataType) -> T.DataType:
     """The type in which all that is no list and no object is a text."""
-    if isinstance(wanted, T.ArrayType):
-        return T.ArrayType(_texts(wanted.elementType))
-    if isinstance(wanted, T.MapType):
-        return T.MapType(T.StringType(), _texts(wanted.valueType))
-    if isinstance(wanted, T.StructType):
-        fields = [T.StructField(field.name, _texts(field.dataType)) for field in wanted.fields]
+    if isinstance(type_, T.ArrayType):
+        return T.ArrayType(_type_of_texts(type_.elementType))
+    if isinstance(type_, T.MapType):
+        return T.MapType(T.StringType(), _type_of_texts(type_.valueType))
+    if isinstance(type_, T.StructType):
+        fields = [
+            T.StructField(field.name, _type_of_texts(field.dataType)) for field in type_.fields
+        ]
         return T.StructType(fields)
     return T.StringType()
 
 
-def _part(value: Column, wanted: T.DataType, timestamp_format: str) -> Column:
+def _typed_part(value: Column, type_: T.DataType, timestamp_format: str) -> Column:
     """A value made of texts, as the type that is wanted."""
-    if isinstance(wanted, T.ArrayType):
-        element = wanted.elementType
-        return F.transform(value, lambda one: _part(one, element, timestamp_format))
-    if isinstance(wanted, T.MapType):
-        key, inner = wanted.keyType, wanted.valueType
-        keys = F.transform(F.map_keys(value), lambda one: _part(one, key, timestamp_format))
-        values = F.transform(F.map_values(value), lambda one: _part(one, inner, timestamp_format))
+    if isinstance(type_, T.ArrayType):
+        element = type_.elementType
+        return F.transform(value, lambda item: _typed_part(item, element, timestamp_format))
+    if isinstance(type_, T.MapType):
+        key, inner = type_.keyType, type_.valueType
+        keys = F.transform(F.map_keys(value), lambda item: _typed_part(item, key, timestamp_format))
+        values = F.transform(
+            F.map_values(value), lambda item: _typed_part(item, inner, timestamp_format)
+        )
         return F.map_from_arrays(keys, values)
-    if isinstance(wanted, T.StructType):
+    if isinstance(type_, T.StructType):
         parts = [
-            _part(value[field.name], field.dataType, timestamp_format).alias(field.name)
-            for field in wanted.fields
+            _typed_part(value[field.name], field.dataType, timestamp_format).alias(field.name)
+            for field in type_.fields
         ]
         return F.when(value.isNotNull(), F.struct(*parts))
-    return fitted(json_text.unmarked(value), wanted, timestamp_format)
+    return fitted(json_text.unmarked(value), type_, timestamp_format)
 
 
-def _misfit(value: Column, wanted: T.DataType, timestamp_format: str) -> Column:
+def _misfit(value: Column, type_: T.DataType, timestamp_format: str) -> Column:
     """Whether a text in a nested value is not exactly a value of its type."""
-    if isinstance(wanted, T.ArrayType):
-        element = wanted.elementType
-        found = F.exists(value, lambda one: _misfit(one, element, timestamp_format))
-    elif isinstance(wanted, T.MapType):
-        key, inner = wanted.keyType, wanted.valueType
-        found = F.exists(F.map_keys(value), lambda one: _misfit(one, key, timestamp_format))
-        found |= F.exists(F.map_values(value), lambda one: _misfit(one, inner, timestamp_format))
+    if isinstance(type_, T.ArrayType):
+        element = type_.elementType
+        misfits = F.exists(value, lambda item: _misfit(item, element, timestamp_format))
+    elif isinstance(type_, T.MapType):
+        key, inner = type_.keyType, type_.valueType
+        misfits = F.exists(F.map_keys(value), lambda item: _misfit(item, key, timestamp_format))
+        misfits |= F.exists(
+            F.map_values(value), lambda item: _misfit(item, inner, timestamp_format)
+        )
         # Two keys may be one number.
-        keys = F.transform(F.map_keys(value), lambda one: _part(one, key, timestamp_format))
-        found |= F.size(F.array_distinct(keys)) < F.size(keys)
-    elif isinstance(wanted, T.StructType):
-        parts = (_misfit(value[one.name], one.dataType, timestamp_format) for one in wanted)
-        found = F.coalesce(*(F.when(part, F.lit(True)) for part in parts), F.lit(False))
-    elif isinstance(wanted, T.StringType) and not isinstance(wanted, T.VarcharType | T.CharType):
+        keys = F.transform(F.map_keys(value), lambda item: _typed_part(item, key, timestamp_format))
+        misfits |= F.size(F.array_distinct(keys)) < F.size(keys)
+    elif isinstance(type_, T.StructType):
+        parts = (_misfit(value[one.name], one.dataType, timestamp_format) for one in type_)
+        misfits = F.coalesce(*(F.when(part, F.lit(True)) for part in parts), F.lit(False))
+    elif isinstance(type_, T.StringType) and not isinstance(type_, T.VarcharType | T.CharType):
         return F.lit(False)
     else:
-        found = value.isNotNull() & _part(value, wanted, timestamp_format).isNull()
-    return F.coalesce(found, F.lit(False))
+        misfits = value.isNotNull() & _typed_part(value, type_, timestamp_format).isNull()
+    return F.coalesce(misfits, F.lit(False))
 
 
 def text_name(at: int) -> str:
@@ -230,17 +242,17 @@ def text_name(at: int) -> str:
 
 def typed_rows(texts: DataFrame, columns: Sequence[Declared], timestamp_format: str) -> DataFrame:
     """Rows of typed values from a frame of texts; see above and ``reading``."""
-    wanted = [datatype(column) for column in columns]
+    types = [datatype(column) for column in columns]
     values = texts.withColumn(BROKEN, _opaque(F.col(BROKEN))).select(
         "*",
         *(
             fitted(F.col(text_name(at)), type_, timestamp_format).alias(f"_value{at}")
-            for at, type_ in enumerate(wanted)
+            for at, type_ in enumerate(types)
         ),
     )
     misfit = {
         at: F.col(text_name(at)).isNotNull() & F.col(f"_value{at}").isNull()
-        for at, type_ in enumerate(wanted)
+        for at, type_ in enumerate(types)
         if not isinstance(type_, T.StringType) or isinstance(type_, T.VarcharType | T.CharType)
     }
     problem = F.coalesce(F.col(BROKEN), misfit_problem(columns, misfit))
@@ -260,8 +272,8 @@ def unusable_rows(
     rows: DataFrame, columns: Sequence[Declared], path: Column, raw: Column, why: Column
 ) -> DataFrame:
     """Rows without values, and why they cannot be used."""
-    nothing = [F.lit(None).cast(stored_type(one)).alias(one.name) for one in columns]
-    return rows.select(*nothing, path.alias(PATH), raw.alias(RAW), why.alias(PROBLEM))
+    nulls = [F.lit(None).cast(stored_type(declared)).alias(declared.name) for declared in columns]
+    return rows.select(*nulls, path.alias(PATH), raw.alias(RAW), why.alias(PROBLEM))
 
 
 def _opaque(value: Column) -> Column:
@@ -285,5 +297,5 @@ def misfit_problem(columns: Sequence[Declared], tests: dict[int, Column]) -> Col
         for at, test in tests.items()
     ]
     # Not one OR in another: a client of Spark Connect takes no expression of a hundred levels.
-    found = F.coalesce(*named).isNotNull()
-    return F.when(found, F.concat(F.lit("unparsable: "), F.concat_ws(", ", *named)))
+    misfits = F.coalesce(*named).isNotNull()
+    return F.when(misfits, F.concat(F.lit("unparsable: "), F.concat_ws(", ", *named)))

@@ -67,13 +67,15 @@ def rows(
     declared = source.columns or columns_of(shape.stored.schema)
     how: list[TypeFit] = []
     for column in declared:
-        wanted = fit.datatype(column)
-        how.append(column_fit(types.get(column.name), column, wanted, source.timestamp_format))
+        declared_type = fit.datatype(column)
+        how.append(
+            column_fit(types.get(column.name), column, declared_type, source.timestamp_format)
+        )
     return declared_values(shape.stored, declared, how, F.col("_file"))
 
 
 def columns(spark: SparkSession, project: Project, source: Source) -> Sequence[Column]:
-    """See ``FormatReader``: of a source that declares none, those of the table."""
+    """The declared columns; of a source that declares none, those of the table."""
     if source.columns:
         return source.columns
     return columns_of(_open(spark, location(project.root, source, open_catalog(project))).schema)

@@ -32,7 +32,7 @@ def finer_int96(file: SourceFile, names: Sequence[str]) -> list[str]:
     """Those of the 96-bit columns that have parts of a microsecond."""
     if not names:
         return []
-    found: set[str] = set()
+    finer: set[str] = set()
     with (
         parquet.ParquetFile(file.arrow_file()) as exact,
         parquet.ParquetFile(file.arrow_file(), coerce_int96_timestamp_unit="us") as cut,
@@ -43,14 +43,14 @@ def finer_int96(file: SourceFile, names: Sequence[str]) -> list[str]:
             strict=True,
         )
         for whole, short in pairs:
-            found.update(name for name in names if _differ(whole.column(name), short.column(name)))
-    return [name for name in names if name in found]
+            finer.update(name for name in names if _differ(whole.column(name), short.column(name)))
+    return [name for name in names if name in finer]
 
 
 def _differ(nanos: pa.Array, micros: pa.Array) -> bool:
     """Whether an instant is no whole microsecond; beyond 64 bits that is unknown."""
     at = micros.cast(pa.int64())
-    near = pc.less(pc.abs(at), _FITS)
+    same_second = pc.less(pc.abs(at), _FITS)
     rest = pc.subtract(nanos.cast(pa.int64()), pc.multiply(at, 1000))
-    found = pc.any(pc.and_(near, pc.not_equal(rest, 0))).as_py()
-    return bool(found)
+    differs = pc.any(pc.and_(same_second, pc.not_equal(rest, 0))).as_py()
+    return bool(differs)

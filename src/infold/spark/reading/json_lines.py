@@ -90,7 +90,7 @@ check_readable = check_unpacks
 def inspect(
     spark: SparkSession, _project: Project, source: Source, files: Sequence[PresentFile]
 ) -> Mapping[int, FileShape]:
-    """See ``FormatReader``; a known file is not looked into again."""
+    """The shapes of files, by their ids; a known file is not looked into again."""
     for file in files:
         check_bzip2(source, file)
     fresh = [file for file in files if not file.known]
@@ -101,7 +101,7 @@ def inspect(
         if on_disk and _are_few(files):
             texts = lines_by_file(source, files)
             lines = frame_of_lines(spark, files, texts)
-            kept = Kept(lines, {id_: len(found) for id_, found in texts.items()})
+            kept = Kept(lines, {id_: len(lines_of_file) for id_, lines_of_file in texts.items()})
         elif on_disk and worth_keeping([file.unpacked_size for file in files]):
             kept = Kept(*read_lines(spark, source, files))
         elif _are_few(fresh):
@@ -109,16 +109,16 @@ def inspect(
     if not fresh:
         keys = {}
     elif texts is not None:
-        keys = _keys_here(spark, source, fresh, texts)
+        keys = _keys_read_here(spark, source, fresh, texts)
     else:
-        lines = _lines(spark, source, fresh) if kept is None else kept.lines
+        lines = _lines_by_spark(spark, source, fresh) if kept is None else kept.lines
         judge = kept is None and may_be_plain(spark, source, fresh)
-        keys = keys_there(lines, source, fresh, judge=judge)
+        keys = keys_read_by_spark(lines, source, fresh, judge=judge)
     drifted = keys_drifted(source, fresh, keys)
     rows = {file.id: keys[file.id].lines if file.id in keys else 0 for file in fresh}
     if kept is not None:
         rows = {**kept.counts}
-    plain = {id_: one.lines for id_, one in keys.items() if one.plain and id_ not in drifted}
+    plain = {id_: entry.lines for id_, entry in keys.items() if entry.plain and id_ not in drifted}
     return {
         file.id: LinesShape(
             drift=drifted.get(file.id),
@@ -131,7 +131,7 @@ def inspect(
     }
 
 
-def _keys_here(
+def _keys_read_here(
     spark: SparkSession,
     source: Source,
     files: Sequence[PresentFile],
@@ -139,12 +139,12 @@ def _keys_here(
 ) -> dict[int, FileKeys]:
     """The keys of files with few lines; Spark is asked for those of which it alone can say."""
     keys = {file.id: keys_of(texts[file.id]) for file in files}
-    found = {id_: one for id_, one in keys.items() if one is not None}
-    others = [file for file in files if file.id not in found]
+    known_keys = {id_: file_keys for id_, file_keys in keys.items() if file_keys is not None}
+    others = [file for file in files if file.id not in known_keys]
     if others:
         lines = frame_of_lines(spark, others, texts)
-        found |= keys_there(lines, source, others, judge=False)
-    return found
+        known_keys |= keys_read_by_spark(lines, source, others, judge=False)
+    return known_keys
 
 
 def _are_few(files: Iterable[PresentFile]) -> bool:
@@ -158,35 +158,35 @@ def _lines_of(
     """The lines of files of one shape, which may be some of those that are kept."""
     kept = shape.kept
     if kept is None:
-        return _lines(spark, source, files)
+        return _lines_by_spark(spark, source, files)
     if len(files) == len(kept.counts):
         return kept.lines
     return kept.lines.where(F.col(fit.PATH).isin([file.spark_path for file in files]))
 
 
-def _lines(spark: SparkSession, source: Source, files: Iterable[PresentFile]) -> DataFrame:
+def _lines_by_spark(spark: SparkSession, source: Source, files: Iterable[PresentFile]) -> DataFrame:
     paths = [glob(file.file.location) for file in files]
     lines = spark.read.text(paths, wholetext=source.multiline)
-    found = lines.select(F.col("value").alias(LINE), F.col("_metadata.file_path").alias(fit.PATH))
+    texts = lines.select(F.col("value").alias(LINE), F.col("_metadata.file_path").alias(fit.PATH))
     if source.multiline:
         # As bytes: Python has no text that is not UTF-8.
-        whole = found.select(F.col(LINE).cast("binary").alias(LINE), fit.PATH)
-        parts = whole.mapInArrow(_parts, whole.schema)
+        whole = texts.select(F.col(LINE).cast("binary").alias(LINE), fit.PATH)
+        parts = whole.mapInArrow(_parts_of_whole_files, whole.schema)
         return parts.select(F.col(LINE).cast("string").alias(LINE), fit.PATH)
-    return found.where(F.col(LINE).rlike(r"\S"))
+    return texts.where(F.col(LINE).rlike(r"\S"))
 
 
 _TOGETHER = 10_000
 
 
-def _parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _parts_of_whole_files(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The parts of whole files, with the paths of these; Spark hands over 64 MB or one file."""
     for batch in batches:
         for text, path in zip(*batch.to_pydict().values(), strict=True):
-            found = json_values(text)
-            while some := list(islice(found, _TOGETHER)):
+            values = json_values(text)
+            while portion := list(islice(values, _TOGETHER)):
                 yield pa.RecordBatch.from_arrays(
-                    [pa.array(some, pa.binary()), pa.array([path] * len(some), pa.string())],
+                    [pa.array(portion, pa.binary()), pa.array([path] * len(portion), pa.string())],
                     names=batch.schema.names,
                 )
 
@@ -194,16 +194,16 @@ def _parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def rows(
     spark: SparkSession, source: Source, shape: LinesShape, files: Sequence[PresentFile]
 ) -> DataFrame:
-    """See ``FormatReader``."""
+    """The rows of files of one shape; of plain ones by Spark's own reader of JSON."""
     if shape.read:
-        found, there = plain_rows(spark, source, files, shape.plain)
-        rest = [file for file in files if file.id not in there]
+        plain, plain_ids = plain_rows(spark, source, files, shape.plain)
+        rest = [file for file in files if file.id not in plain_ids]
         if not rest:
-            return found
-        others = rows(spark, source, LinesShape(), rest)
-        refuse_unseen(source, others, rest)
+            return plain
+        other_rows = rows(spark, source, LinesShape(), rest)
+        refuse_unseen(source, other_rows, rest)
         of_rest = F.col(fit.PATH).isin([file.spark_path for file in rest])
-        return found.where(~of_rest).unionByName(others)
+        return plain.where(~of_rest).unionByName(other_rows)
     lines = _lines_of(spark, source, shape, files)
     if shape.drift is not None:
         raw = F.make_valid_utf8(F.col(LINE))
@@ -217,7 +217,10 @@ def rows(
     # An object of its own: not a list, a number or nothing.
     good = line.rlike(r"^\s*\{") & json_text.alone(F.col(_PARSED))
     texts = parsed.select(
-        *(_text(column).alias(fit.text_name(at)) for at, column in enumerate(source.columns)),
+        *(
+            _declared_text(column).alias(fit.text_name(at))
+            for at, column in enumerate(source.columns)
+        ),
         fit.PATH,
         F.make_valid_utf8(line).alias(fit.RAW),
         F.when(~F.is_valid_utf8(line), F.lit(fit.NOT_UTF8))
@@ -229,7 +232,7 @@ def rows(
     return fit.typed_rows(texts, source.columns, source.timestamp_format)
 
 
-def _text(column: Declared) -> Column:
+def _declared_text(column: Declared) -> Column:
     place = json_text.place(column.name)
     text = json_text.unmarked(F.try_variant_get(F.col(_PARSED), place, "string"))
     if column.default is None:
@@ -262,8 +265,8 @@ def keys_drifted(
     source: Source, files: Sequence[PresentFile], keys: Mapping[int, FileKeys]
 ) -> dict[int, Drifted]:
     """How files drift, by their ids; one without an object does not."""
-    declared = _declared(source)
-    found = {}
+    declared = _declared_names(source)
+    drifted = {}
     for file in files:
         entry = keys.get(file.id)
         if entry is None or not entry.objects:
@@ -271,11 +274,11 @@ def keys_drifted(
         names = [*(name for name in declared if name in entry.found), *sorted(entry.found)]
         drift = differences(source, file, list(dict.fromkeys(names)))
         if drift is not None:
-            found[file.id] = drift
-    return found
+            drifted[file.id] = drift
+    return drifted
 
 
-def _declared(source: Source) -> list[str]:
+def _declared_names(source: Source) -> list[str]:
     return [*(column.name for column in source.columns), *source.unread_columns]
 
 
@@ -290,44 +293,44 @@ def keys_of(lines: Sequence[bytes]) -> FileKeys | None:
     for line in lines:
         if not line.lstrip(BLANK).startswith(b"{"):
             continue  # no object to any reader
-        found = _keys_of(line)
-        if found is None:
+        names = _keys_of(line)
+        if names is None:
             return None
-        keys.found.update(found)
+        keys.found.update(names)
         keys.objects += 1
     return keys
 
 
-_MOST = 1_000
+_PARSER_LIMIT = 1_000
 """What Spark's reader takes at most: so many digits of a number, so many brackets in brackets."""
 _LONGEST_NAME = 50_000
-_LONG_NUMBER = re.compile(rb"[-+.0-9eE]{%d}" % _MOST)
+_LONG_NUMBER = re.compile(rb"[-+.0-9eE]{%d}" % _PARSER_LIMIT)
 
 
 def _keys_of(line: bytes) -> Collection[str] | None:
     """The keys of an object; None where it is none to this reader, or may be none to Spark's."""
-    if len(line) > _MOST and (
+    if len(line) > _PARSER_LIMIT and (
         len(line) > _LONGEST_NAME
-        or line.count(b"{") + line.count(b"[") > _MOST
+        or line.count(b"{") + line.count(b"[") > _PARSER_LIMIT
         or _LONG_NUMBER.search(line)
     ):
         return None
     try:
-        found: dict[str, object] = _STRICT.decode(line.decode())
-        "".join(found).encode()  # Spark has no text with half of a pair of surrogates
+        parsed: dict[str, object] = _STRICT_DECODER.decode(line.decode())
+        "".join(parsed).encode()  # Spark has no text with half of a pair of surrogates
     except (ValueError, RecursionError):
         return None
-    return found
+    return parsed
 
 
-def _refused(constant: str) -> NoReturn:
+def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
 
 
-_STRICT = json.JSONDecoder(parse_constant=_refused)
+_STRICT_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
-def keys_there(
+def keys_read_by_spark(
     lines: DataFrame, source: Source, files: Iterable[PresentFile], *, judge: bool
 ) -> dict[int, FileKeys]:
     """
@@ -336,7 +339,7 @@ def keys_there(
     Which files are plain is found if it is to be judged.
     """
     by_path = {file.spark_path: file.id for file in files}  # others were judged before
-    declared = _declared(source)
+    declared = _declared_names(source)
     known = F.array(*map(F.lit, declared))
     line = F.col(LINE)
     plain = is_plain(line, source.columns) if judge else F.lit(False)
@@ -347,24 +350,24 @@ def keys_there(
         .groupBy(fit.PATH, "keys")
         .agg(F.count(F.lit(1)).alias("lines"), F.bool_and("plain").alias("plain"))
     )
-    there, once = F.col("keys").isNotNull(), F.size(F.array_distinct("keys")) == F.size("keys")
-    seen = alike.groupBy(fit.PATH).agg(
+    is_object, once = F.col("keys").isNotNull(), F.size(F.array_distinct("keys")) == F.size("keys")
+    by_file = alike.groupBy(fit.PATH).agg(
         F.sum("lines").alias("lines"),
-        F.sum(F.when(there, F.col("lines")).otherwise(F.lit(0))).alias("objects"),
-        F.bool_and(F.col("plain") & there & once).alias("plain"),
+        F.sum(F.when(is_object, F.col("lines")).otherwise(F.lit(0))).alias("objects"),
+        F.bool_and(F.col("plain") & is_object & once).alias("plain"),
         F.array_distinct(F.flatten(F.collect_set(F.array_except("keys", known)))).alias("others"),
         *(
             F.bool_or(F.array_contains("keys", name)).alias(f"has{at}")
             for at, name in enumerate(declared)
         ),
     )
-    found: dict[int, FileKeys] = {}
+    keys_by_file: dict[int, FileKeys] = {}
     # At most a row for each file of the step, with the names of its keys.
-    for path, rows, objects, all_plain, others, *has in seen.collect():
+    for path, rows, objects, all_plain, others, *has in by_file.collect():
         if (id_ := by_path.get(path)) is not None:
             names = {*compress(declared, has), *others}
-            found[id_] = FileKeys(names, objects, rows, all_plain)
-    return found
+            keys_by_file[id_] = FileKeys(names, objects, rows, all_plain)
+    return keys_by_file
 
 
 # Spark's reader gives strings, and what else a value may be as it is written: but of a list and an
@@ -376,12 +379,12 @@ def keys_there(
 # The rows of plain files come without their texts, and are kept on disk: a first load looks at them
 # more than once. Where a line turns out to be no JSON, all of its file is read in the other way.
 
-MOST = 64 * 1024**3
+MOST_BYTES_ON_DISK = 64 * 1024**3
 """Bytes of lines whose rows are kept on disk at most."""
-LONGEST = 1024 * 1024
+LONGEST_LINE = 1024 * 1024
 """Bytes of a line. What is longer may be too long for one reader and not for the other."""
 
-_SAMPLE = 64 * 1024
+_SAMPLE_BYTES = 64 * 1024
 """Bytes of the first file."""
 
 _NESTED = r'"([^"\\]*)"\s*:\s*[\[{]'
@@ -409,19 +412,19 @@ def may_be_plain(spark: SparkSession, source: Source, files: Sequence[PresentFil
     return (
         not source.multiline
         and bool(source.columns)
-        and not any(_SIGNS & {*one.name} for one in source.columns)
+        and not any(_SIGNS & {*declared.name} for declared in source.columns)
         and len(names) == len(source.columns) + 2
-        and all(one.default is None for one in source.columns)
+        and all(declared.default is None for declared in source.columns)
         and not any(file.texts for file in files)
-        and _fit(spark, sum(file.unpacked_size for file in files))
+        and _fits_on_disk(spark, sum(file.unpacked_size for file in files))
         and not _begins_nested(source, files[0])
     )
 
 
-def _fit(spark: SparkSession, size: int) -> bool:
+def _fits_on_disk(spark: SparkSession, size: int) -> bool:
     """Whether rows of so many bytes of lines fit on the disk, where other things are too."""
     folder = Path((spark.conf.get("spark.local.dir", "") or "").split(",")[0])
-    if size > MOST:
+    if size > MOST_BYTES_ON_DISK:
         return False
     # Of a cluster's disks nothing is known here.
     return not folder.is_dir() or 4 * size <= shutil.disk_usage(folder).free
@@ -430,7 +433,7 @@ def _fit(spark: SparkSession, size: int) -> bool:
 def _begins_nested(source: Source, file: PresentFile) -> bool:
     try:
         with file.open() as opened:
-            lines = opened.read(_SAMPLE).splitlines()
+            lines = opened.read(_SAMPLE_BYTES).splitlines()
     except DAMAGED:
         return True
     for line in lines:
@@ -439,8 +442,8 @@ def _begins_nested(source: Source, file: PresentFile) -> bool:
         except (ValueError, RecursionError):
             continue
         if isinstance(value, dict):
-            found = (value.get(column.name) for column in source.columns)
-            if any(isinstance(one, dict | list) for one in found):
+            values = (value.get(column.name) for column in source.columns)
+            if any(isinstance(nested_value, dict | list) for nested_value in values):
                 return True
     return False
 
@@ -454,7 +457,7 @@ def is_plain(line: Column, columns: Sequence[Declared]) -> Column:
     two of its keys have one name, who knows them.
     """
     with_nested = F.regexp_extract_all(line, F.lit(_NESTED), F.lit(1))
-    names = F.array(*(F.lit(one.name) for one in columns))
+    names = F.array(*(F.lit(declared.name) for declared in columns))
     # Through a list of one: what is parsed is named twice, and parsed once.
     parsed = F.array(F.try_parse_json(json_text.wrapped(line)))
     others = (
@@ -465,13 +468,13 @@ def is_plain(line: Column, columns: Sequence[Declared]) -> Column:
         & ~F.arrays_overlap(with_nested, names)
         & F.transform(parsed, json_text.alone)[0]
     )
-    found = (
+    plain = (
         F.is_valid_utf8(line)
-        & (F.octet_length(line) <= LONGEST)
+        & (F.octet_length(line) <= LONGEST_LINE)
         # Not by OR: of that Spark evaluates both sides where these have something in common.
         & F.when(line.rlike(_FLAT), F.lit(True)).otherwise(others)
     )
-    return F.coalesce(found, F.lit(False))
+    return F.coalesce(plain, F.lit(False))
 
 
 def plain_rows(
@@ -490,23 +493,28 @@ def plain_rows(
     broken = F.count_if(F.col(fit.PROBLEM) == _BROKEN)
     counts = kept.groupBy(fit.PATH).agg(F.count(F.lit(1)).alias("rows"), broken.alias("broken"))
     # At most a row for each file of the step.
-    right = {row[fit.PATH]: row["rows"] for row in counts.collect() if not row["broken"]}
-    there = frozenset(file.id for file in files if right.get(file.spark_path) == lines[file.id])
-    return kept, there
+    row_counts = {row[fit.PATH]: row["rows"] for row in counts.collect() if not row["broken"]}
+    complete = frozenset(
+        file.id for file in files if row_counts.get(file.spark_path) == lines[file.id]
+    )
+    return kept, complete
 
 
 def _texts(spark: SparkSession, source: Source, files: Iterable[PresentFile]) -> DataFrame:
-    fields = [T.StructField(one.name, T.StringType()) for one in source.columns]
+    fields = [T.StructField(own.name, T.StringType()) for own in source.columns]
     broken = T.StructField(_BROKEN_TEXT, T.StringType())
-    found = (
+    texts = (
         spark.read.schema(T.StructType([*fields, broken]))
         .option("columnNameOfCorruptRecord", _BROKEN_TEXT)
         .option("allowSingleQuotes", False)
         .option("allowNonNumericNumbers", False)
         .json([glob(file.file.location) for file in files])
     )
-    return found.select(
-        *(column(one.name).alias(fit.text_name(at)) for at, one in enumerate(source.columns)),
+    return texts.select(
+        *(
+            column(declared.name).alias(fit.text_name(at))
+            for at, declared in enumerate(source.columns)
+        ),
         F.col(f"{_METADATA}.file_path").alias(fit.PATH),
         F.lit(None).cast("string").alias(fit.RAW),
         F.when(F.col(_BROKEN_TEXT).isNotNull(), F.lit(_BROKEN)).alias(fit.BROKEN),
@@ -524,14 +532,14 @@ _SCHEMA = T.StructType(
     [T.StructField(LINE, T.BinaryType()), T.StructField(fit.PATH, T.StringType())]
 )
 
-_MARK = b"\xef\xbb\xbf"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BLANK = b" \t\n\v\f\r"
 
-_LONGEST = 64 * 1024 * 1024
+_MOST_BYTES_READ_HERE = 64 * 1024 * 1024
 """Bytes that are read here at once at most."""
-_IN_PLAN = 512 * 1024
+_MOST_BYTES_IN_PLAN = 512 * 1024
 """Bytes of lines that may be part of a plan. The optimiser evaluates what is asked of those."""
-_AT_ONCE = 32 * 1024 * 1024
+_BYTES_AT_ONCE = 32 * 1024 * 1024
 """Bytes of lines that go to Spark at once; more are kept in its storage, which spills."""
 
 
@@ -545,37 +553,37 @@ def lines_by_file(source: Source, files: Iterable[PresentFile]) -> dict[int, Seq
 
     Raises ``run_errors.unreadable_file``, and TooLongError.
     """
-    found: dict[int, Sequence[bytes]] = {}
+    lines: dict[int, Sequence[bytes]] = {}
     size = 0
     for file in files:
-        found[file.id] = _lines_here_of(source, file)
-        size += sum(map(len, found[file.id]))
-        if size > _LONGEST:
+        lines[file.id] = _lines_read_here(source, file)
+        size += sum(map(len, lines[file.id]))
+        if size > _MOST_BYTES_READ_HERE:
             raise TooLongError(file.path)
-    return found
+    return lines
 
 
-def _lines_here_of(source: Source, file: PresentFile) -> list[bytes]:
+def _lines_read_here(source: Source, file: PresentFile) -> list[bytes]:
     try:
         with file.open() as opened:
             # Room is made for as much as is asked for: first as much as it is said to have.
-            text = opened.read(min(file.size + 1, _LONGEST))
+            text = opened.read(min(file.size + 1, _MOST_BYTES_READ_HERE))
             if len(text) > file.size:
-                text += opened.read(_LONGEST - len(text))
+                text += opened.read(_MOST_BYTES_READ_HERE - len(text))
     except DAMAGED as error:
         raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
-    if len(text) == _LONGEST:
+    if len(text) == _MOST_BYTES_READ_HERE:
         raise TooLongError(file.path)
     if source.multiline:
         return list(json_values(text))
-    return [line for line in text.removeprefix(_MARK).splitlines() if line.strip(BLANK)]
+    return [line for line in text.removeprefix(_BYTE_ORDER_MARK).splitlines() if line.strip(BLANK)]
 
 
 def frame_of_lines(
     spark: SparkSession, files: Sequence[PresentFile], lines: Mapping[int, Sequence[bytes]]
 ) -> DataFrame:
     """The lines of some files, by their ids, as ``json_lines`` has them; without ``_parsed``."""
-    return _together(spark, [(file.spark_path, lines[file.id]) for file in files])
+    return _frame_of(spark, [(file.spark_path, lines[file.id]) for file in files])
 
 
 def read_lines(
@@ -587,39 +595,39 @@ def read_lines(
     Raises as :func:`lines_by_file`.
     """
     counts: dict[int, int] = {}
-    frames = [_together(spark, some) for some in _portions(source, files, counts)]
-    found = frames[0]
-    for one in frames[1:]:
-        found = found.unionByName(one)
-    return found, counts
+    frames = [_frame_of(spark, portion) for portion in _portions(source, files, counts)]
+    lines = frames[0]
+    for frame in frames[1:]:
+        lines = lines.unionByName(frame)
+    return lines, counts
 
 
 def _portions(
     source: Source, files: Iterable[PresentFile], counts: dict[int, int]
 ) -> Iterator[list[tuple[str, Sequence[bytes]]]]:
     """The lines of files, in portions; at least one."""
-    some: list[tuple[str, Sequence[bytes]]] = []
+    portion: list[tuple[str, Sequence[bytes]]] = []
     size = 0
     for file in files:
-        lines = _lines_here_of(source, file)
+        lines = _lines_read_here(source, file)
         counts[file.id] = len(lines)
-        some.append((file.spark_path, lines))
+        portion.append((file.spark_path, lines))
         size += sum(map(len, lines))
-        if size > _AT_ONCE:
-            yield some
-            some, size = [], 0
-    if some or not counts:
-        yield some
+        if size > _BYTES_AT_ONCE:
+            yield portion
+            portion, size = [], 0
+    if portion or not counts:
+        yield portion
 
 
-def _together(spark: SparkSession, lines: Sequence[tuple[str, Sequence[bytes]]]) -> DataFrame:
+def _frame_of(spark: SparkSession, lines: Sequence[tuple[str, Sequence[bytes]]]) -> DataFrame:
     table = pa.table(
         {
-            LINE: pa.array([line for _, some in lines for line in some], pa.binary()),
-            fit.PATH: pa.array([path for path, some in lines for _ in some], pa.string()),
+            LINE: pa.array([line for _, own in lines for line in own], pa.binary()),
+            fit.PATH: pa.array([path for path, own in lines for _ in own], pa.string()),
         }
     )
     # By Spark Connect an empty table has no schema.
     rows = spark.createDataFrame(table if table.num_rows else [], _SCHEMA)
-    found = rows.select(F.col(LINE).cast("string").alias(LINE), fit.PATH)
-    return found if table.nbytes <= _IN_PLAN else found.localCheckpoint()
+    texts = rows.select(F.col(LINE).cast("string").alias(LINE), fit.PATH)
+    return texts if table.nbytes <= _MOST_BYTES_IN_PLAN else texts.localCheckpoint()

@@ -35,21 +35,21 @@ columns = declared_columns
 
 
 def check_readable(source: Source, file: PresentFile) -> None:
-    """See ``FormatReader``."""
+    """Raise ``errors.unreadable_file`` where its footer cannot be read."""
     _shape(file, source)
 
 
 def inspect(
     _spark: SparkSession, _project: Project, source: Source, files: Sequence[PresentFile]
 ) -> Mapping[int, StoredShape]:
-    """See ``FormatReader``: by the footers."""
+    """The shapes of files, by their footers; no row is read."""
     return {file.id: _shape(file, source) for file in files}
 
 
 def rows(
     spark: SparkSession, source: Source, shape: StoredShape, files: Sequence[PresentFile]
 ) -> DataFrame:
-    """See ``FormatReader``."""
+    """The rows of files of one shape, read by Spark; all of them as text where they drift."""
     paths = [glob(file.file.location) for file in files]
     return stored_rows(source, shape, partial(_files, spark, paths, shape), _TIMES)
 
@@ -78,29 +78,29 @@ def _files(
     if not all(name.startswith("_col") for name in shape.names):
         return spark.read.schema(schema).orc(paths)
     # Columns with such names, as old Hive wrote them, Spark takes by their places: all of these.
-    asked = {one.name: one.dataType for one in schema}
+    schema_read = {one.name: one.dataType for one in schema}
     places = T.StructType()
     for at, (name, type_) in enumerate(zip(shape.names, shape.types, strict=True)):
-        if name in asked:
-            places = places.add(name, asked[name])
+        if name in schema_read:
+            places = places.add(name, schema_read[name])
         else:
             places = places.add(f"_unread{at}", _any_of(type_))
     read = spark.read.schema(places).option("orc.force.positional.evolution", "true")
-    return read.orc(paths).select(*map(column_of, asked))
+    return read.orc(paths).select(*map(column_of, schema_read))
 
 
-def _any_of(found: pa.DataType) -> T.DataType:
+def _any_of(type_found: pa.DataType) -> T.DataType:
     """A type that the file's can be read as, for a column that nobody looks at."""
-    if pa.types.is_timestamp(found):
+    if pa.types.is_timestamp(type_found):
         return T.StringType()
-    if pa.types.is_map(found):
-        return T.MapType(_any_of(found.key_type), _any_of(found.item_type))
-    if pa.types.is_list(found):
-        return T.ArrayType(_any_of(found.value_type))
-    if pa.types.is_struct(found):
-        fields = [found.field(at) for at in range(found.num_fields)]
+    if pa.types.is_map(type_found):
+        return T.MapType(_any_of(type_found.key_type), _any_of(type_found.item_type))
+    if pa.types.is_list(type_found):
+        return T.ArrayType(_any_of(type_found.value_type))
+    if pa.types.is_struct(type_found):
+        fields = [type_found.field(at) for at in range(type_found.num_fields)]
         return T.StructType([T.StructField(one.name, _any_of(one.type)) for one in fields])
-    return readable_type(found) or T.StringType()
+    return readable_type(type_found) or T.StringType()
 
 
 def _shape(file: PresentFile, source: Source) -> StoredShape:

@@ -26,21 +26,21 @@ columns = declared_columns
 
 
 def check_readable(source: Source, file: PresentFile) -> None:
-    """See ``FormatReader``."""
+    """Raise ``errors.unreadable_file`` where its footer cannot be read."""
     _shape(file, source)
 
 
 def inspect(
     _spark: SparkSession, _project: Project, source: Source, files: Sequence[PresentFile]
 ) -> Mapping[int, StoredShape]:
-    """See ``FormatReader``: by the footers."""
+    """The shapes of files, by their footers; no row is read."""
     return {file.id: _shape(file, source) for file in files}
 
 
 def rows(
     spark: SparkSession, source: Source, shape: StoredShape, files: Sequence[PresentFile]
 ) -> DataFrame:
-    """See ``FormatReader``."""
+    """The rows of files of one shape, read by Spark; all of them as text where they drift."""
     return stored_rows(source, shape, reader(spark, shape, files))
 
 
@@ -59,11 +59,11 @@ def _files(spark: SparkSession, paths: Sequence[str], schema: T.StructType) -> D
 
 
 def _shape(file: PresentFile, source: Source) -> StoredShape:
-    found = read_footer(file)
-    names = tuple(found.fields.names)
-    others = too_fine(file, found, {column.name for column in source.columns})
-    drift = drift_of(source, file, names, found.types, others)
-    return StoredShape(names, found.types, drift=drift, rows=found.rows)
+    footer = read_footer(file)
+    names = tuple(footer.fields.names)
+    others = too_fine(file, footer, {column.name for column in source.columns})
+    drift = drift_of(source, file, names, footer.types, others)
+    return StoredShape(names, footer.types, drift=drift, rows=footer.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,9 @@ def read_footer(file: PresentFile) -> Footer:
         )
 
 
-def too_fine(file: PresentFile, found: Footer, asked: Collection[str]) -> list[str]:
+def too_fine(file: PresentFile, footer: Footer, selected: Collection[str]) -> list[str]:
     """How columns of a file drift that have more digits of a second than Spark keeps."""
-    finer = int96.finer_int96(file.file, [name for name in found.old if name in asked])
+    finer = int96.finer_int96(file.file, [name for name in footer.old if name in selected])
     return [f"column {name} has parts of a microsecond" for name in finer]
 
 
@@ -112,13 +112,13 @@ def names_by_id(fields: Iterable[pa.Field]) -> Mapping[int, str] | None:
 
     None without any, or with equal ones.
     """
-    found = [
-        (int(one.metadata[_FIELD_ID]), one.name)
-        for one in fields
-        if one.metadata and _FIELD_ID in one.metadata
+    ids_and_names = [
+        (int(field.metadata[_FIELD_ID]), field.name)
+        for field in fields
+        if field.metadata and _FIELD_ID in field.metadata
     ]
-    names = dict(found)
-    return names if names and len(names) == len(found) else None
+    names = dict(ids_and_names)
+    return names if names and len(names) == len(ids_and_names) else None
 
 
 _PACKINGS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4", "LZ4_RAW"})
@@ -127,13 +127,13 @@ _PACKINGS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4", "LZ4_RAW
 
 def _refuse_unread(file: PresentFile, footer: parquet.ParquetFile) -> None:
     """Raise ``errors.unreadable_file`` where Spark cannot read what this process can."""
-    found = footer.metadata
-    if not found.num_columns:
+    metadata = footer.metadata
+    if not metadata.num_columns:
         raise run_errors.unreadable_file(path=file.path, why="it has no columns")
     packings = {
-        found.row_group(group).column(at).compression
-        for group in range(found.num_row_groups)
-        for at in range(found.num_columns)
+        metadata.row_group(group).column(at).compression
+        for group in range(metadata.num_row_groups)
+        for at in range(metadata.num_columns)
     }
     for name in sorted(packings - _PACKINGS):
         raise run_errors.unreadable_file(

@@ -93,12 +93,12 @@ def read_counted(
     files aside. Raises ``run_errors.source_changed`` for an object that was replaced meanwhile.
     """
     try:
-        return _read(spark, project, source, files, texts)
+        return _read_files(spark, project, source, files, texts)
     except ReplacedError as error:
         raise run_errors.source_changed(source=source.name, path=str(error)) from error
 
 
-def _read(
+def _read_files(
     spark: SparkSession,
     project: Project,
     source: Source,
@@ -107,23 +107,23 @@ def _read(
 ) -> ReadRows:
     if source.file_time_column is not None or source.partition_columns:
         texts_of = [folder_values(file.path, source.partition_columns) for _, file in files]
-        drifted = _without_folders(source, files, texts_of)
-        found = read_counted(spark, project, source.of_files, files, texts=texts)
-        rows = found.rows
+        drifted = _drifted_folders(source, files, texts_of)
+        read_rows = read_counted(spark, project, source.of_files, files, texts=texts)
+        rows = read_rows.rows
         if source.partition_columns:
-            rows = _with_folders(spark, rows, source, files, texts_of, drifted)
+            rows = _with_folder_values(spark, rows, source, files, texts_of, drifted)
         if source.file_time_column is not None:
             rows = _with_file_times(spark, rows, source.file_time_column, files)
-        return found._replace(rows=rows)
+        return read_rows._replace(rows=rows)
     reader = READERS[source.format]
-    present = [_present(project, source, id_, file, texts=texts) for id_, file in files]
+    present = [_present_file(project, source, id_, file, texts=texts) for id_, file in files]
     good, bad = readable_files(source, present, reader.check_readable)
     shapes = reader.inspect(spark, project, source, good)
     refuse_drifted(source, shapes, good)
     if source.on_unreadable is Drift.SET_ASIDE and FORMATS[source.format].has_types:
-        bad |= _unread(spark, project, source, reader, shapes, good)
+        bad |= _unread_files(spark, project, source, reader, shapes, good)
         shapes = {id_: shape for id_, shape in shapes.items() if id_ not in bad}
-    together = _together(shapes, good)
+    together = _files_by_shape(shapes, good)
     frames = [reader.rows(spark, source, shape, group) for shape, group in together.items()]
     in_catalog = FORMATS[source.format].is_in_catalog
     for frame, (shape, group) in zip(frames, together.items(), strict=True):
@@ -133,7 +133,7 @@ def _read(
     if bad:
         frames.append(_unreadable(spark, source, [f for f in present if f.id in bad], bad))
     if not frames:
-        return ReadRows(_nothing(spark, project, source), {}, frozenset())
+        return ReadRows(_no_rows(spark, project, source), {}, frozenset())
     rows = reduce(DataFrame.unionByName, frames)
     # What Spark opens as a table has the rows of all its files, else there are those asked for.
     how = "inner" if in_catalog else "left"
@@ -141,21 +141,21 @@ def _read(
     counts = {id_: shape.rows for id_, shape in shapes.items() if shape.rows is not None}
     counted = len(counts) == len(shapes) and not bad
     without = frozenset(id_ for id_, shape in shapes.items() if shape.read)
-    return ReadRows(_identified(spark, rows, ids, how), counts if counted else None, without)
+    return ReadRows(_with_file_ids(spark, rows, ids, how), counts if counted else None, without)
 
 
-def _together(
+def _files_by_shape(
     shapes: Mapping[int, FileShape], files: Iterable[PresentFile]
 ) -> dict[FileShape, list[PresentFile]]:
     """The files that are read, by their shapes."""
-    found: dict[FileShape, list[PresentFile]] = defaultdict(list)
+    files_by_shape: dict[FileShape, list[PresentFile]] = defaultdict(list)
     for file in files:
         if file.id in shapes:
-            found[shapes[file.id]].append(file)
-    return found
+            files_by_shape[shapes[file.id]].append(file)
+    return files_by_shape
 
 
-def _unread(
+def _unread_files(
     spark: SparkSession,
     project: Project,
     source: Source,
@@ -169,26 +169,28 @@ def _unread(
     It reads all of them for that, as any other reader would judge otherwise of some; once more
     without each that it cannot read, which its message names.
     """
-    left = [file for file in files if not file.known]
+    remaining = [file for file in files if not file.known]
     bad: dict[int, str] = {}
-    while together := _together(shapes, left):
+    while together := _files_by_shape(shapes, remaining):
         frames = [reader.rows(spark, source, shape, group) for shape, group in together.items()]
         try:
             reduce(DataFrame.unionByName, frames).write.format("noop").mode("overwrite").save()
         except Exception as error:
             location, why = unread_file(str(error)) or ("", "")
-            found = [file for file in left if file.file.location == location]
+            unread = [file for file in remaining if file.file.location == location]
             known = as_error(project, source, str(error))
-            if not found or known is None or known.slug != "unreadable-file":
+            if not unread or known is None or known.slug != "unreadable-file":
                 raise
-            bad |= {file.id: why for file in found}
-            left = [file for file in left if file.id not in bad]
+            bad |= {file.id: why for file in unread}
+            remaining = [file for file in remaining if file.id not in bad]
         else:
             break
     return bad
 
 
-def _present(project: Project, source: Source, id_: int, file: File, *, texts: bool) -> PresentFile:
+def _present_file(
+    project: Project, source: Source, id_: int, file: File, *, texts: bool
+) -> PresentFile:
     known = isinstance(file, IngestedFile) and not set_aside_whole(file)
     if FORMATS[source.format].is_in_catalog:  # Spark names its files as the table does
         at, spark_path = SourceFile(file.path, file.size), file.path
@@ -228,29 +230,29 @@ def unchanged(project: Project, source: Source, file: File) -> bool:
     return is_as_listed(file.fingerprint, stat_fingerprint(stat))
 
 
-def _identified(
+def _with_file_ids(
     spark: SparkSession, rows: DataFrame, ids: list[tuple[str, int]], how: str
 ) -> DataFrame:
     """The rows with the id of their file for its path."""
     plain = rows.columns
     if len(ids) == 1 and how == "left":
-        found, id_ = rows, F.lit(ids[0][1]).cast("bigint")
+        with_ids, id_ = rows, F.lit(ids[0][1]).cast("bigint")
     else:
         table = pa.table(
             {"_of": [path for path, _ in ids], "_id": [id_ for _, id_ in ids]},
             schema=pa.schema([("_of", pa.string()), ("_id", pa.int64())]),
         )
         # At most a row for each file of the step.
-        known = F.broadcast(spark.createDataFrame(table))
-        found = rows.join(known, rows[fit.PATH] == known["_of"], how)
+        ids_by_path = F.broadcast(spark.createDataFrame(table))
+        with_ids = rows.join(ids_by_path, rows[fit.PATH] == ids_by_path["_of"], how)
         # A path that Spark spells in another way than we do must never lose its rows silently.
         unknown = F.raise_error(F.concat(F.lit("not a file of this step: "), fit.PATH))
         id_ = F.coalesce("_id", unknown.cast("bigint"))
     names = [name for name in plain if name not in (fit.PATH, fit.RAW, fit.PROBLEM)]
-    return found.select(*map(column_of, names), id_.alias(FILE), fit.RAW, fit.PROBLEM)
+    return with_ids.select(*map(column_of, names), id_.alias(FILE), fit.RAW, fit.PROBLEM)
 
 
-def _without_folders(
+def _drifted_folders(
     source: Source, files: Sequence[tuple[int, File]], texts: Sequence[Mapping[str, str | None]]
 ) -> dict[int, str]:
     """
@@ -259,10 +261,10 @@ def _without_folders(
     Raises ``run_errors.drift`` for them unless the source sets such files aside.
     """
     drifted = {}
-    for (id_, _), there in zip(files, texts, strict=True):
-        gone = [name for name in source.partition_columns if name not in there]
-        if gone:
-            drifted[id_] = "; ".join(f"missing folder {name}=" for name in gone)
+    for (id_, _), values in zip(files, texts, strict=True):
+        missing = [name for name in source.partition_columns if name not in values]
+        if missing:
+            drifted[id_] = "; ".join(f"missing folder {name}=" for name in missing)
     if drifted and source.on_drift is not Drift.SET_ASIDE:
         raise run_errors.drift(
             source.name, [(file.path, drifted[id_]) for id_, file in files if id_ in drifted]
@@ -270,7 +272,7 @@ def _without_folders(
     return drifted
 
 
-def _with_folders(
+def _with_folder_values(
     spark: SparkSession,
     rows: DataFrame,
     source: Source,
@@ -279,7 +281,7 @@ def _with_folders(
     drifted: Mapping[int, str],
 ) -> DataFrame:
     """The rows with the values that the folders of their files have."""
-    columns = [one for one in source.columns if one.name in source.partition_columns]
+    columns = [declared for declared in source.columns if declared.name in source.partition_columns]
     names = [fit.text_name(at) for at in range(len(columns))]
     table = pa.table(
         {
@@ -287,8 +289,8 @@ def _with_folders(
             "_drift": [drifted.get(id_) and f"drift: {drifted[id_]}" for id_, _ in files],
         }
         | {
-            name: [text.get(one.name) for text in texts]
-            for name, one in zip(names, columns, strict=True)
+            name: [text.get(declared.name) for text in texts]
+            for name, declared in zip(names, columns, strict=True)
         },
         schema=pa.schema(
             [("_id", pa.int64()), *((name, pa.string()) for name in ("_drift", *names))]
@@ -306,18 +308,21 @@ def _with_folders(
             columns,
             source.timestamp_format,
         ).select(
-            *(column_of(one.name).alias(name) for name, one in zip(names, columns, strict=True)),
+            *(
+                column_of(declared.name).alias(name)
+                for name, declared in zip(names, columns, strict=True)
+            ),
             F.col(fit.PATH).cast("bigint").alias("_id"),
             F.col(fit.PROBLEM).alias("_of_folder"),
         )
     )
     problem = F.coalesce(F.col(fit.PROBLEM), F.col("_of_folder"))
-    own = [one for one in rows.columns if one not in (FILE, fit.RAW, fit.PROBLEM)]
+    others = [other for other in rows.columns if other not in (FILE, fit.RAW, fit.PROBLEM)]
     return rows.join(known, rows[FILE] == known["_id"], "left").select(
-        *(F.when(problem.isNull(), column_of(one)).alias(one) for one in own),
+        *(F.when(problem.isNull(), column_of(other)).alias(other) for other in others),
         *(
-            F.when(problem.isNull(), F.col(name)).alias(one.name)
-            for name, one in zip(names, columns, strict=True)
+            F.when(problem.isNull(), F.col(name)).alias(declared.name)
+            for name, declared in zip(names, columns, strict=True)
         ),
         FILE,
         fit.RAW,
@@ -337,14 +342,16 @@ def _with_file_times(
         schema=pa.schema([("_id", pa.int64()), ("_at", pa.int64())]),
     )
     # At most a row for each file of the step.
-    known = F.broadcast(spark.createDataFrame(table))
+    times_by_file = F.broadcast(spark.createDataFrame(table))
     time = F.when(F.col(fit.PROBLEM).isNull(), F.timestamp_micros("_at"))
-    own = [one for one in rows.columns if one not in (FILE, fit.RAW, fit.PROBLEM)]
-    found = rows.join(known, rows[FILE] == known["_id"], "left").withColumn(name, time)
-    return found.select(*map(column_of, own), column_of(name), FILE, fit.RAW, fit.PROBLEM)
+    names = [other for other in rows.columns if other not in (FILE, fit.RAW, fit.PROBLEM)]
+    timed = rows.join(times_by_file, rows[FILE] == times_by_file["_id"], "left").withColumn(
+        name, time
+    )
+    return timed.select(*map(column_of, names), column_of(name), FILE, fit.RAW, fit.PROBLEM)
 
 
-def _nothing(spark: SparkSession, project: Project, source: Source) -> DataFrame:
+def _no_rows(spark: SparkSession, project: Project, source: Source) -> DataFrame:
     schema = column_types(spark, project, source).add(FILE, T.LongType())
     schema = schema.add(fit.RAW, T.StringType()).add(fit.PROBLEM, T.StringType())
     return spark.createDataFrame([], schema)
@@ -370,6 +377,6 @@ def column_types(spark: SparkSession, project: Project, source: Source) -> T.Str
     """The columns of a source, with the types that its rows have once they are read."""
     columns = READERS[source.format].columns(spark, project, source.of_files)
     columns = [*columns, *(one for one in source.columns if one.name in source.partition_columns)]
-    found = T.StructType([T.StructField(one.name, fit.stored_type(one)) for one in columns])
+    types = T.StructType([T.StructField(one.name, fit.stored_type(one)) for one in columns])
     name = source.file_time_column
-    return found if name is None else found.add(name, T.TimestampType())
+    return types if name is None else types.add(name, T.TimestampType())

@@ -59,21 +59,21 @@ def stored_rows(
     if shape.drift is not None:
         return _drifted_rows(source, shape, read, as_text)
     by_name = dict(zip(shape.names, shape.types, strict=True))
-    how: list[TypeFit] = []
+    fits: list[TypeFit] = []
     for column in source.columns:
-        wanted, found = fit.datatype(column), by_name.get(column.name)
-        if found is not None and as_text.types(found):
-            how.append(_of_text(wanted, as_text))
+        declared_type, stored_type = fit.datatype(column), by_name.get(column.name)
+        if stored_type is not None and as_text.types(stored_type):
+            fits.append(_of_text(declared_type, as_text))
         else:
-            how.append(column_fit(found, column, wanted, source.timestamp_format))
+            fits.append(column_fit(stored_type, column, declared_type, source.timestamp_format))
     schema = T.StructType(
         [
             T.StructField(column.name, entry.stored)
-            for column, entry in zip(source.columns, how, strict=True)
+            for column, entry in zip(source.columns, fits, strict=True)
             if entry.stored is not None
         ]
     )
-    return declared_values(read(schema), source.columns, how, F.col("_metadata.file_path"))
+    return declared_values(read(schema), source.columns, fits, F.col("_metadata.file_path"))
 
 
 def declared_values(
@@ -117,9 +117,9 @@ def declared_values(
     )
 
 
-def _of_text(wanted: T.DataType, as_text: AsText) -> TypeFit:
+def _of_text(type_: T.DataType, as_text: AsText) -> TypeFit:
     def convert(value: SparkColumn) -> SparkColumn:
-        return fit.fitted(as_text.exact(value), wanted, "iso")
+        return fit.fitted(as_text.exact(value), type_, "iso")
 
     return TypeFit(T.StringType(), convert, checked=True)
 
@@ -129,9 +129,9 @@ def _drifted_rows(source: Source, shape: StoredShape, read: Read, as_text: AsTex
     lower = [name.lower() for name in shape.names]
     schema = T.StructType()
     for name, type_ in zip(shape.names, shape.types, strict=True):
-        found = T.StringType() if as_text.types(type_) else readable_type(type_)
-        if found is not None and lower.count(name.lower()) == 1:
-            schema = schema.add(name, found)
+        text_type = T.StringType() if as_text.types(type_) else readable_type(type_)
+        if text_type is not None and lower.count(name.lower()) == 1:
+            schema = schema.add(name, text_type)
     stored = read(schema)
     raw = F.to_json(F.struct(*map(column_of, stored.columns)))
     how = F.lit(f"drift: {shape.drift.how if shape.drift else ''}")
@@ -159,19 +159,22 @@ def drift_of(
 
 
 def column_fit(
-    found: pa.DataType | None, column: Column, wanted: T.DataType, timestamp_format: str
+    arrow: pa.DataType | None,
+    column: Column,
+    type_: T.DataType,
+    timestamp_format: str,
 ) -> TypeFit:
     """How a stored column is type_fit for a declared one; one that is not there is its default."""
-    if found is None:
-        value = fit.fitted(F.lit(column.default).cast("string"), wanted, timestamp_format)
+    if arrow is None:
+        value = fit.fitted(F.lit(column.default).cast("string"), type_, timestamp_format)
         return TypeFit(None, lambda _: value)
-    entry = type_fit(found, wanted, timestamp_format)
+    entry = type_fit(arrow, type_, timestamp_format)
     assert entry is not None, "a type that does not fit is drift"
     return entry
 
 
 def check_table_readable(_source: Source, _file: PresentFile) -> None:
-    """See ``FormatReader``; a table whose files are damaged is an error of its owner's."""
+    """Nothing is checked: damaged files of a table are an error, and are not set aside."""
 
 
 def as_a_whole(source: Source) -> Source:
@@ -189,4 +192,4 @@ def refuse_drift(source: Source, place: str, types: Mapping[str, pa.DataType]) -
 
 def columns_of(schema: T.StructType) -> tuple[Column, ...]:
     """The columns of a table, as a source would declare them."""
-    return tuple(Column(one.name, sql_type(one.dataType)) for one in schema)
+    return tuple(Column(field.name, sql_type(field.dataType)) for field in schema)

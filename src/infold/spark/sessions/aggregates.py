@@ -72,32 +72,43 @@ def compile_aggregates(
     shown = shown_columns(aggregates, outputs)
     arguments: dict[str, str] = {}
     types = expression_types(events, filter(None, map(_typed_argument, aggregates)))
-    found: list[Compiled] = []
+    states: list[Compiled] = []
     for at, aggregate in enumerate(aggregates):
         prepared = _prepare(aggregate, at, arguments)
         type_ = types.get(_typed_argument(aggregate) or "")
-        found.append(_compile(aggregate, prepared, type_, shown.get(aggregate.name)))
+        states.append(_compile(aggregate, prepared, type_, shown.get(aggregate.name)))
     return CompiledAggregates(
         arguments=tuple((name, sql) for sql, name in arguments.items()),
         order=(TIME, *keys),
-        parts=tuple(part for entry in found for part in entry.parts),
-        values=tuple((a.name, entry.value) for a, entry in zip(aggregates, found, strict=True)),
-        picks=tuple(entry.pick for entry in found if entry.pick is not None),
-        raw=any(entry.raw for entry in found),
+        parts=tuple(part for state in states for part in state.parts),
+        values=tuple((a.name, state.value) for a, state in zip(aggregates, states, strict=True)),
+        picks=tuple(state.pick for state in states if state.pick is not None),
+        raw=any(state.raw for state in states),
     )
 
 
 def shown_columns(aggregates: Sequence[Aggregate], outputs: Sequence[Output]) -> dict[str, str]:
     """The column that is just the value of an aggregate, or of another one like it."""
     own = {output.sql.strip().strip("`"): output.name for output in outputs}
-    like = {_call_key(one): own[one.name] for one in aggregates if one.name in own}
-    found = {one.name: like.get(_call_key(one)) for one in aggregates}
-    return {name: own.get(name, column) for name, column in found.items() if column}
+    like = {
+        _call_key(aggregate): own[aggregate.name]
+        for aggregate in aggregates
+        if aggregate.name in own
+    }
+    columns = {aggregate.name: like.get(_call_key(aggregate)) for aggregate in aggregates}
+    return {name: own.get(name, column) for name, column in columns.items() if column}
 
 
-def _call_key(one: Aggregate) -> tuple[object, ...]:
+def _call_key(aggregate: Aggregate) -> tuple[object, ...]:
     """What two aggregates have in common that have the same value."""
-    return one.call, one.argument, one.filter, one.ignore_nulls, one.distinct, one.sql.lower()
+    return (
+        aggregate.call,
+        aggregate.argument,
+        aggregate.filter,
+        aggregate.ignore_nulls,
+        aggregate.distinct,
+        aggregate.sql.lower(),
+    )
 
 
 def _prepare(aggregate: Aggregate, at: int, arguments: dict[str, str]) -> PreparedArguments:

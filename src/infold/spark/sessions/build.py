@@ -48,7 +48,7 @@ from infold.spark.sessions.islands import (
     spans_of,
 )
 from infold.spark.sessions.micro_islands import (
-    VALUES,
+    MOST_VALUES,
     ColumnValues,
     no_column_values,
     quick_islands,
@@ -69,13 +69,13 @@ from infold.spark.tables.port import Layout
 BY_MONTH = Layout(FIRST, Granularity.MONTH)
 """How every table of sessions lies on disk."""
 
-LARGE = 300_000
+QUICK_BUILD_EVENTS = 300_000
 """From so many events on, looking at them beforehand pays."""
 
-READ_BY_ONE = 100_000_000
+MOST_EVENTS_READ_HERE = 100_000_000
 """Up to so many events one process reads a column's values sooner than Spark does."""
 
-MOST_TO_DIVIDE = 200_000
+MOST_DIVIDED_ISLANDS = 200_000
 """Up to so many islands are divided by reading their events again; with more, all are read."""
 
 
@@ -85,7 +85,7 @@ def carry_out(work: Work, step: Step) -> Outcome:
     folds = step.action is Action.FOLD and foldable(work, node, step)
     if folds or step.action is Action.REFOLD:
         return SessionsFold(work, node, step).carry_out()
-    return _build(work, node, step)
+    return _build_table(work, node, step)
 
 
 def refolds_exactly(work: Work, step: Step) -> bool:
@@ -115,8 +115,8 @@ def build(
     ``borders`` of time slices decide about speed alone.
     """
     compiled = compiled_aggregates(events, query)
-    found = all_sessions(events, query, compiled, size, values, borders)
-    return rows_of_table(found, events, query, compiled, version)
+    sessions = all_sessions(events, query, compiled, size, values, borders)
+    return rows_of_table(sessions, events, query, compiled, version)
 
 
 @returns(TABLE_ROWS)
@@ -130,8 +130,8 @@ def rows_of_table(
     """Sessions as the table stores them, without those in quarantine."""
     if query.may_quarantine:
         sessions = sessions.where(~F.col(quarantine.LEAVES_TABLE))
-    made = table_rows(sessions, query, compiled, type_of(events, query.time_column), version)
-    return with_session_numbers(made, query) if query.numbered else made
+    stored_rows = table_rows(sessions, query, compiled, type_of(events, query.time_column), version)
+    return with_session_numbers(stored_rows, query) if query.numbered else stored_rows
 
 
 @returns(ISLANDS)
@@ -144,62 +144,70 @@ def all_sessions(
     borders: Sequence[int] = (),
 ) -> DataFrame:
     """The sessions of events; most of a large table's are whole islands."""
-    ready = prepared_events(events, query, compiled)
-    if size < LARGE or not can_merge(query, compiled):
-        return _sessions(ready, query, compiled)
+    prepared = prepared_events(events, query, compiled)
+    if size < QUICK_BUILD_EVENTS or not can_merge(query, compiled):
+        return _sessions_from_events(prepared, query, compiled)
     slices = sliced_events(events, query, compiled, borders)
-    found = quick_islands(ready, query, compiled, values, slices)
+    islands = quick_islands(prepared, query, compiled, values, slices)
     if query.may_quarantine:
-        found = quarantine.with_new_entries(quarantine.with_whole_columns(found), query)
+        islands = quarantine.with_new_entries(quarantine.with_whole_columns(islands), query)
     divided = _may_be_divided(query)
     if divided is None:
-        return found
-    found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)  # looked at three times
-    to_divide = found.where(divided)
-    number = to_divide.count()
-    if number > MOST_TO_DIVIDE:
-        return _sessions(ready, query, compiled)
-    if number == 0:
-        return found
-    # At most ``MOST_TO_DIVIDE`` rows.
-    again = events_within(ready, F.broadcast(spans_of(to_divide)))
-    return found.where(~divided).unionByName(_sessions(again, query, compiled))
+        return islands
+    islands = islands.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)  # looked at three times
+    to_divide = islands.where(divided)
+    count = to_divide.count()
+    if count > MOST_DIVIDED_ISLANDS:
+        return _sessions_from_events(prepared, query, compiled)
+    if count == 0:
+        return islands
+    # At most ``MOST_DIVIDED_ISLANDS`` rows.
+    events_to_divide = events_within(prepared, F.broadcast(spans_of(to_divide)))
+    return islands.where(~divided).unionByName(
+        _sessions_from_events(events_to_divide, query, compiled)
+    )
 
 
 @returns(ISLANDS)
-def _sessions(events: DataFrame, query: SessionsQuery, compiled: CompiledAggregates) -> DataFrame:
+def _sessions_from_events(
+    events: DataFrame, query: SessionsQuery, compiled: CompiledAggregates
+) -> DataFrame:
     """Sessions made from prepared events, with their entries where there is a quarantine."""
-    found = sessions_of(events, query, compiled)
-    return quarantine.with_new_entries(found, query) if query.may_quarantine else found
+    sessions = sessions_of(events, query, compiled)
+    return quarantine.with_new_entries(sessions, query) if query.may_quarantine else sessions
 
 
 def _may_be_divided(query: SessionsQuery) -> Column | None:
     """Whether an island may be other than a session of the table; None: each island is one."""
-    found = [cut.may_divide() for cut in cuts_of(query).inner]
+    divisions = [cut.may_divide() for cut in cuts_of(query).inner]
     if query.keep is Keep.HEAD and query.quarantine_after is not None:
-        found.append(F.col(END) - F.col(START) > query.quarantine_after)
-    conditions = [one for one in found if one is not None]
+        divisions.append(F.col(END) - F.col(START) > query.quarantine_after)
+    conditions = [division for division in divisions if division is not None]
     return reduce(Column.__or__, conditions) if conditions else None
 
 
-def _build(work: Work, node: Node, step: Step) -> Outcome:
+def _build_table(work: Work, node: Node, step: Step) -> Outcome:
     """Build the whole table in one commit; what was written is read back from the commit."""
     query = query_of(work, step)
     feed = Feed(work, node, step, query.input)
-    events, cells = feed.now, feed.cells
+    events, cells = feed.current, feed.cells
     read = sum(state.rows for state in cells)
     compiled = compiled_aggregates(events, query)
-    values, at = _column_values(work, node, step, read), _borders(work, node, query, cells)
-    found = all_sessions(events, query, compiled, read, values, at)
+    values, borders = _column_values(work, node, step, read), _borders(work, node, query, cells)
+    sessions = all_sessions(events, query, compiled, read, values, borders)
     entries: tuple[QuarantinedSession, ...] = ()
-    known = {one.key for one in work.ledger.quarantined(step.model)}
+    entries_before = {entry.key for entry in work.ledger.quarantined(step.model)}
     if query.may_quarantine:  # looked at twice: for the ledger, for the table
-        found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
-        entries = quarantine.all_entries(found)
+        sessions = sessions.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
+        entries = quarantine.all_entries(sessions)
 
     def count(snapshot: int) -> Computed:
         table = work.tables.read(step.model, snapshot)
-        [events_of] = (stored_part(one) for one in compiled.parts if one.name == EVENT_COUNT)
+        [events_of] = (
+            stored_part(state_column)
+            for state_column in compiled.parts
+            if state_column.name == EVENT_COUNT
+        )
         states = states_of_sessions(table, node.model.granularity, events_of)
         changes = changes_of_rewrite(work.cells(step.model), states)
         left_out = _left_out(work, node, step, events, query, read - sum(states.values()))
@@ -208,12 +216,12 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
             scanned=read,
             **unassigned.receipt_counts(query, left_out),
             before_start=unassigned.count_before_start(events, query),
-            sessions_quarantined=len({one.key for one in entries} - known),
+            sessions_quarantined=len({entry.key for entry in entries} - entries_before),
         )
         receipt = with_session_counts(work, step, table, changes, receipt)
         return Computed(changes, receipt, quarantined=entries, left_out=left_out.total())
 
-    rows = rows_of_table(found, events, query, compiled, step.version)
+    rows = rows_of_table(sessions, events, query, compiled, step.version)
     return commit_step(work, step, WholeTable(rows, BY_MONTH), count=count)
 
 
@@ -227,8 +235,8 @@ def _left_out(
     them out.
     """
     names = unassigned.names_of_others(work, step)
-    every = query.where is None and not query.may_quarantine and _reads_events_table(work, node)
-    if every and (names is None or not elsewhere):
+    all_owned = query.where is None and not query.may_quarantine and _reads_events_table(work, node)
+    if all_owned and (names is None or not elsewhere):
         return Counter({"": elsewhere})
     return unassigned.count_by_others(events, query, names)
 
@@ -257,12 +265,12 @@ def _column_values(work: Work, node: Node, step: Step, size: int) -> ColumnValue
     """The values of columns that the input stores, read from its files by this process alone."""
     name = node.inputs[0].name
     snapshot = work.snapshot(name, step.inputs[name][1])
-    if size > READ_BY_ONE or snapshot is None or not _reads_events_table(work, node):
+    if size > MOST_EVENTS_READ_HERE or snapshot is None or not _reads_events_table(work, node):
         return no_column_values
 
     def values(sql: str) -> pa.Array | None:
         column = re.fullmatch(r"\(`?(\w+)`?\)", sql)
-        return column and work.tables.values(name, column[1], snapshot, VALUES)
+        return column and work.tables.values(name, column[1], snapshot, MOST_VALUES)
 
     return values
 
@@ -284,23 +292,26 @@ SESSION_ENDS = FrameSchema(
 
 
 def with_session_counts(
-    work: Work, step: Step, now: DataFrame, changes: Sequence[CellChange], receipt: Receipt
+    work: Work, step: Step, current: DataFrame, changes: Sequence[CellChange], receipt: Receipt
 ) -> Receipt:
     """The receipt of a rebuild, with the sessions new, extended or removed."""
-    added, removed = sum(one.added for one in changes), sum(one.removed for one in changes)
+    added, removed = (
+        sum(change.added for change in changes),
+        sum(change.removed for change in changes),
+    )
     all_new = replace(receipt, sessions_new=added, sessions_removed=removed)
     head = work.ledger.newest_versions().get(step.model)
     if head is None or head.snapshot is None or not removed:
         return all_new
     try:
-        return _compared(work.tables.read(step.model, head.snapshot), now, receipt)
+        return _with_session_changes(work.tables.read(step.model, head.snapshot), current, receipt)
     except Exception:  # noqa: BLE001 (the old table may be damaged, expired, or no sessions)
         return all_new
 
 
-def _compared(before: DataFrame, now: DataFrame, receipt: Receipt) -> Receipt:
+def _with_session_changes(before: DataFrame, current: DataFrame, receipt: Receipt) -> Receipt:
     """The receipt, with what changed between two states of a table."""
-    both = _session_ends(before, old=1).unionByName(_session_ends(now, old=0))
+    both = _session_ends(before, old=1).unionByName(_session_ends(current, old=0))
     ends = [F.max(F.when(F.col(_OLD) == old, F.col(_LAST))) for old in (0, 1)]
     by_id = both.groupBy(_ID).agg(
         F.sum(1 - 2 * F.col(_OLD)).alias("more"), (ends[0] != ends[1]).alias("extended")

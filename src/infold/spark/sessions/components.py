@@ -25,7 +25,7 @@ from infold.core.queries import SessionsQuery
 from infold.core.session_rules import Keep
 from infold.spark.content import column, micros, time_predicate, type_of
 from infold.spark.frame_schema import FrameColumn, returns
-from infold.spark.inputs.changed_keys import SMALL
+from infold.spark.inputs.changed_keys import MOST_BROADCAST_KEYS
 from infold.spark.inputs.feed import Feed
 from infold.spark.observed import kept_and_observed
 from infold.spark.sessions import quarantine, refold
@@ -64,20 +64,22 @@ from infold.spark.sessions.part import Part
 from infold.spark.sessions.stored import cells_reaching, restored_columns, stored_owner
 from infold.spark.step_context import Work
 
-BY_HAND = "__by_hand"
+BY_MANUAL_ENTRY = "__by_hand"
 """Whether something takes part in a fold because of a new manual entry."""
 
 CHANGE_SPANS = INPUT_CHANGES.plus(
     "an island of changed events, or the span of a session that a new manual entry is about",
-    FrameColumn(BY_HAND, "boolean", "whether it is of a manual entry", "new manual entries"),
+    FrameColumn(
+        BY_MANUAL_ENTRY, "boolean", "whether it is of a manual entry", "new manual entries"
+    ),
 )
 
 PARTICIPANTS = CHANGE_SPANS.plus(
     "what takes part in a fold: an island of changed events, a stored session, or an entry",
     FrameColumn(OLD, KEY_TYPE, "the key of a stored session; NULL for anything else"),
-    FrameColumn(CAMPAIGN_BEFORE, "string", "the campaign before what was there", "campaign"),
-    FrameColumn(CAMPAIGN_IN_FORCE, "string", "that of an entry", "campaign, quarantine"),
-    FrameColumn(quarantine.OLD_ENTRY, "bigint", "where an entry begins", "quarantine"),
+    FrameColumn(CAMPAIGN_BEFORE, "string", "of stored ones: the campaign before", "campaign"),
+    FrameColumn(CAMPAIGN_IN_FORCE, "string", "of entries: the one kept", "campaign, quarantine"),
+    FrameColumn(quarantine.OLD_ENTRY, "bigint", "an entry's start; NULL: none", "quarantine"),
 )
 
 COMPONENTS = ISLANDS.plus(
@@ -93,12 +95,12 @@ COMPONENTS = ISLANDS.plus(
 
 _BEGINS, _NUMBER = "__begins_component", "__component"
 """Of what takes part: 1 if it begins a component, and the component's number for its owner."""
-_REACHED = "__reached"
+_PREVIOUS_END = "__reached"
 """The latest end (µs) of any earlier participant of the same owner."""
-_CHANGED, _FROM = "__changed", "__from"
-"""Of a component: the first instant of something new, and the start of the session before that."""
+_FIRST_CHANGE, _FIRST_START = "__changed", "__from"
+"""Of a component: the start (µs) of what is new in it, and of the stored session before that."""
 _TIED = "__tied"
-"""Of a component: whether an old and a new event tie for its user."""
+"""Of a component: whether a stored and a new event of one instant name different users."""
 _REACHES_BACK = "__reaches_back"
 """Of a change: the earliest instant at which a session can end that it touches."""
 
@@ -111,64 +113,66 @@ class Components:
         self.query = query = query_of(work, step) if part is None else part.query
         self.cuts = cuts_of(query)
         self.feed = feed = Feed(work, node, step, query.input)
-        self.time = type_of(feed.now, query.time_column)
-        self.compiled = compiled_aggregates(feed.now, query)
+        self.time = type_of(feed.current, query.time_column)
+        self.compiled = compiled_aggregates(feed.current, query)
         self.input_changes = InputChanges(query, self.compiled, feed)
         self._number = 0  # of changes, where they are found in the table
         self.merges = can_merge(query, self.compiled)
         self.may_quarantine = query.may_quarantine
         applied = step.previous_trace.applied_entry if step.previous_trace else 0
         self.new_manual = [entry for entry in query.entries if entry.number > applied]
-        near = self._times_to_look_at()
+        times = self._times_that_may_change()
         entries = work.ledger.quarantined(step.model) if self.may_quarantine else ()
         if part is not None:
             entries = [entry for entry in entries if entry.start in part.ranges]
-        self.entries = [e for e in entries if near.overlaps(Interval(e.start, e.end + 1))]
+        self.entries = [
+            entry for entry in entries if times.overlaps(Interval(entry.start, entry.end + 1))
+        ]
         # What stays of a session in quarantine may lie far from where that goes on.
-        heads = Ranges.of(Interval(e.start, e.start + 1) for e in self.entries)
+        heads = Ranges.of(Interval(entry.start, entry.start + 1) for entry in self.entries)
         cells = work.cells(step.model, None if part is None else part.ranges)
-        self.candidates = cells_reaching(cells, near | heads)
+        self.candidates = cells_reaching(cells, times | heads)
         self.rows_looked_at = sum(state.rows for state in self.candidates)
         self.scanned = feed.rows_to_scan + self.rows_looked_at
 
-    def _times_to_look_at(self) -> Ranges:
+    def _times_that_may_change(self) -> Ranges:
         """The times at which a session lies that the step may change."""
         if self.step.stored_by is not None:
             return Ranges.ever()
-        far = longest_silence(self.query)
-        near = self.feed.times.widen(far, far) | Ranges.of(
+        gap = longest_silence(self.query)
+        times = self.feed.times.widen(gap, gap) | Ranges.of(
             EVER
             if entry.start is None or entry.end is None
             else Interval(entry.start, entry.end + 1)
             for entry in self.new_manual
         )
-        if self.part is not None and self.part.cut:
-            near |= Ranges((Interval(self.part.times.end, self.part.times.end + 1),))
-        if self.query.cuts_within_islands and near.span:  # all later sessions may end elsewhere
-            return Ranges((Interval(near.span.start, MAX),))
-        return near
+        if self.part is not None and self.part.has_new_end:
+            times |= Ranges((Interval(self.part.times.end, self.part.times.end + 1),))
+        if self.query.cuts_within_islands and times.span:  # all later sessions may end elsewhere
+            return Ranges((Interval(times.span.start, MAX),))
+        return times
 
     @returns(COMPONENTS)
     def find(self) -> DataFrame:
         """
         One row for each component: its span, merged states, stored keys, and ``AGAIN``.
 
-        Without states where :attr:`all_again`.
+        Without states where :attr:`reads_all_again`.
         """
-        if self.all_again:
+        if self.reads_all_again:
             components, self._number = computed_once(self._divided_sessions())
             return components
         changes = self._changed_spans()
-        if self._found_in_table:
+        if self._stored_sessions_change:
             changes, self._number = computed_once(changes)
         with self.work.planned_once(few=self.small):
             # Few of them are computed where they are first read, not by a job of their own.
-            if not self._found_in_table:
+            if not self._stored_sessions_change:
                 changes = changes.localCheckpoint(eager=not self.small)
             return self._merged_components(changes).localCheckpoint(eager=not self.small)
 
     @cached_property
-    def all_again(self) -> bool:
+    def reads_all_again(self) -> bool:
         """Whether the components are stored sessions whose events all have to be read again."""
         before, inputs = self.step.stored_by, self.step.inputs.values()
         alone = self.part is None and not self.new_manual and all(a == b for a, b in inputs)
@@ -177,110 +181,118 @@ class Components:
     @property
     def small(self) -> bool:
         """Whether the changes are few enough to be sent to every task."""
-        return (self._number if self._found_in_table else self.feed.rows) <= SMALL
+        changes = self._number if self._stored_sessions_change else self.feed.rows
+        return changes <= MOST_BROADCAST_KEYS
 
     @property
-    def _found_in_table(self) -> bool:
+    def _stored_sessions_change(self) -> bool:
         """Whether stored sessions change without any event of theirs."""
-        return self.step.stored_by is not None or (self.part is not None and self.part.cut)
+        return self.step.stored_by is not None or (self.part is not None and self.part.has_new_end)
 
     def _divided_sessions(self) -> DataFrame:
         """Stored sessions that the changed definition may divide."""
-        before, table = self.step.stored_by, self._with_keys(self._stored())
+        before, table = self.step.stored_by, self._with_keys(self._candidate_sessions())
         assert before is not None, "only then all are read again"
-        owner = self.feed.now.select(owner_of_event(self.query)).schema[0].dataType
+        owner = self.feed.current.select(owner_of_event(self.query)).schema[0].dataType
         return refold.divided_sessions(table, before, self.query, owner)
 
     @returns(CHANGE_SPANS)
     def _changed_spans(self) -> DataFrame:
         """What a change of the input, of manual entries, or of the definition is about."""
-        found = self._changed_and_manual_spans()
-        if self.part is not None and self.part.cut:
-            return found.unionByName(
-                self._spans_over_border(found.schema[OWNER].dataType), allowMissingColumns=True
+        changes = self._changed_and_manual_spans()
+        if self.part is not None and self.part.has_new_end:
+            return changes.unionByName(
+                self._spans_over_border(changes.schema[OWNER].dataType),
+                allowMissingColumns=True,
             )
         if self.step.stored_by is None:
-            return found
-        table, owner = self.work.tables.read(self.step.model), found.schema[OWNER].dataType
+            return changes
+        table, owner = self.work.tables.read(self.step.model), changes.schema[OWNER].dataType
         spans = refold.spans_that_change(
             table, self.entries, self.step.stored_by, self.query, owner
         )
         rows = spans.withColumn(EVENTS, F.lit(0).cast("bigint"))
-        return found.unionByName(rows, allowMissingColumns=True)
+        return changes.unionByName(rows, allowMissingColumns=True)
 
     def _spans_over_border(self, owner_type: DataType) -> DataFrame:
         """Stored sessions, and entries, that reach over the new end of their part."""
         assert self.part is not None, "only a part has an end"
         border = self.part.times.end
-        table = self._stored()
-        over = table.where(micros(column(LAST)) >= border).select(
+        table = self._candidate_sessions()
+        spans = table.where(micros(column(LAST)) >= border).select(
             stored_owner(self.query).cast(owner_type).alias(OWNER),
             micros(column(FIRST)).alias(START),
             micros(column(LAST)).alias(END),
         )
-        entered = [entry for entry in self.entries if entry.end >= border]
-        if entered:
-            over = over.unionByName(quarantine.entry_spans(table, entered, owner_type))
-        return over.withColumns({EVENTS: F.lit(0).cast("bigint"), REMOVED: F.lit(True)})
+        entries = [entry for entry in self.entries if entry.end >= border]
+        if entries:
+            spans = spans.unionByName(quarantine.entry_spans(table, entries, owner_type))
+        return spans.withColumns({EVENTS: F.lit(0).cast("bigint"), REMOVED: F.lit(True)})
 
     @returns(CHANGE_SPANS)
     def _changed_and_manual_spans(self) -> DataFrame:
         """Islands of changed events, and spans of sessions that new manual entries are about."""
-        found = self.input_changes.islands()
+        changes = self.input_changes.islands()
         if not self.new_manual:
-            return found
+            return changes
         spans = quarantine.manual_entry_spans(
-            self._stored(),
+            self._candidate_sessions(),
             self.query,
             self.new_manual,
             self.entries,
-            found.schema[OWNER].dataType,
+            changes.schema[OWNER].dataType,
         )
         by_hand = spans.withColumns(
-            {EVENTS: F.lit(0).cast("bigint"), REMOVED: F.lit(True), BY_HAND: F.lit(True)}
+            {EVENTS: F.lit(0).cast("bigint"), REMOVED: F.lit(True), BY_MANUAL_ENTRY: F.lit(True)}
         )
-        return found.unionByName(by_hand, allowMissingColumns=True)
+        return changes.unionByName(by_hand, allowMissingColumns=True)
 
     @returns(PARTICIPANTS)
     def _participants(self, changes: DataFrame) -> DataFrame:
         """What takes part in the fold: the changes, the sessions that they touch, and entries."""
         stored = self._with_keys(self._touched_sessions(changes))
-        old = stored.select(
+        touched_sessions = stored.select(
             *restored_columns(self.query, self.input_changes.compiled, changes.schema),
             F.lit(0).cast("bigint").alias(EVENTS),
             F.lit(False).alias(REMOVED),
             OLD,
         )
-        found = changes.unionByName(old, allowMissingColumns=True)
+        participants = changes.unionByName(touched_sessions, allowMissingColumns=True)
         if self.may_quarantine:
-            found = quarantine.with_entries(found, self.query, self.entries)
-        return found
+            participants = quarantine.with_entries(participants, self.query, self.entries)
+        return participants
 
     def _merged_components(self, changes: DataFrame) -> DataFrame:
         """One row for each component, with its merged states and the keys of its sessions."""
         query, inner = self.query, self.cuts.inner
         by_start = Window.partitionBy(OWNER).orderBy(START)
-        before = F.max(END).over(by_start.rowsBetween(Window.unboundedPreceding, -1))
-        reached = F.col(_REACHED)
+        latest_end_before = F.max(END).over(by_start.rowsBetween(Window.unboundedPreceding, -1))
+        reached = F.col(_PREVIOUS_END)
         parted = (reached < F.col(START)) & are_parted(query, reached, F.col(START))
         begins = F.when(reached.isNull() | parted, 1)
         quiet = quiet_before(F.col(_BEGINS), reached, F.col(START))
         number = F.sum(_BEGINS).over(by_start.rowsBetween(Window.unboundedPreceding, 0))
         numbered = (
             self._participants(changes)
-            .withColumn(_REACHED, before)  # a column, or Spark computes it at each place
+            .withColumn(
+                _PREVIOUS_END, latest_end_before
+            )  # a column, or Spark computes it at each place
             .withColumn(_BEGINS, begins.otherwise(0))
             .withColumns({QUIET: quiet, _NUMBER: number})
         )
         if query.cuts_within_islands or self.may_quarantine:
-            numbered = self._from_first_change(numbered)
-        found = numbered.groupBy(OWNER, _NUMBER).agg(
+            numbered = self._cut_off_before_change(numbered)
+        components = numbered.groupBy(OWNER, _NUMBER).agg(
             F.min(START).alias(START),
             F.max(END).alias(END),
             F.sum(EVENTS).alias(EVENTS),
             F.collect_list(OLD).alias(OLD),
             self._needs_reading().alias(AGAIN),
-            *(one for cut in inner for one in cut.component_columns(self._known_sql)),
+            *(
+                entry_column
+                for cut in inner
+                for entry_column in cut.component_columns(self._was_there_sql)
+            ),
             *(self._entry_columns() if self.may_quarantine else []),
             *(
                 F.expr(str(part.merge)).alias(part.name)
@@ -289,32 +301,36 @@ class Components:
         )
         for cut in inner:
             if (divides := cut.may_divide()) is not None:
-                found = found.withColumn(AGAIN, F.col(AGAIN) | divides)
+                components = components.withColumn(AGAIN, F.col(AGAIN) | divides)
         if self.part is not None and self.part.border is not None:
-            found = found.withColumn(END, F.least(END, F.lit(self.part.border - 1)))
+            components = components.withColumn(END, F.least(END, F.lit(self.part.border - 1)))
         if self.may_quarantine:
-            found = quarantine.with_judgement(
-                found,
+            components = quarantine.with_judgement(
+                components,
                 query,
-                one=~F.col(REMOVED) & quarantine.stays_whole(query),
+                is_single=~F.col(REMOVED) & quarantine.stays_whole(query),
                 tied=F.col(_TIED),
-                changed=F.col(_CHANGED),
-            ).drop(_CHANGED, _TIED, REMOVED, *quarantine.entry_columns(query))
-        return found.drop(_NUMBER)
+                changed=F.col(_FIRST_CHANGE),
+            ).drop(_FIRST_CHANGE, _TIED, REMOVED, *quarantine.entry_columns(query))
+        return components.drop(_NUMBER)
 
     def _entry_columns(self) -> list[Column]:
         """What a component gathers of the entries in it, and of what may be one."""
-        tied = [
-            differ_in_a_tie(p, self._known_sql)
-            for p in self.input_changes.compiled.picks
-            if p.value == USER_VALUE
+        ties = [
+            differ_in_a_tie(pick, self._was_there_sql)
+            for pick in self.input_changes.compiled.picks
+            if pick.value == USER_VALUE
         ]
         return [
-            *(one for cut in self.cuts.inner for one in cut.component_entry_columns()),
+            *(
+                cut_column
+                for cut in self.cuts.inner
+                for cut_column in cut.component_entry_columns()
+            ),
             F.collect_list(quarantine.OLD_ENTRY).alias(quarantine.OLD_ENTRIES),
-            F.min(_CHANGED).alias(_CHANGED),
+            F.min(_FIRST_CHANGE).alias(_FIRST_CHANGE),
             F.bool_or(self._lost_events).alias(REMOVED),
-            (tied[0] if tied else F.lit(False)).alias(_TIED),
+            (ties[0] if ties else F.lit(False)).alias(_TIED),
         ]
 
     @property
@@ -322,15 +338,15 @@ class Components:
         """Whether something is of events that are no longer there."""
         if not self.new_manual:
             return F.col(REMOVED)
-        return F.col(REMOVED) & ~F.coalesce(BY_HAND, F.lit(False))
+        return F.col(REMOVED) & ~F.coalesce(BY_MANUAL_ENTRY, F.lit(False))
 
     @property
-    def _known_sql(self) -> str:
+    def _was_there_sql(self) -> str:
         """SQL: whether something that takes part was there before."""
         entry = f" OR {quarantine.OLD_ENTRY} IS NOT NULL" if self.may_quarantine else ""
         return f"({OLD} IS NOT NULL{entry})"
 
-    def _from_first_change(self, numbered: DataFrame) -> DataFrame:
+    def _cut_off_before_change(self, numbered: DataFrame) -> DataFrame:
         """
         Components with something new in them, from the first change on.
 
@@ -338,21 +354,23 @@ class Components:
         it is looked at from the last of its sessions that began before the first change.
         """
         component = Window.partitionBy(OWNER, _NUMBER)
-        known = F.expr(self._known_sql)
-        changed = F.min(F.when(~known, F.col(START))).over(component)
-        found = numbered.withColumn(_CHANGED, changed).where(F.col(_CHANGED).isNotNull())
+        known = F.expr(self._was_there_sql)
+        first_change = F.min(F.when(~known, F.col(START))).over(component)
+        changed = numbered.withColumn(_FIRST_CHANGE, first_change).where(
+            F.col(_FIRST_CHANGE).isNotNull()
+        )
         if not self.query.cuts_within_islands:
-            return found
-        before = F.when(known & (F.col(START) < F.col(_CHANGED)), F.col(START))
-        return found.withColumn(_FROM, F.max(before).over(component)).where(
-            F.col(START) >= F.coalesce(_FROM, START)
+            return changed
+        earlier = F.when(known & (F.col(START) < F.col(_FIRST_CHANGE)), F.col(START))
+        return changed.withColumn(_FIRST_START, F.max(earlier).over(component)).where(
+            F.col(START) >= F.coalesce(_FIRST_START, START)
         )
 
     def _needs_reading(self) -> Column:
         """Whether a component's session does not follow from its merged states alone."""
         if not self.merges:
             return F.lit(True)
-        ties = [differ_in_a_tie(pick, self._known_sql) for pick in self.compiled.picks]
+        ties = [differ_in_a_tie(pick, self._was_there_sql) for pick in self.compiled.picks]
         return reduce(Column.__or__, ties, F.bool_or(REMOVED))
 
     def _touched_sessions(self, changes: DataFrame) -> DataFrame:
@@ -362,28 +380,28 @@ class Components:
         Where cuts end sessions within islands, all later ones of the same owner too.
         """
         query = self.query
-        far = longest_silence(query)
+        gap = longest_silence(query)
         if query.keep is Keep.HEAD:
             changes = quarantine.changed_or_entered(changes, self.entries)
         owner = F.col(OWNER).alias(SPAN_OWNER)
         touched = micros(column(LAST)) >= F.col(_REACHES_BACK)
         if query.cuts_within_islands:
-            near = changes.groupBy(owner).agg((F.min(START) - far).alias(_REACHES_BACK))
+            spans = changes.groupBy(owner).agg((F.min(START) - gap).alias(_REACHES_BACK))
         else:
-            near = changes.select(owner, (F.col(START) - far).alias(_REACHES_BACK), END)
-            touched = touched & (micros(column(FIRST)) <= F.col(END) + far)
-        return self._stored().join(
-            self.broadcast_if_small(near),
+            spans = changes.select(owner, (F.col(START) - gap).alias(_REACHES_BACK), END)
+            touched = touched & (micros(column(FIRST)) <= F.col(END) + gap)
+        return self._candidate_sessions().join(
+            self.broadcast_if_small(spans),
             (stored_owner(query) == F.col(SPAN_OWNER)) & touched,
             "left_semi",
         )
 
-    def _stored(self) -> DataFrame:
+    def _candidate_sessions(self) -> DataFrame:
         """The stored rows among which those are that the step may change."""
         part = self.part
         table = self.work.tables.read(self.step.model) if part is None else part.stored()
-        cells = Ranges.of(state.cell for state in self.candidates)
-        return table.where(time_predicate(table, FIRST, cells))
+        candidate_cells = Ranges.of(state.cell for state in self.candidates)
+        return table.where(time_predicate(table, FIRST, candidate_cells))
 
     def _with_keys(self, stored: DataFrame) -> DataFrame:
         """Stored rows, each with its key, with the states of the query."""
@@ -393,21 +411,22 @@ class Components:
 
     def broadcast_if_small(self, frame: DataFrame) -> DataFrame:
         """A frame as large as the changes: sent to every task, if they are few."""
-        return F.broadcast(frame) if self.small else frame  # of at most ``SMALL`` changed rows
+        # Of at most ``MOST_BROADCAST_KEYS`` changed rows.
+        return F.broadcast(frame) if self.small else frame
 
 
 def query_of(work: Work, step: Step) -> SessionsQuery:
     """The compiled query of a step's model, with the manual entries that the step applies."""
     query = work.project[step.model].query
     assert query is not None, "a sessions model has a compiled query"
-    newest = step.trace.applied_entry if step.trace else 0
-    if not newest:
+    newest_entry = step.trace.applied_entry if step.trace else 0
+    if not newest_entry:
         return query
-    applied = (entry for entry in work.ledger.entries(step.model) if entry.number <= newest)
+    applied = (entry for entry in work.ledger.entries(step.model) if entry.number <= newest_entry)
     return replace(query, entries=tuple(applied))
 
 
 def computed_once(frame: DataFrame) -> tuple[DataFrame, int]:
     """A frame's rows, kept, and how many there are: in one action."""
-    kept, seen = kept_and_observed(frame, F.count(F.lit(1)).alias("rows"))
-    return kept, seen.get("rows") or 0
+    rows, counts = kept_and_observed(frame, F.count(F.lit(1)).alias("rows"))
+    return rows, counts.get("rows") or 0

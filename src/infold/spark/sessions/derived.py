@@ -50,36 +50,38 @@ from infold.spark.step_commit import Computed, WholeTable, commit_step
 from infold.spark.step_context import Work
 from infold.spark.stored_types import contains_type, same_type, stored_type
 
-_STORED = "__stored_"
+_STORED_PREFIX = "__stored_"
 """Before the name of a stored output that is kept."""
-_TEXT = "__owner_text"
+_OWNER_TEXT = "__owner_text"
 """An owner as the quarantine writes it."""
-_KEYS = T.StructType([T.StructField(_TEXT, T.StringType()), T.StructField(START, T.LongType())])
+_OWNER_AND_START = T.StructType(
+    [T.StructField(_OWNER_TEXT, T.StringType()), T.StructField(START, T.LongType())]
+)
 _NOBODY = (None, None)
-"""The owner of events that belong to nobody."""
+"""Owner and start that stand for all events without an owner: they are alike to a WHERE."""
 
 
 def derives_exactly(work: Work, step: Step) -> bool:
     """Whether the derived sessions are those of a build."""
     try:
-        found = _derived_sessions(work, step)
-        return found is not None and found.is_exact()
+        derived = _derived_sessions(work, step)
+        return derived is not None and derived.is_exact()
     except PySparkException:
         return False
 
 
 def carry_out(work: Work, step: Step) -> Outcome:
     """Replace the sessions by those that follow from them, in one commit."""
-    found = _derived_sessions(work, step)
-    assert found is not None, "a derivation is checked before it is carried out"
-    rows, before = found.rows(), work.cells(step.model)
+    derived = _derived_sessions(work, step)
+    assert derived is not None, "a derivation is checked before it is carried out"
+    rows, before = derived.rows(), work.cells(step.model)
     granularity = work.project[step.model].model.granularity
     changes = changes_of_rewrite(before, states_of_sessions(rows, granularity))
     stored = sum(state.rows for state in before)
     receipt = Receipt(
         scanned=stored, sessions_removed=stored - sum(change.added for change in changes)
     )
-    entries, left_out = _entries_and_left_out(work, step, found)
+    entries, left_out = _entries_and_left_out(work, step, derived)
     table = WholeTable(rows, BY_MONTH)
     computed = Computed(changes, receipt, quarantined=entries, left_out=left_out)
     return commit_step(work, step, table, computed)
@@ -87,17 +89,17 @@ def carry_out(work: Work, step: Step) -> Outcome:
 
 def _derived_sessions(work: Work, step: Step) -> DerivedSessions | None:
     """The stored sessions of a step that derives; None where their events are not there."""
-    events, found = events_as_folded(work, step), step.derivation
-    if events is None or found is None or found.sessions is None:
+    events, derivation = events_as_folded(work, step), step.derivation
+    if events is None or derivation is None or derivation.sessions is None:
         return None
     stored = work.frame(step.model, step.version - 1)
     return DerivedSessions(
-        stored, events, found, found.sessions, query_of(work, step), step.version
+        stored, events, derivation, derivation.sessions, query_of(work, step), step.version
     )
 
 
 def _entries_and_left_out(
-    work: Work, step: Step, found: DerivedSessions
+    work: Work, step: Step, derived: DerivedSessions
 ) -> tuple[tuple[QuarantinedSession, ...], int | None]:
     """
     The entries of the quarantine whose owners stay, and how many events have no owner now.
@@ -106,11 +108,11 @@ def _entries_and_left_out(
     """
     entries = tuple(work.ledger.quarantined(step.model))
     left_out = work.ledger.left_out().get(step.model)
-    if not found.where:
+    if not derived.where:
         return entries, left_out
-    kept = found.kept_owners([*(one.key for one in entries), _NOBODY])
-    stay = tuple(one for one in entries if one.key in kept)
-    return stay, left_out if left_out is None or _NOBODY in kept else 0
+    kept_owners = derived.kept_owners([*(entry.key for entry in entries), _NOBODY])
+    entries_that_stay = tuple(entry for entry in entries if entry.key in kept_owners)
+    return entries_that_stay, left_out if left_out is None or _NOBODY in kept_owners else 0
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ class DerivedSessions:
 
     stored: DataFrame
     events: DataFrame
-    found: Derivation
+    derivation: Derivation
     old: SessionsQuery
     new: SessionsQuery
     version: int
@@ -131,85 +133,92 @@ class DerivedSessions:
     @property
     def where(self) -> Sequence[str]:
         """What is said of the owners of sessions that stay."""
-        return self.found.where
+        return self.derivation.where
 
     @cached_property
     def _compiled(self) -> tuple[CompiledAggregates, CompiledAggregates]:
-        """The aggregates of both definitions."""
-        before, now = (compiled_aggregates(self.events, query) for query in (self.old, self.new))
-        return before, now
+        """The aggregates of the earlier and of the new definition, over the same events."""
+        before, redefined = (
+            compiled_aggregates(self.events, query) for query in (self.old, self.new)
+        )
+        return before, redefined
 
     @cached_property
-    def _built(self) -> T.StructType:
-        """The columns of a table that is built."""
+    def _built_schema(self) -> T.StructType:
+        """The columns and types that a build by the new definition would store."""
         return build(self.events, self.new).schema
 
     @cached_property
-    def _types(self) -> T.StructType:
-        """The columns of its islands."""
+    def _island_schema(self) -> T.StructType:
+        """The columns and types of islands by the new definition, with the parts of states."""
         compiled = self._compiled[1]
         ready = prepared_events(self.events, self.new, compiled)
         return islands_of(ready, self.new, compiled).schema
 
     @cached_property
-    def _parts(self) -> Mapping[str, Column]:
+    def _state_parts(self) -> Mapping[str, Column]:
         """The parts of new states that follow, by name, as the table stores them."""
-        before, now = self._compiled
+        before, redefined = self._compiled
         shown = shown_columns(self.old.aggregates, self.old.outputs)
-        there: dict[str, Column] = {}
+        stored_parts: dict[str, Column] = {}
         for part in before.parts:
             if part.merge is not None:
-                there[_meaning(before, part)] = stored_part(part)
+                stored_parts[_sql_over_events(before, part)] = stored_part(part)
             elif part.name in shown:
-                there[_meaning(before, part)] = column(shown[part.name])
-        every = ((part.name, there.get(_meaning(now, part))) for part in now.parts)
-        return {name: sql for name, sql in every if sql is not None}
+                stored_parts[_sql_over_events(before, part)] = column(shown[part.name])
+        parts_by_name = (
+            (part.name, stored_parts.get(_sql_over_events(redefined, part)))
+            for part in redefined.parts
+        )
+        return {name: sql for name, sql in parts_by_name if sql is not None}
 
     @cached_property
-    def _kept(self) -> Mapping[str, str]:
+    def _kept_outputs(self) -> Mapping[str, str]:
         """The outputs that are stored, with the names that they have now and had before."""
         names = {output.name for output in self.new.outputs}
-        return {name: old for name, old in self.found.plain if name in names}
+        return {name: old for name, old in self.derivation.plain if name in names}
 
     def is_exact(self) -> bool:
         """Whether rows and states are those that a build would store."""
-        if self.where and not _is_told_by_value(self._types[OWNER].dataType):
+        if self.where and not _is_told_by_value(self._island_schema[OWNER].dataType):
             return False
-        now = self._compiled[1]
-        lacking = {part.name for part in now.parts} - self._parts.keys()
-        if lacking & {part.name for part in now.stored} or self._needs(lacking):
+        redefined = self._compiled[1]
+        lacking = {part.name for part in redefined.parts} - self._state_parts.keys()
+        if lacking & {part.name for part in redefined.stored} or self._needs_any(lacking):
             return False
-        return self._is_stored_as_given() and _columns(self.rows()) == [
-            (field.name, field.dataType.simpleString()) for field in self._built
+        return self._is_stored_as_given() and _described_columns(self.rows()) == [
+            (field.name, field.dataType.simpleString()) for field in self._built_schema
         ]
 
-    def _needs(self, parts: Collection[str]) -> bool:
+    def _needs_any(self, parts: Collection[str]) -> bool:
         """Whether an output that is computed needs one of some parts."""
-        computed = [out.sql for out in self.new.outputs if out.name not in self._kept]
-        named = {word for sql in computed for word in _words(sql)}
+        computed = [out.sql for out in self.new.outputs if out.name not in self._kept_outputs]
+        named = {word for sql in computed for word in _names_in(sql)}
         values = (sql for name, sql in self._compiled[1].values if name in named)
-        return any(not _words(sql).isdisjoint(parts) for sql in values)
+        return any(not _names_in(sql).isdisjoint(parts) for sql in values)
 
     def _is_stored_as_given(self) -> bool:
         """Whether stored values are of the types that the query gives, as far as these are kept."""
         stored = self.stored.select(
             stored_owner(self.old).alias(OWNER),
-            *(sql.alias(name) for name, sql in self._parts.items()),
+            *(sql.alias(name) for name, sql in self._state_parts.items()),
         ).schema
-        pairs = [(field.dataType, self._types[field.name].dataType) for field in stored]
-        same = {**self._kept, FIRST: FIRST, LAST: LAST}
-        types = self.stored.schema, self._built
-        pairs += [(types[0][old].dataType, types[1][name].dataType) for name, old in same.items()]
-        return all(stored_type(one, same_type) == stored_type(two) for one, two in pairs)
+        pairs = [(field.dataType, self._island_schema[field.name].dataType) for field in stored]
+        kept = {**self._kept_outputs, FIRST: FIRST, LAST: LAST}
+        types = self.stored.schema, self._built_schema
+        pairs += [(types[0][old].dataType, types[1][name].dataType) for name, old in kept.items()]
+        return all(stored_type(was, same_type) == stored_type(built) for was, built in pairs)
 
     def rows(self) -> DataFrame:
         """The sessions as a build stores them."""
         query, compiled = self.new, self._compiled[1]
         outputs = tuple(
-            Output(out.name, quoted(_STORED + out.name)) if out.name in self._kept else out
+            Output(out.name, quoted(_STORED_PREFIX + out.name))
+            if out.name in self._kept_outputs
+            else out
             for out in query.outputs
         )
-        keep = [_STORED + name for name in self._kept]
+        keep = [_STORED_PREFIX + name for name in self._kept_outputs]
         time = type_of(self.events, query.time_column)
         rows = table_rows(
             self._sessions(), replace(query, outputs=outputs), compiled, time, self.version, keep
@@ -218,9 +227,9 @@ class DerivedSessions:
 
     def _sessions(self) -> DataFrame:
         """The sessions that stay, with the parts of their states, and the outputs that are kept."""
-        types = self._types
-        nothing = F.lit(None)
-        found = self.stored.select(
+        types = self._island_schema
+        null = F.lit(None)
+        sessions = self.stored.select(
             stored_owner(self.old).cast(types[OWNER].dataType).alias(OWNER),
             micros(column(FIRST)).alias(START),
             micros(column(LAST)).alias(END),
@@ -230,23 +239,27 @@ class DerivedSessions:
                 for name, stored in cut.state.items()
             ),
             *(
-                self._parts.get(part.name, nothing).cast(types[part.name].dataType).alias(part.name)
+                self._state_parts.get(part.name, null)
+                .cast(types[part.name].dataType)
+                .alias(part.name)
                 for part in self._compiled[1].parts
             ),
             *(
-                column(old).cast(self._built[name].dataType).alias(_STORED + name)
-                for name, old in self._kept.items()
+                column(old).cast(self._built_schema[name].dataType).alias(_STORED_PREFIX + name)
+                for name, old in self._kept_outputs.items()
             ),
         )
-        return self._with_owners_that_stay(found)
+        return self._with_owners_that_stay(sessions)
 
     def kept_owners(self, sessions: Sequence[tuple[str | None, int | None]]) -> set[object]:
         """Those of some pairs of an owner and a start whose owner stays."""
-        frame = self.stored.sparkSession.createDataFrame(sessions, _KEYS)
-        typed = frame.withColumn(OWNER, F.col(_TEXT).cast(self._types[OWNER].dataType))
+        frame = self.stored.sparkSession.createDataFrame(sessions, _OWNER_AND_START)
+        typed = frame.withColumn(
+            OWNER, F.col(_OWNER_TEXT).cast(self._island_schema[OWNER].dataType)
+        )
         # At most a row for each session in quarantine.
-        rows = self._with_owners_that_stay(typed).select(_TEXT, START).collect()
-        return {(row[_TEXT], row[START]) for row in rows}
+        rows = self._with_owners_that_stay(typed).select(_OWNER_TEXT, START).collect()
+        return {(row[_OWNER_TEXT], row[START]) for row in rows}
 
     def _with_owners_that_stay(self, rows: DataFrame) -> DataFrame:
         """The rows with an owner that fulfils all conditions, which name it as the table does."""
@@ -257,7 +270,7 @@ class DerivedSessions:
         return rows.withColumn(self.new.user, F.col(OWNER)).where(test).select(*map(column, names))
 
 
-def _meaning(compiled: CompiledAggregates, part: StateColumn) -> str:
+def _sql_over_events(compiled: CompiledAggregates, part: StateColumn) -> str:
     """What a part is of events, in the words of the query."""
     arguments = dict(compiled.arguments)
     sql = compiled.events_sql(part)
@@ -270,9 +283,9 @@ def _is_told_by_value(type_: T.DataType) -> bool:
     return not floating and "collate" not in type_.simpleString()
 
 
-def _columns(rows: DataFrame) -> list[tuple[str, str]]:
+def _described_columns(rows: DataFrame) -> list[tuple[str, str]]:
     return [(field.name, field.dataType.simpleString()) for field in rows.schema]
 
 
-def _words(sql: str) -> set[str]:
+def _names_in(sql: str) -> set[str]:
     return {*re.findall(r"\w+", sql)}

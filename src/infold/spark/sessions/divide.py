@@ -58,12 +58,12 @@ def sessions_of(
     rows, keys = _with_session_keys(
         with_island_numbers(events, query, by), cuts, compiled, [*by, ISLAND]
     )
-    more = [one for cut in cuts.inner for one in cut.session_columns()]
+    session_columns = [column for cut in cuts.inner for column in cut.session_columns()]
     if query.may_quarantine:
         rows, whole = _up_to_limit(rows, query, compiled, keys)
-        more += [F.max(name).alias(name) for name in whole]
-    found = aggregated_by(rows, keys, compiled, *more)
-    return found.drop(*(key for key in keys if key not in by))
+        session_columns += [F.max(name).alias(name) for name in whole]
+    sessions = aggregated_by(rows, keys, compiled, *session_columns)
+    return sessions.drop(*(key for key in keys if key not in by))
 
 
 def _with_session_keys(
@@ -72,8 +72,8 @@ def _with_session_keys(
     """Numbered events, and the columns that name an event's session."""
     begins: list[Column] = []
     for cut in cuts.inner:
-        rows, here = cut.begins_session(rows, island, compiled.order)
-        begins += [] if here is None else [here]
+        rows, begins_here = cut.begins_session(rows, island, compiled.order)
+        begins += [] if begins_here is None else [begins_here]
     session = [*island]
     if begins:
         by_time = Window.partitionBy(*island).orderBy(TIME)
@@ -108,6 +108,6 @@ def _up_to_limit(
     if query.quarantine_after is None:
         return described, tuple(whole)
     judged = with_manual_entries(described, query, F.col(_FIRST), F.col(WHOLE_END))
-    near = F.col(TIME) - F.col(_FIRST) <= query.quarantine_after
-    kept = judged.where(near | ~F.coalesce(HELD_BY_HAND, F.lit(True)))
-    return kept.drop(HELD_BY_HAND), tuple(whole)
+    within_limit = F.col(TIME) - F.col(_FIRST) <= query.quarantine_after
+    events_to_aggregate = judged.where(within_limit | ~F.coalesce(HELD_BY_HAND, F.lit(True)))
+    return events_to_aggregate.drop(HELD_BY_HAND), tuple(whole)

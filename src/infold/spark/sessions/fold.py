@@ -54,7 +54,7 @@ from infold.spark.sessions.stored import renumbered_sessions, table_rows
 from infold.spark.step_commit import ROWS_PER_TASK, Computed, RowChanges, commit_step
 from infold.spark.step_context import Work
 
-_COMPONENT = "__component_start"
+_COMPONENT_START = "__component_start"
 """Of an event that is read again, and of its session: the start of its component."""
 _READ_OWNER, _READ_EVENTS, _READ_ENTRIES = "__read_owner", "__read_events", "__read_entries"
 """Of a component that was read again: its owner, its events, and the entries in it."""
@@ -73,7 +73,7 @@ READ_COMPONENTS = FrameSchema(
     "the sessions of a component that has events",
     (
         FrameColumn(_READ_OWNER, ANY, "its owner"),
-        FrameColumn(_COMPONENT, "bigint", "its start"),
+        FrameColumn(_COMPONENT_START, "bigint", "its start"),
         FrameColumn(NEW, f"array<struct<{KEY}:{KEY_TYPE}", "its sessions"),
         FrameColumn(_READ_EVENTS, "bigint", "how many events were read"),
         FrameColumn(_READ_ENTRIES, "array<struct<…", "the entries in it", "quarantine"),
@@ -86,32 +86,32 @@ class SessionsFold:
 
     def __init__(self, work: Work, node: Node, step: Step, part: Part | None = None) -> None:
         self.work, self.node, self.step, self.part = work, node, step, part
-        self.components = found = Components(work, node, step, part)
+        self.components = components = Components(work, node, step, part)
         self.query, self.feed, self.time, self.compiled = (
-            found.query,
-            found.feed,
-            found.time,
-            found.compiled,
+            components.query,
+            components.feed,
+            components.time,
+            components.compiled,
         )
         self.merges, self.may_quarantine, self.scanned = (
-            found.merges,
-            found.may_quarantine,
-            found.scanned,
+            components.merges,
+            components.may_quarantine,
+            components.scanned,
         )
 
     def carry_out(self) -> Outcome:
         """Carry the input's changes since the step's trace into the table."""
-        changed, found, (new_entries, old_entries) = self.changes()
-        entered = {one.key for one in new_entries} - {*old_entries}
-        work, step, query, counts = self.work, self.step, self.query, found.counts
+        changed, totals, (new_entries, old_entries) = self.changes()
+        entered = {entry.key for entry in new_entries} - {*old_entries}
+        work, step, query, counts = self.work, self.step, self.query, totals.counts
         computed = Computed(
-            receipt=fold_receipt(query, found, len(entered), self.scanned),
+            receipt=fold_receipt(query, totals, len(entered), self.scanned),
             left_out=unassigned.count_after_fold(work, step, self.feed, query, counts),
             quarantined=new_entries,
             released=old_entries,
         )
         granularity = self.node.model.granularity
-        return commit_changes(work, step, query, granularity, changed, found, computed)
+        return commit_changes(work, step, query, granularity, changed, totals, computed)
 
     def changes(self) -> tuple[DataFrame | None, Totals, quarantine.MovedEntries]:
         """The changed components, what they add up to, and entries; without numbers."""
@@ -122,8 +122,10 @@ class SessionsFold:
     def _changes_in(
         self, components: DataFrame
     ) -> tuple[DataFrame | None, Totals, quarantine.MovedEntries]:
-        again, clear = components.where(AGAIN), components.where(~F.col(AGAIN))
-        changed = None if self.components.all_again else self._changed_without_reading(clear)
+        to_read, mergeable = components.where(AGAIN), components.where(~F.col(AGAIN))
+        changed = (
+            None if self.components.reads_all_again else self._changed_without_reading(mergeable)
+        )
         if changed is not None and self.components.small:
             # They are few, and looked at four times. Their expressions are long: Spark is to plan
             # them once, and not each time.
@@ -131,15 +133,15 @@ class SessionsFold:
         others = unassigned.names_of_others(self.work, self.step)
         unassigned_lines = unassigned.changed_count_lines(self.feed, self.query, others)
         ids = key_filter.pays(0, self.components.rows_looked_at)
-        found = collect_totals(changed, again, unassigned_lines, ids=ids)
-        if found.to_read:
-            read = self._read_again(again, found.to_read).localCheckpoint()
-            found += collect_totals(read, ids=ids)
+        totals = collect_totals(changed, to_read, unassigned_lines, ids=ids)
+        if totals.to_read:
+            read = self._read_again(to_read, totals.to_read).localCheckpoint()
+            totals += collect_totals(read, ids=ids)
             changed = read if changed is None else changed.unionByName(read)
         entries: quarantine.MovedEntries = ((), ())
         if self.may_quarantine and changed is not None:
             entries = quarantine.moved_entries(changed)
-        return changed, found, entries
+        return changed, totals, entries
 
     def _changed_without_reading(self, components: DataFrame) -> DataFrame | None:
         """
@@ -148,19 +150,21 @@ class SessionsFold:
         Where nothing can be merged, those are the ones in quarantine.
         """
         if self.merges:
-            return self._merged(components)
+            return self._merged_components(components)
         return self._in_quarantine(components) if self.may_quarantine else None
 
     @returns(CHANGED_COMPONENTS)
-    def _merged(self, components: DataFrame) -> DataFrame:
+    def _merged_components(self, components: DataFrame) -> DataFrame:
         """Components that are one session each, made from their merged states."""
         leaves = (quarantine.LEAVES_TABLE,) if self.may_quarantine else ()
-        made = self._keyed(components, (OLD, EVENTS, START, *leaves, *self._entry_columns))
+        keyed = self._keyed_sessions(
+            components, (OLD, EVENTS, START, *leaves, *self._entry_columns)
+        )
         new = F.array(F.struct(KEY, ROW))
         if self.may_quarantine:
-            head = self._unchanged_head(made.schema[ROW].dataType)
+            head = self._unchanged_head(keyed.schema[ROW].dataType)
             new = F.when(F.size(quarantine.NEW_ENTRIES) > 0, head).otherwise(new)
-        return made.select(OLD, new.alias(NEW), _rows_looked_at(), *self._entry_columns)
+        return keyed.select(OLD, new.alias(NEW), _rows_looked_at(), *self._entry_columns)
 
     @returns(CHANGED_COMPONENTS)
     def _in_quarantine(self, components: DataFrame) -> DataFrame:
@@ -172,11 +176,11 @@ class SessionsFold:
 
     def _unchanged_head(self, row: DataType) -> Column:
         """What stays in the table of a session in quarantine: what was there, or nothing."""
-        there = F.transform(
+        stored_head = F.transform(
             quarantine.keys_of_head(OLD),
             lambda key: F.struct(key.alias(KEY), F.lit(None).cast(row).alias(ROW)),
         )
-        return F.filter(there, lambda _: ~F.col(quarantine.LEAVES_TABLE))
+        return F.filter(stored_head, lambda _: ~F.col(quarantine.LEAVES_TABLE))
 
     @property
     def _entry_columns(self) -> tuple[str, ...]:
@@ -190,18 +194,18 @@ class SessionsFold:
         """Components, their sessions made from all events between their ends."""
         new = self._sessions_read(components, times)
         # A component without events has no new rows, and must stay: its old rows are removed.
-        same = (F.col(OWNER) == F.col(_READ_OWNER)) & (F.col(START) == F.col(_COMPONENT))
-        nothing = F.array().cast(new.schema[NEW].dataType)
+        same = (F.col(OWNER) == F.col(_READ_OWNER)) & (F.col(START) == F.col(_COMPONENT_START))
+        no_sessions = F.array().cast(new.schema[NEW].dataType)
         joined = components.join(new, same, "left")
         if self.may_quarantine:
             # Where only the head was read again, the entry is the component's own.
-            read = F.coalesce(_READ_ENTRIES, quarantine.no_entries())
+            entries_read = F.coalesce(_READ_ENTRIES, quarantine.no_entries())
             own = F.col(quarantine.NEW_ENTRIES)
-            entries = F.when(F.col(quarantine.HEAD_END).isNull(), read).otherwise(own)
+            entries = F.when(F.col(quarantine.HEAD_END).isNull(), entries_read).otherwise(own)
             joined = joined.withColumn(quarantine.NEW_ENTRIES, entries)
         return joined.select(
             OLD,
-            F.coalesce(NEW, nothing).alias(NEW),
+            F.coalesce(NEW, no_sessions).alias(NEW),
             (F.col(EVENTS) + F.coalesce(_READ_EVENTS, F.lit(0))).alias(EVENTS),
             *self._entry_columns,
         )
@@ -211,36 +215,38 @@ class SessionsFold:
         """The sessions of components, made from all events between their ends."""
         query = self.query
         self.scanned += sum(state.rows for state in self.feed.cells if times.overlaps(state.cell))
-        before = [name for cut in self.components.cuts.inner for name in cut.state]
-        spans = spans_of(components, F.col(START).alias(_COMPONENT), *before)
+        inner_state = [name for cut in self.components.cuts.inner for name in cut.state]
+        spans = spans_of(components, F.col(START).alias(_COMPONENT_START), *inner_state)
         if len(times) > LITERAL_RANGES:  # nights between days are no ranges worth a test
             times = Granularity.DAY.cover(times)
-        there = prepared_events(self.feed.during(times), query, self.compiled)
-        events = events_within(there, self.components.broadcast_if_small(spans))
-        found = sessions_of(events, query, self.compiled, (OWNER, _COMPONENT))
-        keep: tuple[str, ...] = (OWNER, _COMPONENT, EVENTS)
-        row, more = F.struct(KEY, ROW), []
+        prepared = prepared_events(self.feed.during(times), query, self.compiled)
+        events = events_within(prepared, self.components.broadcast_if_small(spans))
+        sessions = sessions_of(events, query, self.compiled, (OWNER, _COMPONENT_START))
+        keep: tuple[str, ...] = (OWNER, _COMPONENT_START, EVENTS)
+        row, entry_columns = F.struct(KEY, ROW), []
         if self.may_quarantine:
-            found = quarantine.with_new_entries(found, query)
+            sessions = quarantine.with_new_entries(sessions, query)
             keep = (*keep, quarantine.NEW_ENTRIES, quarantine.LEAVES_TABLE)
             entries = F.flatten(F.collect_list(quarantine.NEW_ENTRIES))
-            more = [entries.alias(_READ_ENTRIES)]
+            entry_columns = [entries.alias(_READ_ENTRIES)]
             row = F.when(~F.col(quarantine.LEAVES_TABLE), row)
         return (
-            self._keyed(found, keep)
-            .groupBy(F.col(OWNER).alias(_READ_OWNER), _COMPONENT)
-            .agg(F.collect_list(row).alias(NEW), F.sum(EVENTS).alias(_READ_EVENTS), *more)
+            self._keyed_sessions(sessions, keep)
+            .groupBy(F.col(OWNER).alias(_READ_OWNER), _COMPONENT_START)
+            .agg(F.collect_list(row).alias(NEW), F.sum(EVENTS).alias(_READ_EVENTS), *entry_columns)
         )
 
     @returns(KEYED_SESSIONS)
-    def _keyed(self, sessions: DataFrame, keep: Sequence[str]) -> DataFrame:
+    def _keyed_sessions(self, sessions: DataFrame, keep: Sequence[str]) -> DataFrame:
         """Sessions as rows of the table, each a struct beside its key."""
-        made = table_rows(sessions, self.query, self.compiled, self.time, self.step.version, keep)
+        stored = table_rows(sessions, self.query, self.compiled, self.time, self.step.version, keep)
         if self.part is not None:
-            made = self.part.as_stored(made, *keep)
-        own = made.drop(*keep)
-        key = key_of(own, self.node.model.granularity)
-        return made.select(key.alias(KEY), F.struct(*map(column, own.columns)).alias(ROW), *keep)
+            stored = self.part.as_stored(stored, *keep)
+        table_columns = stored.drop(*keep)
+        key = key_of(table_columns, self.node.model.granularity)
+        return stored.select(
+            key.alias(KEY), F.struct(*map(column, table_columns.columns)).alias(ROW), *keep
+        )
 
 
 def commit_changes(
@@ -249,21 +255,21 @@ def commit_changes(
     query: SessionsQuery,
     granularity: Granularity | None,
     changed: DataFrame | None,
-    found: Totals,
+    totals: Totals,
     computed: Computed,
 ) -> Outcome:
     """Commit changed components, and the sessions that get another number by their changes."""
     if query.numbered and changed is not None:
         table = work.tables.read(step.model)
         changed = renumbered_sessions(
-            *(changed, table, query, granularity, step.version), rows=found.rows_changed
+            *(changed, table, query, granularity, step.version), rows=totals.rows_changed
         ).localCheckpoint()
-        found = replace(collect_totals(changed, ids=True), counts=found.counts)
+        totals = replace(collect_totals(changed, ids=True), counts=totals.counts)
         looked_at = Receipt(scanned=sum(state.rows for state in work.cells(step.model)))
         computed = replace(computed, receipt=computed.receipt + looked_at)
-    changes, rows = found.cell_changes(work.cells(step.model), granularity), None
+    changes, rows = totals.cell_changes(work.cells(step.model), granularity), None
     if changed is not None and changes:
-        rows = row_changes(work, step, changed, found, granularity)
+        rows = row_changes(work, step, changed, totals, granularity)
     return commit_step(work, step, rows, replace(computed, changes=changes))
 
 
@@ -273,27 +279,27 @@ def _rows_looked_at() -> Column:
 
 
 def row_changes(
-    work: Work, step: Step, changed: DataFrame, found: Totals, granularity: Granularity | None
+    work: Work, step: Step, changed: DataFrame, totals: Totals, granularity: Granularity | None
 ) -> RowChanges:
     """The rows that changed components add, and those that they remove."""
-    losing = found.losing_cells(granularity)
+    losing = totals.losing_cells(granularity)
     insert = rows_to_insert(changed)
     if not losing:
-        few_files = insert.coalesce(1 + found.rows_changed // ROWS_PER_TASK)
+        few_files = insert.coalesce(1 + totals.rows_changed // ROWS_PER_TASK)
         return RowChanges(few_files, None, (ID, FIRST))
     table, delete = work.tables.read(step.model), keys_to_delete(changed)
     condition = time_predicate(table, FIRST, losing)
-    there = sum(state.rows for state in work.cells(step.model, losing))
-    ids = found.removed_ids
-    if len(ids) == found.rows_removed and key_filter.pays(len(ids), there):
+    matched = sum(state.rows for state in work.cells(step.model, losing))
+    ids = totals.removed_ids
+    if len(ids) == totals.rows_removed and key_filter.pays(len(ids), matched):
         condition += f" AND {key_filter.may_have(ids, ID)}"
-        there = key_filter.rows_passed(len(ids), there)
-    return RowChanges(insert, delete, (ID, FIRST), condition, there + found.rows_changed)
+        matched = key_filter.rows_passed(len(ids), matched)
+    return RowChanges(insert, delete, (ID, FIRST), condition, matched + totals.rows_changed)
 
 
-def fold_receipt(query: SessionsQuery, found: Totals, entered: int, scanned: int) -> Receipt:
+def fold_receipt(query: SessionsQuery, totals: Totals, entered: int, scanned: int) -> Receipt:
     """What a fold read, and what became of sessions; ``entered`` the quarantine."""
-    counts = found.counts
+    counts = totals.counts
     return Receipt(
         read=counts["read"],
         scanned=scanned,

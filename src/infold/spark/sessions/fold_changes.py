@@ -129,8 +129,8 @@ class Totals:
     def __add__(self, other: Totals) -> Totals:
         cells = dict(self.cells)
         for at, (rows, sum_, last) in other.cells.items():
-            known = cells.get(at, (0, 0, last))
-            cells[at] = (known[0] + rows, signed(known[1] + sum_), max(known[2], last))
+            sums = cells.get(at, (0, 0, last))
+            cells[at] = (sums[0] + rows, signed(sums[1] + sum_), max(sums[2], last))
         return Totals(
             cells,
             self.counts + other.counts,
@@ -142,27 +142,27 @@ class Totals:
         self, before: Iterable[CellState], granularity: Granularity | None
     ) -> tuple[CellChange, ...]:
         """The table's touched cells, before and after."""
-        known = {state.cell.start: state for state in before}
-        found = []
+        states = {state.cell.start: state for state in before}
+        changes = []
         for start in sorted({start for start, _ in self.cells}):
             cell = cell_of(start, granularity)
-            old = known.get(start, CellState(cell, 0, 0))
+            before_change = states.get(start, CellState(cell, 0, 0))
             added, plus, last = self.cells.get((start, True), (0, 0, None))
             removed, minus, _ = self.cells.get((start, False), (0, 0, None))
-            lasts = [at for at in (old.last, last) if at is not None]
-            found.append(
+            last_instants = [at for at in (before_change.last, last) if at is not None]
+            changes.append(
                 CellChange(
                     cell=cell,
                     added=added,
                     removed=removed,
-                    rows_before=old.rows,
-                    rows_after=old.rows + added - removed,
-                    content_before=old.content,
-                    content_after=signed(old.content + plus - minus),
-                    last=max(lasts, default=None),
+                    rows_before=before_change.rows,
+                    rows_after=before_change.rows + added - removed,
+                    content_before=before_change.content,
+                    content_after=signed(before_change.content + plus - minus),
+                    last=max(last_instants, default=None),
                 )
             )
-        return tuple(found)
+        return tuple(changes)
 
     @property
     def rows_removed(self) -> int:
@@ -181,9 +181,9 @@ class Totals:
 
 @returns(STORED_ROWS)
 def rows_to_insert(changed: DataFrame) -> DataFrame:
-    """The rows to add."""
-    fresh = F.filter(NEW, lambda new: ~F.array_contains(OLD, new[KEY]))
-    return changed.select(F.explode(fresh).alias("n")).select(f"n.{ROW}.*")
+    """The sessions of changed components that are not stored yet, as rows of the table."""
+    added_sessions = F.filter(NEW, lambda new: ~F.array_contains(OLD, new[KEY]))
+    return changed.select(F.explode(added_sessions).alias("n")).select(f"n.{ROW}.*")
 
 
 @returns(STORED_KEYS)
@@ -223,7 +223,7 @@ def collect_totals(
     frames += others
     cells: dict[tuple[int, bool], tuple[int, int, int]] = {}
     counts: Counter[str] = Counter()
-    spans = []
+    times_to_read = []
     # At most a few rows for each cell and day, and ``key_filter.MOST_KEYS`` numbers.
     lines = reduce(DataFrame.unionAll, frames).toArrow()
     is_id = pc.equal(lines["what"], _REMOVED_ID)
@@ -233,18 +233,18 @@ def collect_totals(
             sum_ = content(row["hi"], row["lo"])
             cells[row["at"], row["added"]] = (row["n"], sum_, row["last"])
         elif row["what"] == _READ_AGAIN:
-            spans.append(Interval(row["at"], row["last"] + 1))
+            times_to_read.append(Interval(row["at"], row["last"] + 1))
             counts["again"] += row["n"]
         elif row["n"]:
             counts[row["what"]] += row["n"]
-    return Totals(cells, counts, Ranges.of(spans), tuple(removed))
+    return Totals(cells, counts, Ranges.of(times_to_read), tuple(removed))
 
 
 @returns(COUNT_LINES)
 def count_lines(rows: DataFrame, what: Column) -> DataFrame:
     """How many rows there are, by what they are counted as."""
-    found = rows.groupBy(what.alias("what")).agg(F.count(F.lit(1)).alias("n"))
-    return found.select(*_count_line(F.col("what"), F.lit(0), False, F.col("n")))
+    counts = rows.groupBy(what.alias("what")).agg(F.count(F.lit(1)).alias("n"))
+    return counts.select(*_count_line(F.col("what"), F.lit(0), False, F.col("n")))
 
 
 def _count_line(
@@ -310,16 +310,16 @@ def _removed_ids(changed: DataFrame) -> DataFrame:
 def _component_lines(changed: DataFrame) -> DataFrame:
     """What became of the components' sessions, one line for each thing that is counted."""
     old, new = F.size(OLD), F.size(NEW)
-    fresh = F.size(F.array_except(_new_keys(), F.col(OLD)))
+    added = F.size(F.array_except(_new_keys(), F.col(OLD)))
     fewer = F.greatest(old - new, F.lit(0))
     more = F.greatest(new - old, F.lit(0))
-    nothing = F.lit(0)
+    zero = F.lit(0)
     values = {
-        "new": F.when(old == 0, new).otherwise(nothing),
-        "extended": F.when((old > 0) & (new > 0) & (old == new), fresh).otherwise(nothing),
-        "merged": F.when(new > 0, fewer).otherwise(nothing),
-        "split": F.when(old > 0, more).otherwise(nothing),
-        "removed": F.when(new == 0, old).otherwise(nothing),
+        "new": F.when(old == 0, new).otherwise(zero),
+        "extended": F.when((old > 0) & (new > 0) & (old == new), added).otherwise(zero),
+        "merged": F.when(new > 0, fewer).otherwise(zero),
+        "split": F.when(old > 0, more).otherwise(zero),
+        "removed": F.when(new == 0, old).otherwise(zero),
         "read": F.col(EVENTS),
     }
     sums = changed.agg(*(F.sum(values[name]).alias(name) for name in COUNTED))
@@ -379,14 +379,14 @@ class InputChanges:
         added = islands_of(
             prepared_events(self.feed.added(), query, self.compiled), query, self.compiled
         )
-        found = added.withColumn(REMOVED, F.lit(False))
-        gone = self.feed.gone()
-        if gone is None:
-            return found
+        islands = added.withColumn(REMOVED, F.lit(False))
+        removed_events = self.feed.removed()
+        if removed_events is None:
+            return islands
         bare = _without_aggregates(self.compiled)
-        removed = islands_of(prepared_events(gone, query, bare), query, bare)
+        removed = islands_of(prepared_events(removed_events, query, bare), query, bare)
         removed = removed.withColumn(REMOVED, F.lit(True))
-        return found.unionByName(removed, allowMissingColumns=True)
+        return islands.unionByName(removed, allowMissingColumns=True)
 
 
 def _without_aggregates(compiled: CompiledAggregates) -> CompiledAggregates:

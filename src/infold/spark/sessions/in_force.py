@@ -57,43 +57,56 @@ def carry_out(work: Work, step: Step) -> Outcome:
     if step.trace is None or not step.trace.earlier:
         return build.carry_out(work, step)
     parts = parts_in_force(work, step)
-    done = [_done(part) for part in parts]
-    kept = any(part.kept for part in parts)
-    if kept and same_columns(work.tables.read(step.model).schema, parts[-1].schema):
-        return _merge(work, step, [_as_changes(work, one) for one in done])
-    return _replace(work, step, done)
+    results = [_part_result(part) for part in parts]
+    any_kept = any(part.keeps_sessions for part in parts)
+    if any_kept and same_columns(work.tables.read(step.model).schema, parts[-1].schema):
+        return _merge_changes(work, step, [_as_changes(work, result) for result in results])
+    return _replace_table(work, step, results)
 
 
 def parts_in_force(work: Work, step: Step) -> list[Part]:
     """The parts of a table after a step, in order."""
-    held = _kept_stretches(step) if work.tables.exists(step.model) else {}
-    found = []
-    for times, digest, one in _stretches(work, step):
-        own, node, newest = replace(one.work, earlier=()), one.node, one.is_newest
-        mine = replace(
+    stretches = _kept_stretches(step) if work.tables.exists(step.model) else {}
+    parts = []
+    for times, digest, definition in _stretches(work, step):
+        work_of_part, node, newest = (
+            replace(definition.work, earlier=()),
+            definition.node,
+            definition.is_newest,
+        )
+        own_step = replace(
             step,
             inputs={entry.name: step.inputs[entry.name] for entry in node.stored_inputs},
             changed_key_rows=step.changed_key_rows if newest else (),
         )
         # Which rows of an earlier definition have a changed key is not known.
         same = newest or all(
-            since == upto for name, (since, upto) in mine.inputs.items() if node.is_lookup(name)
+            since == upto for name, (since, upto) in own_step.inputs.items() if node.is_lookup(name)
         )
-        stretch = next((s for s in held.get(digest, ()) if _begins_with(s, times)), None)
-        kept = stretch is not None and same and foldable(own, node, mine)
-        cut = stretch is not None and stretch.end > times.end
-        found.append(Part(times, own, mine, query_of(own, mine).during(times), kept, cut))
-    found.sort(key=lambda part: part.times)
-    return _with_schema(work, step, found)
+        stretch = next((s for s in stretches.get(digest, ()) if _begins_with(s, times)), None)
+        keeps = stretch is not None and same and foldable(work_of_part, node, own_step)
+        has_new_end = stretch is not None and stretch.end > times.end
+        parts.append(
+            Part(
+                times,
+                work_of_part,
+                own_step,
+                query_of(work_of_part, own_step).during(times),
+                keeps,
+                has_new_end,
+            )
+        )
+    parts.sort(key=lambda part: part.times)
+    return _with_schema(work, step, parts)
 
 
 def _stretches(work: Work, step: Step) -> Iterator[tuple[Interval, str, DefinitionInForce]]:
     """Stretches of time, with the definition in force in each, and its digest."""
     assert step.trace is not None, "a planned step has its trace"
-    digests = (step.trace.definition, *(one.definition for one in step.trace.earlier))
-    for one, digest in zip(work.definitions_of(step.model), digests, strict=True):
-        for times in one.cells:
-            yield times, digest, one
+    digests = (step.trace.definition, *(definition.definition for definition in step.trace.earlier))
+    for definition, digest in zip(work.definitions_of(step.model), digests, strict=True):
+        for times in definition.cells:
+            yield times, digest, definition
 
 
 def _kept_stretches(step: Step) -> Mapping[str, Sequence[Interval]]:
@@ -103,11 +116,11 @@ def _kept_stretches(step: Step) -> Mapping[str, Sequence[Interval]]:
         return {}
     same = before.fingerprint == after.fingerprint
     newest = after.definition if same else before.definition
-    found: dict[str, list[Interval]] = {}
-    for one in before.earlier:
-        found.setdefault(one.definition, []).extend(one.cells)
-    found.setdefault(newest, []).extend(Ranges.ever() - before.earlier_ranges)
-    return found
+    stretches_by_definition: dict[str, list[Interval]] = {}
+    for definition in before.earlier:
+        stretches_by_definition.setdefault(definition.definition, []).extend(definition.cells)
+    stretches_by_definition.setdefault(newest, []).extend(Ranges.ever() - before.earlier_ranges)
+    return stretches_by_definition
 
 
 def _begins_with(stretch: Interval, times: Interval) -> bool:
@@ -117,28 +130,30 @@ def _begins_with(stretch: Interval, times: Interval) -> bool:
 
 def _with_schema(work: Work, step: Step, parts: Sequence[Part]) -> list[Part]:
     """The parts, with the columns of their definitions and those that the table is to have."""
-    stored = work.tables.read(step.model).schema if any(one.kept for one in parts) else None
+    stored = (
+        work.tables.read(step.model).schema if any(part.keeps_sessions for part in parts) else None
+    )
     before, after = step.previous_trace, step.trace
     same = before is not None and after is not None and before.fingerprint == after.fingerprint
-    if stored is not None and same and all(one.kept for one in parts):
-        parts = [replace(one, schema=stored) for one in parts]
-        return [replace(one, rows=_own_rows(one)) if one.changes else one for one in parts]
-    known = [replace(one, rows=_own_rows(one)) for one in parts]
-    schema = table_schema(step.model, known[-1].rows, [one.rows for one in known], stored)
-    return [replace(one, schema=schema) for one in known]
+    if stored is not None and same and all(part.keeps_sessions for part in parts):
+        parts = [replace(part, schema=stored) for part in parts]
+        return [replace(part, rows=_own_rows(part)) if part.changes else part for part in parts]
+    known = [replace(part, rows=_own_rows(part)) for part in parts]
+    schema = table_schema(step.model, known[-1].rows, [part.rows for part in known], stored)
+    return [replace(part, schema=schema) for part in known]
 
 
 def _own_rows(part: Part) -> T.StructType:
     """The columns that the definition of a part gives its sessions; no row is read."""
-    return build.build(part.feed.now, part.query).schema
+    return build.build(part.feed.current, part.query).schema
 
 
 @dataclass(frozen=True)
-class _Done:
+class _PartResult:
     """What became of a part: what a fold changes in its stored rows, or all rows as they are."""
 
     part: Part
-    found: Totals
+    totals: Totals
     changed: DataFrame | None = None
     rows: DataFrame | None = None
     entered: tuple[QuarantinedSession, ...] = ()
@@ -146,24 +161,24 @@ class _Done:
     scanned: int = 0
 
 
-def _done(part: Part) -> _Done:
+def _part_result(part: Part) -> _PartResult:
     """What becomes of a part: nothing where nothing of it has changed."""
-    if not part.kept:
-        return _built(part)
-    return _folded(part) if part.changes else _Done(part, Totals())
+    if not part.keeps_sessions:
+        return _build_part(part)
+    return _fold_part(part) if part.changes else _PartResult(part, Totals())
 
 
-def _folded(part: Part) -> _Done:
+def _fold_part(part: Part) -> _PartResult:
     fold = SessionsFold(part.work, part.node, part.step, part)
-    changed, found, (entered, released) = fold.changes()
+    changed, totals, (entered, released) = fold.changes()
     changed = None if changed is None else changed.select(OLD, NEW, EVENTS)
-    return _Done(part, found, changed, None, entered, released, fold.scanned)
+    return _PartResult(part, totals, changed, None, entered, released, fold.scanned)
 
 
-def _built(part: Part) -> _Done:
+def _build_part(part: Part) -> _PartResult:
     """A part that is built from its events, which are looked at as in any first build."""
     feed, query = part.feed, part.query
-    events = feed.now
+    events = feed.current
     read = sum(state.rows for state in feed.cells if part.ranges.overlaps(state.cell))
     compiled = compiled_aggregates(events, query)
     sessions = build.all_sessions(events, query, compiled, read)
@@ -177,65 +192,71 @@ def _built(part: Part) -> _Done:
     for others, number in unassigned.count_by_others(events, query, names).items():
         counts[unassigned.ARRIVED + others] = number
     counts[unassigned.BEFORE_START] = unassigned.count_before_start(events, query)
-    return _Done(part, Totals({}, counts), None, part.as_stored(rows), entered, (), read)
+    return _PartResult(part, Totals({}, counts), None, part.as_stored(rows), entered, (), read)
 
 
-def _as_changes(work: Work, one: _Done) -> _Done:
+def _as_changes(work: Work, result: _PartResult) -> _PartResult:
     """What became of a part, as changes of its stored rows, also where it was built."""
-    if one.rows is None:
-        return one
-    part = one.part
-    rows = one.rows.select(*map(column, part.stored().columns))
+    if result.rows is None:
+        return result
+    part = result.part
+    rows = result.rows.select(*map(column, part.stored().columns))
     changed = sessions_that_differ(part.stored(), rows, part.node.model.granularity)
     changed = changed.localCheckpoint()
-    found = collect_totals(changed, ids=True)
-    old = [entry.key for entry in _known_entries(work, part)]
+    totals = collect_totals(changed, ids=True)
+    entries = [entry.key for entry in _known_entries(work, part)]
     return replace(
-        one,
-        found=replace(found, counts=found.counts + one.found.counts),
+        result,
+        totals=replace(totals, counts=totals.counts + result.totals.counts),
         changed=changed,
         rows=None,
-        released=tuple(old),
+        released=tuple(entries),
     )
 
 
-def _merge(work: Work, step: Step, done: Sequence[_Done]) -> Outcome:
+def _merge_changes(work: Work, step: Step, results: Sequence[_PartResult]) -> Outcome:
     """Change rows of the table, which keeps its columns."""
-    newest = done[-1].part
-    found, scanned = _totals(done), sum(one.scanned for one in done)
-    folded = [one.changed for one in done if one.changed is not None]
-    changed = reduce(DataFrame.unionAll, folded) if folded else None
-    before = work.ledger.left_out().get(step.model)
-    if any(not one.part.kept for one in done):
-        before = None
+    newest = results[-1].part
+    totals, scanned = (
+        _totals(results),
+        sum(result.scanned for result in results),
+    )
+    part_changes = [result.changed for result in results if result.changed is not None]
+    changed = reduce(DataFrame.unionAll, part_changes) if part_changes else None
+    left_out = work.ledger.left_out().get(step.model)
+    if any(not result.part.keeps_sessions for result in results):
+        left_out = None
     computed = Computed(
-        receipt=fold_receipt(newest.query, found, _newly_entered(work, step, done), scanned),
-        left_out=_left_out(done) if before is None else before + _more_left_out(done),
-        quarantined=tuple(entry for one in done for entry in one.entered),
-        released=tuple(key for one in done for key in one.released),
+        receipt=fold_receipt(newest.query, totals, _newly_entered(work, step, results), scanned),
+        left_out=_left_out(results) if left_out is None else left_out + _left_out_increase(results),
+        quarantined=tuple(entry for result in results for entry in result.entered),
+        released=tuple(key for result in results for key in result.released),
     )
     granularity = newest.node.model.granularity
-    return commit_changes(work, step, newest.query, granularity, changed, found, computed)
+    return commit_changes(work, step, newest.query, granularity, changed, totals, computed)
 
 
-def _replace(work: Work, step: Step, done: Sequence[_Done]) -> Outcome:
+def _replace_table(work: Work, step: Step, results: Sequence[_PartResult]) -> Outcome:
     """Put the rows of all parts in the place of the table, in one commit."""
-    newest = done[-1].part
+    newest = results[-1].part
     query, granularity = newest.query, newest.node.model.granularity
-    rows = reduce(DataFrame.unionByName, map(_rows_after, done))
+    rows = reduce(DataFrame.unionByName, map(_rows_after, results))
     rows = rows.withColumn(VERSION, F.lit(step.version).cast("bigint"))
     if query.numbered:
         rows = with_session_numbers(rows, query)
     rows = rows.select(*map(column, newest.schema.names))
     rows = rows.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)  # looked at twice
     changes = changes_of_rewrite(work.cells(step.model), states_of_sessions(rows, granularity))
-    found, scanned = _totals(done), sum(one.scanned for one in done)
-    receipt = fold_receipt(query, found, _newly_entered(work, step, done), scanned)
+    totals, scanned = (
+        _totals(results),
+        sum(result.scanned for result in results),
+    )
+    receipt = fold_receipt(query, totals, _newly_entered(work, step, results), scanned)
     computed = Computed(
         changes,
         receipt,
-        left_out=_left_out(done),
-        quarantined=tuple(entry for one in done for entry in _entries_after(work, one)),
+        left_out=_left_out(results),
+        quarantined=tuple(entry for result in results for entry in _entries_after(work, result)),
     )
 
     def count(snapshot: int) -> Computed:
@@ -246,23 +267,25 @@ def _replace(work: Work, step: Step, done: Sequence[_Done]) -> Outcome:
     return commit_step(work, step, WholeTable(rows, build.BY_MONTH), computed, count)
 
 
-def _rows_after(one: _Done) -> DataFrame:
+def _rows_after(result: _PartResult) -> DataFrame:
     """All rows of a part after the step."""
-    if one.rows is not None:
-        return one.rows
-    stored = one.part.as_stored(one.part.restored(one.part.stored()))
-    if one.changed is None:
+    if result.rows is not None:
+        return result.rows
+    stored = result.part.as_stored(result.part.restored(result.part.stored()))
+    if result.changed is None:
         return stored
-    stay = stored.join(keys_to_delete(one.changed), [ID, FIRST], "left_anti")
-    return stay.unionByName(rows_to_insert(one.changed))
+    unchanged = stored.join(keys_to_delete(result.changed), [ID, FIRST], "left_anti")
+    return unchanged.unionByName(rows_to_insert(result.changed))
 
 
-def _entries_after(work: Work, one: _Done) -> Iterator[QuarantinedSession]:
+def _entries_after(work: Work, result: _PartResult) -> Iterator[QuarantinedSession]:
     """The sessions of a part that are in quarantine after the step."""
-    yield from one.entered
-    if one.part.kept:
-        gone = {*one.released, *(entry.key for entry in one.entered)}
-        yield from (entry for entry in _known_entries(work, one.part) if entry.key not in gone)
+    yield from result.entered
+    if result.part.keeps_sessions:
+        removed_keys = {*result.released, *(entry.key for entry in result.entered)}
+        yield from (
+            entry for entry in _known_entries(work, result.part) if entry.key not in removed_keys
+        )
 
 
 def _known_entries(work: Work, part: Part) -> Iterator[QuarantinedSession]:
@@ -272,23 +295,26 @@ def _known_entries(work: Work, part: Part) -> Iterator[QuarantinedSession]:
             yield entry
 
 
-def _totals(done: Sequence[_Done]) -> Totals:
-    return reduce(Totals.__add__, (one.found for one in done), Totals())
+def _totals(results: Sequence[_PartResult]) -> Totals:
+    return reduce(Totals.__add__, (result.totals for result in results), Totals())
 
 
-def _newly_entered(work: Work, step: Step, done: Sequence[_Done]) -> int:
+def _newly_entered(work: Work, step: Step, results: Sequence[_PartResult]) -> int:
     """How many sessions entered the quarantine."""
     known = {entry.key for entry in work.ledger.quarantined(step.model)}
-    return len({entry.key for one in done for entry in one.entered} - known)
+    return len({entry.key for result in results for entry in result.entered} - known)
 
 
-def _left_out(done: Sequence[_Done]) -> int:
+def _left_out(results: Sequence[_PartResult]) -> int:
     """How many events are in no session."""
     return sum(
-        unassigned.unassigned_events(one.part.feed.now, one.part.query).count() for one in done
+        unassigned.unassigned_events(result.part.feed.current, result.part.query).count()
+        for result in results
     )
 
 
-def _more_left_out(done: Sequence[_Done]) -> int:
+def _left_out_increase(results: Sequence[_PartResult]) -> int:
     """By how many these have grown with the folds."""
-    return sum(unassigned.more_after_fold(one.part.feed, one.found.counts) for one in done)
+    return sum(
+        unassigned.more_after_fold(result.part.feed, result.totals.counts) for result in results
+    )

@@ -45,9 +45,9 @@ def compiled_aggregates(events: DataFrame, query: SessionsQuery) -> CompiledAggr
     """The query's aggregates, compiled against its input."""
     keys = [key_column(at) for at, _ in enumerate(_order_columns(events, query))]
     outputs = (query.chosen_user, *query.outputs) if query.chosen_user else query.outputs
-    found = compile_aggregates(query.aggregates, outputs, events, keys)
+    compiled = compile_aggregates(query.aggregates, outputs, events, keys)
     silence = silence_state(query)
-    return found if silence is None else replace(found, parts=(*found.parts, silence))
+    return compiled if silence is None else replace(compiled, parts=(*compiled.parts, silence))
 
 
 def owner_of_event(query: SessionsQuery) -> Column:
@@ -100,18 +100,18 @@ def prepared_events(
 ) -> DataFrame:
     """The events that belong to sessions, with just the columns that sessions are made from."""
     owner, time = owner_of_event(query), column(query.time_column)
-    kept = events_of_query(events, query).where(owner.isNotNull() & time.isNotNull())
-    own = events.columns if compiled.raw else []
-    return kept.select(
+    events_with_owner = events_of_query(events, query).where(owner.isNotNull() & time.isNotNull())
+    own_columns = events.columns if compiled.raw else []
+    return events_with_owner.select(
         owner.alias(OWNER),
         micros(time).alias(TIME),
-        *(one for cut in cuts_of(query).inner for one in cut.event_columns()),
+        *(cut_column for cut in cuts_of(query).inner for cut_column in cut.event_columns()),
         *(
             column(name).alias(key_column(at))
             for at, name in enumerate(_order_columns(events, query))
         ),
         *(F.expr(sql).alias(name) for name, sql in compiled.arguments),
-        *map(column, own),
+        *map(column, own_columns),
     )
 
 
@@ -167,14 +167,14 @@ def aggregated_by(
     collected = [part for part in compiled.parts if part.mode is EvaluationMode.COLLECTED]
     if any(part.mode is EvaluationMode.ORDERED for part in ordered):
         source = events.sortWithinPartitions(*keys, *compiled.order)
-        found = _with_ends(source, keys, compiled, ordered, *more, _one_by_one())
-        found = found.drop("__one_by_one")
+        aggregated = _aggregated_with_ends(source, keys, compiled, ordered, *more, _one_by_one())
+        aggregated = aggregated.drop("__one_by_one")
     else:
-        found = _with_ends(events, keys, compiled, ordered, *more)
+        aggregated = _aggregated_with_ends(events, keys, compiled, ordered, *more)
     if not collected:
-        return found
-    others = events.groupBy(*keys).agg(*_aggregated(compiled, collected))
-    return found.join(others, list(keys))
+        return aggregated
+    collected_values = events.groupBy(*keys).agg(*_aggregated(compiled, collected))
+    return aggregated.join(collected_values, list(keys))
 
 
 @returns(SPANS)
@@ -199,7 +199,7 @@ def events_within(events: DataFrame, spans: DataFrame) -> DataFrame:
     ).drop(SPAN_OWNER, SPAN_START, SPAN_END)
 
 
-def _with_ends(
+def _aggregated_with_ends(
     events: DataFrame,
     keys: Sequence[str],
     compiled: CompiledAggregates,

@@ -67,7 +67,7 @@ MICRO_ISLANDS = ISLANDS.plus(
 _COUNT_ALL = "count(1)"
 """A state column that counts an island's events."""
 
-TIES = 200_000
+MOST_TIES = 200_000
 """The most tied islands that are read again; with more of them, words do not pay."""
 
 
@@ -84,29 +84,31 @@ def quick_islands(
 
     ``slices`` are the same events by time, or none of them.
     """
-    in_buckets = _in_buckets(compiled, query)
+    in_buckets = _aggregates_in_buckets(compiled, query)
     words = words_of(events, in_buckets, values)
     if words is None:
         return _islands_of_plain_values(events, query, in_buckets, slices)
     plan = _Aggregation(query, words.compiled, words.columns(_bucket_length(query)))
     if slices.borders:
-        found, ties = _islands_across_slices(plan, slices, words.is_tied())
+        islands, ties = _islands_across_slices(plan, slices, words.is_tied())
     else:
-        found, ties = _stored_islands(
+        islands, ties = _stored_islands(
             plan.all_columns(plan.merged_islands(plan.micro_islands(events))), words.is_tied()
         )
     if ties == 0:
-        return words.with_values(found)
-    if ties > TIES:
+        return words.with_values(islands)
+    if ties > MOST_TIES:
         return _islands_of_plain_values(events, query, in_buckets, slices)
-    plain = words.with_values(found.where(~words.is_tied()))
-    tied = found.where(words.is_tied())
-    # At most ``TIES`` rows.
+    plain = words.with_values(islands.where(~words.is_tied()))
+    tied = islands.where(words.is_tied())
+    # At most ``MOST_TIES`` rows.
     read_again = events_within(events, F.broadcast(spans_of(tied)))
     return plain.unionByName(islands_of(read_again, query, compiled))
 
 
-def _in_buckets(compiled: CompiledAggregates, query: SessionsQuery) -> CompiledAggregates:
+def _aggregates_in_buckets(
+    compiled: CompiledAggregates, query: SessionsQuery
+) -> CompiledAggregates:
     """The aggregates of events in buckets: for the silence, which slots of a bucket have some."""
     sql = slots_with_events(_bucket_length(query))
     parts = (replace(part, events=sql) if part.name == SILENCE else part for part in compiled.parts)
@@ -128,21 +130,23 @@ def _islands_across_slices(
     plan: _Aggregation, slices: TimeSlices, tied: Column
 ) -> tuple[DataFrame, int]:
     """Islands of each slice by itself, those near a border merged; and how many are tied."""
-    near = slices.near_border(plan.query)
-    own = [plan.merged_islands(plan.micro_islands(events)) for events in slices.frames]
-    with settings_for_union(own[0].sparkSession):
-        found, ties = _stored_islands(
-            plan.all_columns(reduce(DataFrame.unionAll, own)), tied & ~near
+    near_border = slices.near_border(plan.query)
+    by_slice = [plan.merged_islands(plan.micro_islands(events)) for events in slices.frames]
+    with settings_for_union(by_slice[0].sparkSession):
+        islands, ties = _stored_islands(
+            plan.all_columns(reduce(DataFrame.unionAll, by_slice)), tied & ~near_border
         )
-    joined, more = _stored_islands(plan.all_columns(plan.merged_islands(found.where(near))), tied)
-    return found.where(~near).unionByName(joined), ties + more
+    joined, more_ties = _stored_islands(
+        plan.all_columns(plan.merged_islands(islands.where(near_border))), tied
+    )
+    return islands.where(~near_border).unionByName(joined), ties + more_ties
 
 
-def _stored_islands(found: DataFrame, tied: Column) -> tuple[DataFrame, int]:
+def _stored_islands(islands: DataFrame, tied: Column) -> tuple[DataFrame, int]:
     """Islands on disk, which are smaller than events; and how many of them are tied."""
     ties = F.count_if(tied).alias("ties")
-    kept, seen = kept_and_observed(found, ties, level=StorageLevel.DISK_ONLY)
-    return kept, seen.get("ties") or 0
+    stored_islands, counts = kept_and_observed(islands, ties, level=StorageLevel.DISK_ONLY)
+    return stored_islands, counts.get("ties") or 0
 
 
 class _Aggregation:
@@ -158,13 +162,13 @@ class _Aggregation:
             (F.col(TIME) - offset_in_bucket(_bucket_length(query))).alias(BUCKET),
         ]
         self._keys = [OWNER, BUCKET]
-        for one in (one for cut in pairwise for one in cut.bucket_columns()):
+        for column in (column for cut in pairwise for column in cut.bucket_columns()):
             name = f"__bucket_key{len(self._keys)}"
-            self._event_columns.append(one.alias(name))
+            self._event_columns.append(column.alias(name))
             self._keys.append(name)
         # A count of all events is an island's own, and need not travel beside it.
         parts = [part for part in compiled.parts if part.events != _COUNT_ALL]
-        self._of_events = [
+        self._bucket_aggregates = [
             F.min(TIME).alias(START),
             F.max(TIME).alias(END),
             F.count(F.lit(1)).alias(EVENTS),
@@ -172,7 +176,7 @@ class _Aggregation:
             # Most comparisons of a sort end at its first eight bytes; ids often begin alike.
             F.xxhash64(OWNER).alias(_OWNER_HASH),
         ]
-        self._of_parts = [
+        self._island_aggregates = [
             F.min(START).alias(START),
             F.max(END).alias(END),
             F.sum(EVENTS).alias(EVENTS),
@@ -191,44 +195,44 @@ class _Aggregation:
         self._begins = F.when(before.isNull() | parted, 1).otherwise(0)
         self._quiet = quiet_before(F.col(_BEGINS), before, F.col(START))
         self._number = F.sum(_BEGINS).over(by_time.rowsBetween(Window.unboundedPreceding, 0))
-        self._any_ends = bool(pairwise)
+        self._has_pairwise_cuts = bool(pairwise)
 
     @returns(MICRO_ISLANDS)
     def micro_islands(self, events: DataFrame) -> DataFrame:
         """Micro-islands: islands of the events of a bucket."""
         bucketed = events.select("*", *self._event_columns)
-        found = bucketed.groupBy(*self._keys).agg(*self._of_events).drop(*self._keys[1:])
-        if SILENCE not in found.columns:
-            return found
+        islands = bucketed.groupBy(*self._keys).agg(*self._bucket_aggregates).drop(*self._keys[1:])
+        if SILENCE not in islands.columns:
+            return islands
         # The bits of slots become a silence.
         silence = silence_between_slots(SILENCE, _bucket_length(self.query))
-        others = [name for name in found.columns if name != SILENCE]
-        return found.select(*others, *map(F.expr, silence)).select(*others, SILENCE)
+        others = [name for name in islands.columns if name != SILENCE]
+        return islands.select(*others, *map(F.expr, silence)).select(*others, SILENCE)
 
     @returns(MICRO_ISLANDS)
-    def merged_islands(self, found: DataFrame) -> DataFrame:
+    def merged_islands(self, islands: DataFrame) -> DataFrame:
         """
         Islands, from such as may go on in the next one of their owner.
 
         None of these overlap, so the one before is enough to look at.
         """
         keys = [_OWNER_HASH, OWNER]
-        if self._any_ends:
-            found = found.withColumn(_BEGINS, self._begins)
-            found = found.withColumns({QUIET: self._quiet, _NUMBER: self._number})
+        if self._has_pairwise_cuts:
+            islands = islands.withColumn(_BEGINS, self._begins)
+            islands = islands.withColumns({QUIET: self._quiet, _NUMBER: self._number})
             keys.append(_NUMBER)
-        return found.groupBy(*keys).agg(*self._of_parts).drop(_NUMBER)
+        return islands.groupBy(*keys).agg(*self._island_aggregates).drop(_NUMBER)
 
     @returns(MICRO_ISLANDS)
-    def all_columns(self, found: DataFrame) -> DataFrame:
+    def all_columns(self, islands: DataFrame) -> DataFrame:
         """Islands with all of their columns."""
-        return found.select(*self._columns)
+        return islands.select(*self._columns)
 
 
 def _bucket_length(query: SessionsQuery) -> int:
     """How long buckets are: no longer than any silence that ends a session."""
     lengths = [cut.never_parts_within for cut in cuts_of(query).pairwise]
-    short = (one for one in lengths if one is not None and one < LONGEST_BUCKET)
+    short = (length for length in lengths if length is not None and length < LONGEST_BUCKET)
     return max(1, min(short, default=LONGEST_BUCKET))
 
 
@@ -248,7 +252,7 @@ def _bucket_length(query: SessionsQuery) -> int:
 BUCKET = "__bucket"
 """Of an event: the start of its bucket, in microseconds."""
 _HASH, _VALUE = "hash", "value"
-"""The columns of a dictionary."""
+"""The columns of a dictionary: 32 bits, and the value that they stand for."""
 
 DICTIONARY = FrameSchema(
     "a distinct value of a column",
@@ -264,10 +268,10 @@ LONGEST_BUCKET = 2**31
 _VALUE_BITS = 2**32 - 1
 """The bits of a word that are a value."""
 
-VALUES = 50_000
+MOST_VALUES = 50_000
 """The most distinct values for which 32 bits can be expected to tell all of them apart."""
 
-_SEEDS = 8
+_HASH_SEEDS = 8
 """How many ways of hashing are tried until no two values have the same hash."""
 
 
@@ -297,7 +301,9 @@ class _Dictionary:
     def hashed(self) -> Column:
         """The 32 bits of the column's value; 0 for NULL."""
         value = F.col(self.argument)
-        return F.when(value.isNull(), F.lit(0).cast("bigint")).otherwise(_hash(value, self.seed))
+        return F.when(value.isNull(), F.lit(0).cast("bigint")).otherwise(
+            _value_hash(value, self.seed)
+        )
 
 
 @dataclass(frozen=True)
@@ -320,15 +326,15 @@ class Words:
 
     def is_tied(self) -> Column:
         """Whether events at the instant of a pick have different values."""
-        found = F.lit(False)
+        tied = F.lit(False)
         for pick in self.plain.picks:
             low, high = (F.col(f"{pick.value}_{end}") for end in ("low", "high"))
             bits = F.lit(_VALUE_BITS)
             same = low.bitwiseAND(bits) == bits - high.bitwiseAND(bits)
-            found = found | ~F.coalesce(same, F.lit(True))
-        return found
+            tied = tied | ~F.coalesce(same, F.lit(True))
+        return tied
 
-    def with_values(self, found: DataFrame) -> DataFrame:
+    def with_values(self, islands: DataFrame) -> DataFrame:
         """Words turned back into times and values."""
         times: dict[str, Column] = {}
         for number, pick in enumerate(self.plain.picks):
@@ -340,8 +346,8 @@ class Words:
             values = self.dictionaries[pick.argument].values
             hashed = F.col(_HASH).alias(f"__hash{number}")
             named = values.select(hashed, F.col(_VALUE).alias(pick.value))
-            found = found.join(
-                # At most ``VALUES`` rows.
+            islands = islands.join(
+                # At most ``MOST_VALUES`` rows.
                 F.broadcast(named),
                 word.bitwiseAND(F.lit(_VALUE_BITS)) == F.col(f"__hash{number}"),
                 "left",
@@ -350,7 +356,7 @@ class Words:
             times[part.name].alias(part.name) if part.name in times else F.col(part.name)
             for part in self.plain.parts
         )
-        return found.select(OWNER, START, END, EVENTS, *parts)
+        return islands.select(OWNER, START, END, EVENTS, *parts)
 
 
 def _fixed_but_picks(events: DataFrame, compiled: CompiledAggregates) -> bool:
@@ -422,22 +428,23 @@ def _dictionary(events: DataFrame, name: str, known: pa.Array | None) -> _Dictio
     ``known`` are the values, where the input's files list them.
     """
     if known is not None:
-        values = events.sparkSession.createDataFrame(pa.table({_VALUE: known[: VALUES + 1]}))
+        values = events.sparkSession.createDataFrame(pa.table({_VALUE: known[: MOST_VALUES + 1]}))
     else:
         value = F.col(quoted(name))
-        there = events.where(value.isNotNull()).select(value.alias(_VALUE))
-        values = there.distinct().limit(VALUES + 1)
-    # At most ``VALUES`` rows and one.
+        known_values = events.where(value.isNotNull()).select(value.alias(_VALUE))
+        values = known_values.distinct().limit(MOST_VALUES + 1)
+    # At most ``MOST_VALUES`` rows and one.
     hashed = values.select(
-        _VALUE, *(_hash(F.col(_VALUE), seed).alias(f"{_HASH}{seed}") for seed in range(_SEEDS))
+        _VALUE,
+        *(_value_hash(F.col(_VALUE), seed).alias(f"{_HASH}{seed}") for seed in range(_HASH_SEEDS)),
     ).toArrow()
-    if hashed.num_rows > VALUES:
+    if hashed.num_rows > MOST_VALUES:
         return None
-    for seed in range(_SEEDS):
+    for seed in range(_HASH_SEEDS):
         hashes = set(hashed.column(f"{_HASH}{seed}").to_pylist())
         if len(hashes) == hashed.num_rows and 0 not in hashes:
-            chosen = hashed.select([f"{_HASH}{seed}", _VALUE]).rename_columns([_HASH, _VALUE])
-            return _Dictionary(name, seed, _dictionary_rows(events, name, chosen))
+            pairs = hashed.select([f"{_HASH}{seed}", _VALUE]).rename_columns([_HASH, _VALUE])
+            return _Dictionary(name, seed, _dictionary_rows(events, name, pairs))
     return None
 
 
@@ -448,7 +455,7 @@ def _dictionary_rows(events: DataFrame, name: str, values: pa.Table) -> DataFram
     return frame.select(_HASH, F.col(_VALUE).cast(events.schema[name].dataType).alias(_VALUE))
 
 
-def _hash(value: Column, seed: int) -> Column:
+def _value_hash(value: Column, seed: int) -> Column:
     """The 32 bits of a value, with one of the ways of hashing."""
     return F.xxhash64(value, F.lit(seed)).bitwiseAND(F.lit(_VALUE_BITS))
 
@@ -457,13 +464,13 @@ def _hash(value: Column, seed: int) -> Column:
 # the others: no row is shuffled. Only islands that come within a gap of a border may go on beyond
 # it. They are few, and are merged in a second step.
 
-ROWS = 4_000_000
-"""About the rows of a slice, as long as there are no more than ``MOST`` of them."""
+SLICE_ROWS = 4_000_000
+"""About the rows of a slice, as long as there are no more than ``MOST_SLICES`` of them."""
 
-MOST = 24
+MOST_SLICES = 24
 """About the most slices: planning each takes Spark as long as a hundred thousand rows do."""
 
-LONG = 10
+LEAST_SLICE_GAPS = 10
 """A slice is at least so many gaps long, or too many islands come near a border."""
 
 
@@ -515,25 +522,25 @@ def slice_borders(
     if partition is None:
         return ()
     rows: dict[int, int] = {}
-    for state in cells:
-        start = partition.floor(state.cell.start)
-        rows[start] = rows.get(start, 0) + state.rows
+    for cell_state in cells:
+        start = partition.floor(cell_state.cell.start)
+        rows[start] = rows.get(start, 0) + cell_state.rows
     total = sum(rows.values())
-    number = max(6 * tasks, min(MOST, total // ROWS))
-    found: list[int] = []
+    number = max(6 * tasks, min(MOST_SLICES, total // SLICE_ROWS))
+    borders: list[int] = []
     sizes = [0]
-    for start, more in sorted(rows.items()):
-        if sizes[-1] and 2 * number * (sizes[-1] + more) > 3 * total:  # more than 1.5 shares
-            found.append(start)
+    for start, added in sorted(rows.items()):
+        if sizes[-1] and 2 * number * (sizes[-1] + added) > 3 * total:  # more than 1.5 shares
+            borders.append(start)
             sizes.append(0)
-        sizes[-1] += more
+        sizes[-1] += added
     if (
         len(sizes) < 2 * tasks
         or max(sizes) * tasks > total
-        or _shortest_length(partition) < LONG * far
+        or _shortest_length(partition) < LEAST_SLICE_GAPS * far
     ):
         return ()
-    return tuple(found)
+    return tuple(borders)
 
 
 def _shortest_length(partition: Granularity) -> int:

@@ -44,16 +44,16 @@ class Part:
     work: Work
     step: Step
     query: SessionsQuery
-    kept: bool
+    keeps_sessions: bool
     """Whether its stored sessions are of its definition; others are built."""
-    cut: bool
+    has_new_end: bool
     """Whether its end is new, so that stored sessions may reach over it."""
     rows: T.StructType = dataclasses.field(default_factory=T.StructType)
     schema: T.StructType = dataclasses.field(default_factory=T.StructType)
 
     @property
     def node(self) -> Node:
-        """The model by its definition."""
+        """The model as the definition of this part declares it, which may be an earlier one."""
         return self.work.project[self.step.model]
 
     @cached_property
@@ -63,7 +63,7 @@ class Part:
 
     @property
     def ranges(self) -> Ranges:
-        """Its times."""
+        """The half-open stretch of event time that its sessions lie in, as ranges."""
         return Ranges((self.times,))
 
     @property
@@ -75,8 +75,8 @@ class Part:
     def changes(self) -> bool:
         """Whether a session of it may change: by events, entries, or its new end."""
         applied = self.step.previous_trace.applied_entry if self.step.previous_trace else 0
-        spoken = any(entry.number > applied for entry in self.query.entries)
-        return self.cut or spoken or self.feed.times.overlaps(self.times)
+        has_new_entry = any(entry.number > applied for entry in self.query.entries)
+        return self.has_new_end or has_new_entry or self.feed.times.overlaps(self.times)
 
     def stored(self) -> DataFrame:
         """Its rows as the table has them, before the step."""
@@ -93,9 +93,9 @@ class Part:
 
     def keyed(self, stored: DataFrame) -> DataFrame:
         """Stored rows as its definition wrote them, each with its key."""
-        now = self.as_stored(self.restored(stored))
-        key = key_of(now, self.node.model.granularity)
-        return as_defined(now.withColumn(OLD, key), self.rows, (OLD,))
+        rows_after = self.as_stored(self.restored(stored))
+        key = key_of(rows_after, self.node.model.granularity)
+        return as_defined(rows_after.withColumn(OLD, key), self.rows, (OLD,))
 
 
 # The table has the columns of the newest definition, NULL where an earlier one lacks them. Its
@@ -112,13 +112,13 @@ def table_schema(
 
     Raises ``other_type_forward_only`` where a column that stays would be of another type.
     """
-    found: dict[str, T.StructField] = {}
+    fields: dict[str, T.StructField] = {}
     for rows in (newest, *earlier, *([stored] if stored is not None else [])):
         for field in rows:
             if field.name in (STATE, VERSION):
                 continue
             name = field.name.lower()
-            known = found.setdefault(name, T.StructField(field.name, stored_type(field.dataType)))
+            known = fields.setdefault(name, T.StructField(field.name, stored_type(field.dataType)))
             refuse_other_type(model, known, field.dataType)
     schemas = [*([stored] if stored is not None else []), *earlier, newest]
     states = T.StructType()
@@ -127,17 +127,17 @@ def table_schema(
             name = _state_name(states, field)
             if name not in states.names:
                 states.add(name, stored_type(field.dataType))
-    own = [T.StructField(STATE, states), T.StructField(VERSION, T.LongType())]
-    return T.StructType([*found.values(), *own])
+    technical_fields = [T.StructField(STATE, states), T.StructField(VERSION, T.LongType())]
+    return T.StructType([*fields.values(), *technical_fields])
 
 
-def same_columns(one: T.StructType, other: T.StructType) -> bool:
+def same_columns(left: T.StructType, right: T.StructType) -> bool:
     """Whether two schemas have the same columns, of the same types, in the same order."""
 
     def described(rows: T.StructType) -> list[tuple[str, str]]:
         return [(field.name, stored_type(field.dataType).simpleString()) for field in rows]
 
-    return described(one) == described(other)
+    return described(left) == described(right)
 
 
 def as_stored(
@@ -174,8 +174,8 @@ def as_defined(rows: DataFrame, own: T.StructType, keep: Sequence[str] = ()) -> 
         for field in _state_fields(own)
     ]
     names = {field.name.lower() for field in own}
-    mine = [name for name in rows.columns if name.lower() in names and name != STATE]
-    return rows.select(*map(column, mine), F.struct(*fields).alias(STATE), *map(column, keep))
+    own_names = [name for name in rows.columns if name.lower() in names and name != STATE]
+    return rows.select(*map(column, own_names), F.struct(*fields).alias(STATE), *map(column, keep))
 
 
 def _state_fields(rows: T.StructType) -> Iterable[T.StructField]:

@@ -91,7 +91,7 @@ JUDGED_SESSIONS = ISLANDS.plus(
 
 
 def with_entries(
-    everything: DataFrame, query: SessionsQuery, entries: Sequence[QuarantinedSession]
+    stored_and_islands: DataFrame, query: SessionsQuery, entries: Sequence[QuarantinedSession]
 ) -> DataFrame:
     """
     Islands and stored sessions, with entries beside them.
@@ -106,14 +106,14 @@ def with_entries(
         "user": USER_VALUE,
         "user_at": USER_AT,
     }
-    types = {field.name: field.dataType for field in everything.schema}
+    types = {field.name: field.dataType for field in stored_and_islands.schema}
     for cut in cuts_of(query).inner:
         for field, name in cut.entry_fields.items():
             by_field[field] = name
             types.setdefault(name, _ENTRY[field].dataType)
     values = [astuple(entry) for entry in entries]
-    made = everything.sparkSession.createDataFrame(values, _ENTRY)
-    rows = made.select(
+    entry_rows = stored_and_islands.sparkSession.createDataFrame(values, _ENTRY)
+    rows = entry_rows.select(
         *(
             F.col(field).cast(types[name]).alias(name)
             for field, name in by_field.items()
@@ -123,19 +123,19 @@ def with_entries(
         F.lit(False).alias(REMOVED),
         F.col("start").alias(OLD_ENTRY),
     )
-    found = everything.unionByName(rows, allowMissingColumns=True)
+    participants = stored_and_islands.unionByName(rows, allowMissingColumns=True)
     entered = F.max(OLD_ENTRY).over(Window.partitionBy(OWNER, START)).isNotNull()
     head = F.col(OLD).isNotNull() & entered
     parts = [name for name in (EVENT_COUNT, USER_VALUE, USER_AT) if name in types]
-    return found.withColumns({name: F.when(~head, F.col(name)) for name in parts})
+    return participants.withColumns({name: F.when(~head, F.col(name)) for name in parts})
 
 
 @returns(ENTRY_SPANS)
 def changed_or_entered(changes: DataFrame, entries: Sequence[QuarantinedSession]) -> DataFrame:
     """Where something changed, and where entries of the same owners lie, which may have heads."""
     spans = entry_spans(changes, entries, changes.schema[OWNER].dataType)
-    theirs = spans.join(changes.select(OWNER), OWNER, "left_semi").select(OWNER, START, END)
-    return changes.select(OWNER, START, END).unionByName(theirs)
+    entered = spans.join(changes.select(OWNER), OWNER, "left_semi").select(OWNER, START, END)
+    return changes.select(OWNER, START, END).unionByName(entered)
 
 
 @returns(ENTRY_SPANS)
@@ -144,8 +144,8 @@ def entry_spans(
 ) -> DataFrame:
     """Where entries lie, as rows."""
     values = [(entry.owner, entry.start, entry.end) for entry in entries]
-    made = frame.sparkSession.createDataFrame(values, _SPAN)
-    return made.select(F.col(OWNER).cast(owner_type).alias(OWNER), START, END)
+    rows = frame.sparkSession.createDataFrame(values, _SPAN)
+    return rows.select(F.col(OWNER).cast(owner_type).alias(OWNER), START, END)
 
 
 @returns(ENTRY_SPANS)
@@ -157,18 +157,18 @@ def manual_entry_spans(
     owner_type: T.DataType,
 ) -> DataFrame:
     """Where the sessions lie, stored and in quarantine, that manual entries are about."""
-    meant = manual_entry_rows(table, entries)
+    about_spans = manual_entry_rows(table, entries)
     first, last = micros(column(FIRST)), micros(column(LAST))
     same = stored_owner(query).cast("string") == F.col(ENTRY_OWNER)
     about = same & is_about(F.col(ENTRY_START), F.col(ENTRY_END), first, last)
     # At most a row for each manual entry.
-    stored = table.join(F.broadcast(meant), about, "left_semi").select(
+    stored = table.join(F.broadcast(about_spans), about, "left_semi").select(
         stored_owner(query).cast(owner_type).alias(OWNER), first.alias(START), last.alias(END)
     )
     entered = (
-        one
-        for one in quarantined
-        if any(entry.applies_to(one.owner, one.start, one.end) for entry in entries)
+        session
+        for session in quarantined
+        if any(entry.applies_to(session.owner, session.start, session.end) for entry in entries)
     )
     return stored.unionByName(entry_spans(table, entered, owner_type))
 
@@ -177,25 +177,27 @@ def with_judgement(
     components: DataFrame,
     query: SessionsQuery,
     *,
-    one: Column,
+    is_single: Column,
     tied: Column,
     changed: Column,
 ) -> DataFrame:
     """
     Components with their entries, and in ``AGAIN`` whether events have to be read again.
 
-    ``one`` is true of components that are one session each; ``tied`` of those with a user that
-    does not follow from the merged states. ``changed`` is the first instant of something new.
+    ``is_single`` is true of components that are one session each; ``tied`` of those with a user
+    that does not follow from the merged states. ``changed`` is the first instant of something new.
     Before, ``AGAIN`` is true of components that would be read again without a quarantine. Of a
     session that stays in quarantine only the head is read again, if that changed: the component
     then ends there.
     """
     rows = with_manual_entries(components, query, F.col(START), F.col(END))
     until = F.col(START) + F.lit(query.quarantine_after).cast("bigint")
-    entered = one & _in_quarantine(query, F.col(END) - F.col(START))
+    entered = is_single & _in_quarantine(query, F.col(END) - F.col(START))
     leaves = entered & _leaves_table(query)
     read_again = tied | (~leaves & (changed <= until))
-    entries = F.array(_entry(rows, query, F.col(END), F.col(EVENT_COUNT), USER_VALUE, USER_AT))
+    entries = F.array(
+        _entry_struct(rows, query, F.col(END), F.col(EVENT_COUNT), USER_VALUE, USER_AT)
+    )
     head_end = F.when(entered & read_again & ~tied, until)
     had_entry = F.size(OLD_ENTRIES) > 0
     return rows.withColumns(
@@ -212,14 +214,14 @@ def with_judgement(
 def stays_whole(query: SessionsQuery) -> Column:
     """Of a component: whether it is one session, whatever the cuts do with its new events."""
     cuts = cuts_of(query)
-    found = F.lit(True)
+    stays = F.lit(True)
     if not cuts.merge:  # then only what is an entry is known to be one session
-        found = (F.size(OLD_ENTRIES) == 1) & (F.get(OLD_ENTRIES, F.lit(0)) == F.col(START))
-        found = found & (F.size(OLD) == F.size(keys_of_head(OLD)))
+        stays = (F.size(OLD_ENTRIES) == 1) & (F.get(OLD_ENTRIES, F.lit(0)) == F.col(START))
+        stays = stays & (F.size(OLD) == F.size(keys_of_head(OLD)))
     for cut in cuts.inner:
         whole = cut.leaves_whole()
-        found = found if whole is None else found & whole
-    return F.coalesce(found, F.lit(False))
+        stays = stays if whole is None else stays & whole
+    return F.coalesce(stays, F.lit(False))
 
 
 def _in_quarantine(query: SessionsQuery, length: Column) -> Column:
@@ -235,7 +237,7 @@ def _leaves_table(query: SessionsQuery) -> Column:
     return F.lit(query.keep is Keep.NOTHING) | F.coalesce(F.col(HELD_BY_HAND), F.lit(False))
 
 
-def _entry(
+def _entry_struct(
     rows: DataFrame, query: SessionsQuery, end: Column, events: Column, user: str, user_at: str
 ) -> Column:
     """The entry of a row that has an owner, a start, and what the cuts keep."""
@@ -270,17 +272,17 @@ def with_new_entries(sessions: DataFrame, query: SessionsQuery) -> DataFrame:
     """Sessions made from their events, each with its entry if it is in quarantine."""
     rows = with_manual_entries(sessions, query, F.col(START), F.col(WHOLE_END))
     entered = _in_quarantine(query, F.col(WHOLE_END) - F.col(START))
-    one = F.array(
-        _entry(rows, query, F.col(WHOLE_END), F.col(WHOLE_EVENTS), WHOLE_USER, WHOLE_USER_AT)
+    entry = F.array(
+        _entry_struct(rows, query, F.col(WHOLE_END), F.col(WHOLE_EVENTS), WHOLE_USER, WHOLE_USER_AT)
     )
-    made = rows.withColumns(
+    judged = rows.withColumns(
         {
-            NEW_ENTRIES: F.when(entered, one).otherwise(no_entries()),
+            NEW_ENTRIES: F.when(entered, entry).otherwise(no_entries()),
             LEAVES_TABLE: entered & _leaves_table(query),
         }
     )
     others = entry_columns(query)
-    return made.drop(WHOLE_END, WHOLE_EVENTS, WHOLE_USER, WHOLE_USER_AT, HELD_BY_HAND, *others)
+    return judged.drop(WHOLE_END, WHOLE_EVENTS, WHOLE_USER, WHOLE_USER_AT, HELD_BY_HAND, *others)
 
 
 def entry_columns(query: SessionsQuery) -> list[str]:
@@ -323,7 +325,7 @@ def moved_entries(changed: DataFrame) -> MovedEntries:
 
 
 def all_entries(sessions: DataFrame) -> tuple[QuarantinedSession, ...]:
-    """The entries of all sessions of a first build."""
+    """The entries in ``NEW_ENTRIES`` of all sessions of a first build, collected."""
     entry = F.explode(NEW_ENTRIES).alias("e")
     rows = sessions.where(F.size(NEW_ENTRIES) > 0).select(entry).select("e.*")
     # At most a row for each session in quarantine, as the ledger has them.
@@ -360,7 +362,7 @@ _MANUAL_ENTRY = [
 ]
 _OWNER = T.StructField(ENTRY_OWNER, T.StringType())
 _ROW = T.StructType([_OWNER, *_MANUAL_ENTRY])
-_BY_OWNER = T.StructType(
+_ENTRIES_BY_OWNER = T.StructType(
     [_OWNER, T.StructField(_ENTRIES, T.ArrayType(T.StructType(_MANUAL_ENTRY)))]
 )
 
@@ -372,17 +374,19 @@ def with_manual_entries(
     if not query.entries:
         return rows.withColumn(HELD_BY_HAND, F.lit(None).cast("boolean"))
     by_owner: dict[str, list[tuple[object, ...]]] = {}
-    for one in query.entries:
-        by_owner.setdefault(one.owner, []).append((one.start, one.end, one.in_quarantine))
-    every = rows.sparkSession.createDataFrame(list(by_owner.items()), _BY_OWNER)
+    for manual in query.entries:
+        by_owner.setdefault(manual.owner, []).append(
+            (manual.start, manual.end, manual.in_quarantine)
+        )
+    entries_by_owner = rows.sparkSession.createDataFrame(list(by_owner.items()), _ENTRIES_BY_OWNER)
     same = F.col(OWNER).cast("string") == F.col(ENTRY_OWNER)
     # At most a row for each manual entry.
-    known = rows.join(F.broadcast(every), same, "left")
+    rows_with_entries = rows.join(F.broadcast(entries_by_owner), same, "left")
     matching = F.filter(
-        _ENTRIES, lambda one: is_about(one[ENTRY_START], one[ENTRY_END], start, end)
+        _ENTRIES, lambda entry: is_about(entry[ENTRY_START], entry[ENTRY_END], start, end)
     )
     last = F.try_element_at(matching, F.lit(-1))
-    return known.withColumn(HELD_BY_HAND, last[ENTRY_HELD]).drop(ENTRY_OWNER, _ENTRIES)
+    return rows_with_entries.withColumn(HELD_BY_HAND, last[ENTRY_HELD]).drop(ENTRY_OWNER, _ENTRIES)
 
 
 def is_about(entry_start: Column, entry_end: Column, start: Column, end: Column) -> Column:
@@ -393,5 +397,5 @@ def is_about(entry_start: Column, entry_end: Column, start: Column, end: Column)
 @returns(MANUAL_ENTRIES)
 def manual_entry_rows(frame: DataFrame, entries: Sequence[ManualEntry]) -> DataFrame:
     """Entries as rows, made by the session of a frame."""
-    values = [(one.owner, one.start, one.end, one.in_quarantine) for one in entries]
+    values = [(entry.owner, entry.start, entry.end, entry.in_quarantine) for entry in entries]
     return frame.sparkSession.createDataFrame(values, _ROW)

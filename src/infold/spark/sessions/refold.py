@@ -44,17 +44,18 @@ _ENTRY = "__entry"
 """Whether something is an entry of the quarantine: of its events only the span is known."""
 _BEGINS, _RUN = "__begins_run", "__run"
 """Of a session: 1 if it begins a run, and the run's number for its owner."""
-_BEGAN, _REACHED = "__began", "__reached"
+_PREVIOUS_START, _PREVIOUS_END = "__began", "__reached"
 """Start (µs) of the owner's session before, and the latest end (µs) of any earlier one."""
-_REACHES, _NEXT = "__reaches", "__next"
+_END_SO_FAR, _NEXT_START = "__reaches", "__next"
 """The latest end (µs) of the owner's sessions up to this one, and the start of the next one."""
 _OWNER_HASH = "__owner_hash"
 """64 bits of an owner: rows are sorted by them first, as ids often begin alike. Or 0."""
-_SPLITS, _CONNECTED, _ENDED = "__splits", "__connected", "__ended"
+_MAY_SPLIT, _MAY_CONNECT, _PARTED_NOW = "__splits", "__connected", "__ended"
 """
-Whether a session may be divided, may be connected with the one before, is parted from that now.
+Of a session, by the redefinition: it may be divided; it may join the one before it; its times part
+it from that one.
 """
-_CHANGES = "__changes"
+_MAY_CHANGE = "__changes"
 """Whether a session, or a run, may change."""
 
 STORED_SPANS = FrameSchema(
@@ -112,43 +113,43 @@ def events_as_folded(work: Work, step: Step) -> DataFrame | None:
     if any(work.snapshot(name, upto) is None for name, (_, upto) in step.inputs.items()):
         return None
     try:
-        return Feed(work, node, step, node.query.input).now
+        return Feed(work, node, step, node.query.input).current
     except PySparkException:
         return None
 
 
-def each_by_itself(before: SessionsQuery, now: SessionsQuery) -> bool:
+def each_by_itself(before: SessionsQuery, redefinition: SessionsQuery) -> bool:
     """
     Whether all that can change are sessions that are divided, each into its own.
 
     Any two sessions of an owner are parted by their times then, by both definitions.
     """
-    one = F.lit(True)
+    always = F.lit(True)
     return not (
         before.cuts_within_islands
-        or now.cuts_within_islands
+        or redefinition.cuts_within_islands
         or before.may_quarantine
-        or now.may_quarantine
-        or list(_connections(before, now, (one, one), F.lit(0)))
+        or redefinition.may_quarantine
+        or list(_connections(before, redefinition, (always, always), F.lit(0)))
     )
 
 
 @returns(DIVIDED_SESSIONS)
 def divided_sessions(
-    table: DataFrame, before: SessionsQuery, now: SessionsQuery, owner_type: T.DataType
+    table: DataFrame, before: SessionsQuery, redefinition: SessionsQuery, owner_type: T.DataType
 ) -> DataFrame:
     """
-    The stored sessions that may be other ones by the definition ``now``.
+    The stored sessions that may be other ones by the definition ``redefinition``.
 
     ``table`` has their keys as ``OLD``; each of them changes :func:`each_by_itself`.
     """
-    found = table.select(
+    stored_sessions = table.select(
         *_span_columns(before, owner_type),
         F.lit(0).cast("bigint").alias(EVENTS),
         F.array(OLD).alias(OLD),
         F.lit(True).alias(AGAIN),
     )
-    return found.where(_any(_divisions(before, now))).drop(SILENCE)
+    return stored_sessions.where(_any_of(_divisions(before, redefinition))).drop(SILENCE)
 
 
 @returns(SPANS_THAT_CHANGE)
@@ -156,52 +157,59 @@ def spans_that_change(
     table: DataFrame,
     entries: Sequence[QuarantinedSession],
     before: SessionsQuery,
-    now: SessionsQuery,
+    redefinition: SessionsQuery,
     owner_type: T.DataType,
 ) -> DataFrame:
     """
-    The runs of stored sessions that may be other ones by the definition ``now``.
+    The runs of stored sessions that may be other ones by the definition ``redefinition``.
 
     Events are read again where a session may be divided; the sessions of other runs are joined.
     """
     rows = _stored_spans(table, entries, before, owner_type)
     rows = rows.withColumns(
-        {_SPLITS: _any(_divisions(before, now)), _OWNER_HASH: _owner_hash(owner_type)}
+        {
+            _MAY_SPLIT: _any_of(_divisions(before, redefinition)),
+            _OWNER_HASH: _owner_hash(owner_type),
+        }
     )
     by_start = Window.partitionBy(_OWNER_HASH, OWNER).orderBy(START)
     so_far = by_start.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     # Columns of their own: Spark computes an expression with a window again wherever it is.
     rows = rows.withColumns(
         {
-            _REACHED: F.max(END).over(by_start.rowsBetween(Window.unboundedPreceding, -1)),
-            _REACHES: F.max(END).over(so_far),
-            _BEGAN: F.lag(START).over(by_start),
-            _NEXT: F.lead(START).over(by_start),
+            _PREVIOUS_END: F.max(END).over(by_start.rowsBetween(Window.unboundedPreceding, -1)),
+            _END_SO_FAR: F.max(END).over(so_far),
+            _PREVIOUS_START: F.lag(START).over(by_start),
+            _NEXT_START: F.lead(START).over(by_start),
         }
     )
-    parted = _parted(before, now, F.col(_REACHED), F.col(START))
-    connections = _connections(before, now, parted, F.col(START) - F.col(_BEGAN))
-    begins = F.when(F.col(_REACHED).isNull() | (parted[0] & parted[1]), 1).otherwise(0)
-    rows = rows.withColumns({_BEGINS: begins, _CONNECTED: _any(connections), _ENDED: parted[1]})
-    # Most sessions are a run by themselves that does not change, and are left out here.
-    next_parted = _parted(before, now, F.col(_REACHES), F.col(_NEXT))
-    ends = F.col(_NEXT).isNull() | (next_parted[0] & next_parted[1])
-    rows = rows.where(F.col(_SPLITS) | (F.col(_BEGINS) == 0) | ~ends)
-    numbered = (
-        rows.withColumn(QUIET, quiet_before(F.col(_BEGINS), F.col(_REACHED), F.col(START)))
-        .withColumn(_RUN, F.sum(_BEGINS).over(so_far))
-        .withColumn(_CHANGES, F.col(_SPLITS) | ((F.col(_BEGINS) == 0) & F.col(_CONNECTED)))
+    parted = _parted(before, redefinition, F.col(_PREVIOUS_END), F.col(START))
+    connections = _connections(before, redefinition, parted, F.col(START) - F.col(_PREVIOUS_START))
+    begins = F.when(F.col(_PREVIOUS_END).isNull() | (parted[0] & parted[1]), 1).otherwise(0)
+    rows = rows.withColumns(
+        {_BEGINS: begins, _MAY_CONNECT: _any_of(connections), _PARTED_NOW: parted[1]}
     )
-    divided = F.col(_SPLITS) | ((F.col(_BEGINS) == 0) & F.coalesce(_ENDED, F.lit(False)))
-    read = F.bool_or(divided) | F.lit(now.cuts_within_islands or now.may_quarantine)
+    # Most sessions are a run by themselves that does not change, and are left out here.
+    next_parted = _parted(before, redefinition, F.col(_END_SO_FAR), F.col(_NEXT_START))
+    ends = F.col(_NEXT_START).isNull() | (next_parted[0] & next_parted[1])
+    rows = rows.where(F.col(_MAY_SPLIT) | (F.col(_BEGINS) == 0) | ~ends)
+    numbered = (
+        rows.withColumn(QUIET, quiet_before(F.col(_BEGINS), F.col(_PREVIOUS_END), F.col(START)))
+        .withColumn(_RUN, F.sum(_BEGINS).over(so_far))
+        .withColumn(_MAY_CHANGE, F.col(_MAY_SPLIT) | ((F.col(_BEGINS) == 0) & F.col(_MAY_CONNECT)))
+    )
+    divided = F.col(_MAY_SPLIT) | ((F.col(_BEGINS) == 0) & F.coalesce(_PARTED_NOW, F.lit(False)))
+    are_read_again = F.bool_or(divided) | F.lit(
+        redefinition.cuts_within_islands or redefinition.may_quarantine
+    )
     runs = numbered.groupBy(_OWNER_HASH, OWNER, _RUN).agg(
         F.min(START).alias(START),
         F.max(END).alias(END),
-        F.bool_or(_CHANGES).alias(_CHANGES),
-        read.alias(REMOVED),
+        F.bool_or(_MAY_CHANGE).alias(_MAY_CHANGE),
+        are_read_again.alias(REMOVED),
         F.max(QUIET).alias(SILENCE),
     )
-    return runs.where(_CHANGES).select(OWNER, START, END, REMOVED, SILENCE)
+    return runs.where(_MAY_CHANGE).select(OWNER, START, END, REMOVED, SILENCE)
 
 
 def _owner_hash(owner_type: T.DataType) -> Column:
@@ -212,11 +220,13 @@ def _owner_hash(owner_type: T.DataType) -> Column:
 
 
 def _parted(
-    before: SessionsQuery, now: SessionsQuery, reached: Column, start: Column
+    before: SessionsQuery, redefinition: SessionsQuery, reached: Column, start: Column
 ) -> tuple[Column, Column]:
     """Whether the times part a session from what reaches up to it, by both definitions."""
     apart = reached < start  # an entry reaches over what it has left in the table
-    return apart & are_parted(before, reached, start), apart & are_parted(now, reached, start)
+    return apart & are_parted(before, reached, start), apart & are_parted(
+        redefinition, reached, start
+    )
 
 
 @returns(STORED_SPANS)
@@ -230,54 +240,60 @@ def _stored_spans(
     stored = table.select(*_span_columns(query, owner_type), F.lit(False).alias(_ENTRY))
     if not entries:
         return stored
-    held = quarantine.entry_spans(table, entries, owner_type)
-    unknown = held.withColumns({SILENCE: F.lit(None).cast("bigint"), _ENTRY: F.lit(True)})
-    return stored.unionByName(unknown)
+    spans_of_entries = quarantine.entry_spans(table, entries, owner_type)
+    entry_spans = spans_of_entries.withColumns(
+        {SILENCE: F.lit(None).cast("bigint"), _ENTRY: F.lit(True)}
+    )
+    return stored.unionByName(entry_spans)
 
 
 def _span_columns(query: SessionsQuery, owner_type: T.DataType) -> list[Column]:
     """Of a stored session: its owner, ends, and silence."""
-    kept = F.col(f"{STATE}.{SILENCE}") if silence_of(query) else F.lit(None).cast("bigint")
+    stored_silence = (
+        F.col(f"{STATE}.{SILENCE}") if silence_of(query) else F.lit(None).cast("bigint")
+    )
     return [
         stored_owner(query).cast(owner_type).alias(OWNER),
         micros(column(FIRST)).alias(START),
         micros(column(LAST)).alias(END),
-        kept.alias(SILENCE),
+        stored_silence.alias(SILENCE),
     ]
 
 
-def _divisions(before: SessionsQuery, now: SessionsQuery) -> Iterator[Column]:
-    """Over a stored session: what may divide it, or judge it in another way, by ``now`` alone."""
-    earlier, later = cuts_of(before), cuts_of(now)
-    found = [cut.may_divide_stored(earlier.like(cut)) for cut in later.pairwise]
-    found += [cut.may_divide_stored(earlier.like(cut)) for cut in later.inner]
-    yield from (one for one in found if one is not None)
-    if (before.quarantine_after, before.keep) != (now.quarantine_after, now.keep):
+def _divisions(before: SessionsQuery, redefinition: SessionsQuery) -> Iterator[Column]:
+    """Over a stored session: what may divide or judge it otherwise by ``redefinition`` alone."""
+    earlier, later = cuts_of(before), cuts_of(redefinition)
+    divisions = [cut.may_divide_stored(earlier.like(cut)) for cut in later.pairwise]
+    divisions += [cut.may_divide_stored(earlier.like(cut)) for cut in later.inner]
+    yield from (division for division in divisions if division is not None)
+    if (before.quarantine_after, before.keep) != (redefinition.quarantine_after, redefinition.keep):
         yield F.col(_ENTRY)
-        if now.quarantine_after is not None:
-            yield F.col(END) - F.col(START) > now.quarantine_after
+        if redefinition.quarantine_after is not None:
+            yield F.col(END) - F.col(START) > redefinition.quarantine_after
 
 
 def _connections(
-    before: SessionsQuery, now: SessionsQuery, parted: Sequence[Column], distance: Column
+    before: SessionsQuery, redefinition: SessionsQuery, parted: Sequence[Column], distance: Column
 ) -> Iterator[Column]:
     """
-    Over neighbours in a run: what may connect them by ``now``, or end an island there.
+    Over neighbours in a run: what may connect them by ``redefinition``, or end an island there.
 
     ``parted`` says for both definitions whether the times of the two part them; ``distance`` is
     between their starts.
     """
-    was, is_now = parted
-    earlier, later = cuts_of(before), cuts_of(now)
+    parted_before, parted_now = parted
+    earlier, later = cuts_of(before), cuts_of(redefinition)
     if any(cut.parts_more_than(later.like(cut)) for cut in earlier.pairwise):
-        yield was & ~is_now
-    within = before.cuts_within_islands or now.cuts_within_islands
+        yield parted_before & ~parted_now
+    within = before.cuts_within_islands or redefinition.cuts_within_islands
     if within and any(cut.parts_more_than(earlier.like(cut)) for cut in later.pairwise):
-        yield is_now & ~was  # what cuts within an island count from is another event then
-    found = (cut.may_have_parted(later.like(cut), distance) for cut in earlier.inner)
-    yield from (one for one in found if one is not None)
+        yield (
+            parted_now & ~parted_before
+        )  # what cuts within an island count from is another event then
+    lost_cuts = (cut.may_have_parted(later.like(cut), distance) for cut in earlier.inner)
+    yield from (lost_cut for lost_cut in lost_cuts if lost_cut is not None)
 
 
-def _any(conditions: Iterable[Column]) -> Column:
+def _any_of(conditions: Iterable[Column]) -> Column:
     """Whether one of some conditions is true."""
     return F.coalesce(reduce(Column.__or__, conditions, F.lit(False)), F.lit(False))

@@ -16,7 +16,7 @@ from infold.core.session_rules import NUMBERS
 from infold.core.trace import CellState
 from infold.spark.content import cell_of, cell_stats, column, content, micros
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
-from infold.spark.inputs.changed_keys import SMALL
+from infold.spark.inputs.changed_keys import MOST_BROADCAST_KEYS
 from infold.spark.sessions.aggregate_state import StateColumn
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.cuts import cuts_of
@@ -47,7 +47,7 @@ TABLE_ROWS = FrameSchema(
 )
 
 _STATE_OWNER = "of"
-"""The owner in ``_state``, where the table's own column does not show all of it."""
+"""The owner in ``_state_struct``, where the table's own column does not show all of it."""
 
 
 def session_id(user: Column, start: Column) -> Column:
@@ -80,7 +80,7 @@ def table_rows(
         F.timestamp_micros(START).cast(time).alias(FIRST),
         F.timestamp_micros(END).cast(time).alias(LAST),
         *(F.expr(sql).alias(name) for name, sql in compiled.values),
-        _state(query, compiled).alias(STATE),
+        _state_struct(query, compiled).alias(STATE),
         *keep,
     )
     if query.numbered:  # the numbers are found when all sessions of a user are known
@@ -99,7 +99,7 @@ def table_rows(
     )
 
 
-def _state(query: SessionsQuery, compiled: CompiledAggregates) -> Column:
+def _state_struct(query: SessionsQuery, compiled: CompiledAggregates) -> Column:
     """What the other columns do not show of a session and of its aggregates' states."""
     parts = [F.col(part.name) for part in compiled.stored]
     if query.fallback:
@@ -142,12 +142,12 @@ def stored_part(part: StateColumn) -> Column:
 
 def cells_reaching(cells: Sequence[CellState], ranges: Ranges) -> list[CellState]:
     """The cells that may have a session which reaches into ``ranges``."""
-    found = []
+    reaching = []
     for state in cells:
         last = state.cell.end if state.last is None else max(state.last + 1, state.cell.end)
         if ranges.overlaps(Interval(state.cell.start, last)):
-            found.append(state)
-    return found
+            reaching.append(state)
+    return reaching
 
 
 # A session that comes, goes or moves renumbers those of its user that follow it and no others.
@@ -164,8 +164,8 @@ def with_session_numbers(rows: DataFrame, query: SessionsQuery) -> DataFrame:
     number, first = NUMBERS
     user = column(query.owner_column)
     in_order = Window.partitionBy(user).orderBy(FIRST, ID)
-    found = F.when(user.isNotNull(), F.row_number().over(in_order).cast("bigint"))
-    return rows.withColumns({number: found, first: found == 1})
+    session_number = F.when(user.isNotNull(), F.row_number().over(in_order).cast("bigint"))
+    return rows.withColumns({number: session_number, first: session_number == 1})
 
 
 @returns(CHANGED_COMPONENTS)
@@ -185,38 +185,41 @@ def renumbered_sessions(
     it was before. All sessions of users who have a changed one are looked at.
     """
     user = column(query.owner_column)
-    fresh, gone = rows_to_insert(changed), keys_to_delete(changed)
-    if rows <= SMALL:
-        gone = F.broadcast(gone)  # at most ``SMALL`` rows
-    lost = table.join(gone, [ID, FIRST], "left_semi")
-    users = fresh.select(user.alias(_USER)).union(lost.select(user.alias(_USER))).distinct()
-    if rows <= SMALL:
-        users = F.broadcast(users)  # at most ``SMALL`` rows
-    theirs = table.join(users, user == F.col(_USER), "left_semi")
-    theirs = theirs.unionByName(lost.where(user.isNull()))
-    stay = theirs.join(gone, [ID, FIRST], "left_anti")
-    now = with_session_numbers(stay.unionByName(fresh), query)
-    now = now.withColumn(VERSION, F.lit(version).cast("bigint"))
-    now = now.select(*map(column, table.columns))  # joins by name reorder, and hashes would differ
-    return sessions_that_differ(theirs, now, granularity)
+    added, removed_keys = rows_to_insert(changed), keys_to_delete(changed)
+    if rows <= MOST_BROADCAST_KEYS:
+        removed_keys = F.broadcast(removed_keys)  # at most ``MOST_BROADCAST_KEYS`` rows
+    removed = table.join(removed_keys, [ID, FIRST], "left_semi")
+    users = added.select(user.alias(_USER)).union(removed.select(user.alias(_USER))).distinct()
+    if rows <= MOST_BROADCAST_KEYS:
+        users = F.broadcast(users)  # at most ``MOST_BROADCAST_KEYS`` rows
+    sessions = table.join(users, user == F.col(_USER), "left_semi")
+    sessions = sessions.unionByName(removed.where(user.isNull()))
+    unchanged = sessions.join(removed_keys, [ID, FIRST], "left_anti")
+    numbered = with_session_numbers(unchanged.unionByName(added), query)
+    numbered = numbered.withColumn(VERSION, F.lit(version).cast("bigint"))
+    # Joins by name reorder columns, and hashes would differ.
+    numbered = numbered.select(*map(column, table.columns))
+    return sessions_that_differ(sessions, numbered, granularity)
 
 
 @returns(CHANGED_COMPONENTS)
 def sessions_that_differ(
-    was: DataFrame, now: DataFrame, granularity: Granularity | None
+    before: DataFrame, current: DataFrame, granularity: Granularity | None
 ) -> DataFrame:
     """What has to be changed of rows of the table for them to be others, session by session."""
-    row = F.struct(*map(column, was.columns))
-    old = was.select(key_of(was, granularity).alias(KEY), F.lit(None).cast(was.schema))
-    made = now.select(key_of(now, granularity).alias(KEY), row)
-    both = old.toDF(KEY, ROW).unionAll(made.toDF(KEY, ROW))
+    row = F.struct(*map(column, before.columns))
+    keyed_before = before.select(
+        key_of(before, granularity).alias(KEY), F.lit(None).cast(before.schema)
+    )
+    keyed_now = current.select(key_of(current, granularity).alias(KEY), row)
+    both = keyed_before.toDF(KEY, ROW).unionAll(keyed_now.toDF(KEY, ROW))
     session = [F.col(f"{KEY}.id").alias(_ID), F.col(f"{KEY}.first").alias(_FIRST)]
     pairs = both.groupBy(*session).agg(
         F.collect_list(F.when(F.col(ROW).isNull(), F.col(KEY))).alias(OLD),
         F.collect_list(F.when(F.col(ROW).isNotNull(), F.struct(KEY, ROW))).alias(NEW),
     )
-    other = F.col(OLD) != F.transform(NEW, lambda new: new[KEY])
-    return pairs.where(other).select(OLD, NEW, F.lit(0).alias(EVENTS))
+    differs = F.col(OLD) != F.transform(NEW, lambda new: new[KEY])
+    return pairs.where(differs).select(OLD, NEW, F.lit(0).alias(EVENTS))
 
 
 def states_of_sessions(

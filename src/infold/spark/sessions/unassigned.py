@@ -54,9 +54,9 @@ def changed_count_lines(
     yield count_lines(arrived, F.concat(F.lit(ARRIVED), _or_empty(names)))
     if feed.lookups:  # changed lookups add events that did not arrive
         yield count_lines(unassigned_events(feed.added(), query), F.lit(ADDED))
-    gone = feed.gone()
-    if gone is not None:
-        yield count_lines(unassigned_events(gone, query), F.lit(REMOVED))
+    removed_events = feed.removed()
+    if removed_events is not None:
+        yield count_lines(unassigned_events(removed_events, query), F.lit(REMOVED))
     if query.before_start is not None:
         yield count_lines(feed.arrived().where(query.before_start), F.lit(BEFORE_START))
 
@@ -79,7 +79,7 @@ def count_after_fold(
     """How many events are left out after a fold; all events are read if nobody counted them yet."""
     before = work.ledger.left_out().get(step.model)
     if before is None:
-        return unassigned_events(feed.now, query).count()
+        return unassigned_events(feed.current, query).count()
     return before + more_after_fold(feed, counts)
 
 
@@ -89,12 +89,14 @@ def more_after_fold(feed: Feed, counts: Counter[str]) -> int:
     return more - counts[REMOVED]
 
 
-def receipt_counts(query: SessionsQuery, found: Counter[str]) -> dict[str, Any]:
+def receipt_counts(query: SessionsQuery, counts_by_models: Counter[str]) -> dict[str, Any]:
     """The part of a receipt about events left out."""
-    rows = found.total()
-    others = tuple(sorted((names, count) for names, count in found.items() if names and count))
-    by = ((left_out_reason(query), rows),) if rows else ()
-    return {"set_aside": rows, "set_aside_by": by, "set_aside_also": others}
+    rows = counts_by_models.total()
+    others = tuple(
+        sorted((names, count) for names, count in counts_by_models.items() if names and count)
+    )
+    counts_by_reason = ((left_out_reason(query), rows),) if rows else ()
+    return {"set_aside": rows, "set_aside_by": counts_by_reason, "set_aside_also": others}
 
 
 def _or_empty(names: Column | None) -> Column:
@@ -116,7 +118,9 @@ def names_of_others(work: Work, step: Step) -> Column | None:
         query = node.query
         if node.model.kind is not Kind.SESSIONS or query is None or own is None:
             continue
-        if query.input == own.input and (_plain_owner(node, own) or _is_current(work, node, step)):
+        if query.input == own.input and (
+            _names_owner_by_columns(node, own) or _is_current(work, node, step)
+        ):
             out = owner_of_event(query).isNull()
             if query.where is not None:
                 out = out & F.coalesce(F.expr(query.where), F.lit(False))
@@ -124,13 +128,13 @@ def names_of_others(work: Work, step: Step) -> Column | None:
     return F.concat_ws(", ", *names) if names else None
 
 
-def _plain_owner(node: Node, own: SessionsQuery) -> bool:
+def _names_owner_by_columns(node: Node, own: SessionsQuery) -> bool:
     """Whether a model names the owners of the same rows by columns alone."""
     sessions, query = node.model.sessions, node.query
     if sessions is None or query is None or query.where not in (None, own.where):
         return False
-    of = [*sessions.identifier, *([sessions.user] if sessions.user else [])]
-    return all(re.fullmatch(r"[\w.`]+", sql) for sql in of)
+    owner_columns = [*sessions.identifier, *([sessions.user] if sessions.user else [])]
+    return all(re.fullmatch(r"[\w.`]+", sql) for sql in owner_columns)
 
 
 def _is_current(work: Work, node: Node, step: Step) -> bool:

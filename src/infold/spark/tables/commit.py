@@ -104,9 +104,13 @@ def evolved(
     types: Sequence[tuple[Sequence[str], DataType]],
 ) -> tuple[DataFrame, Layout]:
     """All rows with other names and wider types, and the layout by these names."""
-    given, column = dict(names), layout.column
-    renamed = retyped(rows, {tuple(path): type_ for path, type_ in types}).withColumnsRenamed(given)
-    return renamed, replace(layout, column=None if column is None else given.get(column, column))
+    renamed_to, column = dict(names), layout.column
+    renamed = retyped(rows, {tuple(path): type_ for path, type_ in types}).withColumnsRenamed(
+        renamed_to
+    )
+    return renamed, replace(
+        layout, column=None if column is None else renamed_to.get(column, column)
+    )
 
 
 # Iceberg's reader takes whole columns at a time, but row by row wherever a struct is among them. So
@@ -118,15 +122,15 @@ def with_columns(rows: DataFrame) -> DataFrame:
     """Rows as a table has them: the fields of ``_state`` in its place."""
     if STATE not in rows.columns:
         return rows
-    found: list[Column] = []
+    columns: list[Column] = []
     for field in rows.schema:
         if field.name == STATE and isinstance(field.dataType, T.StructType):
-            found += [
+            columns += [
                 F.col(STATE)[part.name].alias(STATE_COLUMN + part.name) for part in field.dataType
             ]
         else:
-            found.append(column(field.name))
-    return rows.select(*found)
+            columns.append(column(field.name))
+    return rows.select(*columns)
 
 
 def with_struct(rows: DataFrame) -> DataFrame:
@@ -135,13 +139,13 @@ def with_struct(rows: DataFrame) -> DataFrame:
     if not parts:
         return rows
     state = F.struct(*(column(name).alias(name.removeprefix(STATE_COLUMN)) for name in parts))
-    found: list[Column] = []
+    columns: list[Column] = []
     for name in rows.columns:
         if name == parts[0]:
-            found.append(state.alias(STATE))
+            columns.append(state.alias(STATE))
         elif name not in parts:
-            found.append(column(name))
-    return rows.select(*found)
+            columns.append(column(name))
+    return rows.select(*columns)
 
 
 def retyped(rows: DataFrame, parts: Mapping[tuple[str, ...], T.DataType]) -> DataFrame:
@@ -170,8 +174,8 @@ def _with_parts(
         return T.MapType(type_.keyType, value)
     if isinstance(type_, T.StructType):
         fields = [
-            T.StructField(one.name, _with_parts(one.dataType, (*at, one.name), new))
-            for one in type_
+            T.StructField(field.name, _with_parts(field.dataType, (*at, field.name), new))
+            for field in type_
         ]
         return T.StructType(fields)
     return type_

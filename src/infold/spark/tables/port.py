@@ -60,7 +60,7 @@ class Tables(Protocol):
         """All rows with technical columns, of the current or a given snapshot."""
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
-        """See ``ports.Lake.values``."""
+        """Distinct strings of a column, without NULL, maybe more; None if files list none."""
 
     def create(self, table: str, rows: DataFrame, layout: Layout, stamp: Stamp) -> int:
         """Replace schema, layout and content by ``rows``, or make the table."""

@@ -37,7 +37,7 @@ from infold.spark.content import (
     range_predicate,
     row_hash,
 )
-from infold.spark.observed import Seen, kept_and_observed, observed
+from infold.spark.observed import ObservedAggregates, kept_and_observed, observed
 
 _FEW_CELLS = 16
 """Up to so many cells are observed: each adds four sums."""
@@ -72,9 +72,9 @@ def compute_once(
         rows = rows.localCheckpoint(eager=False)
         test = range_predicate(partition_column(node), type_, asked, exact=True)
         return rows, states_of_cells(rows, node, F.expr(test))
-    sums = _sums(node, cells, asked, type_)
-    kept, found = kept_and_observed(_hashed(rows), *sums, without=(_HASH,))
-    return kept, _states_from_sums(found, cells)
+    sums = _cell_sums(node, cells, asked, type_)
+    kept, counts = kept_and_observed(_with_hash(rows), *sums, without=(_HASH,))
+    return kept, _states_from_sums(counts, cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class ObservedRows:
 
     rows: DataFrame
     cells: Sequence[Interval]
-    seen: Seen
+    seen: ObservedAggregates
 
     def states(self) -> CellStates:
         """The states of the cells; waits until the rows have been computed."""
@@ -95,7 +95,7 @@ def observe_cells(rows: DataFrame, node: Node, asked: Ranges, type_: str) -> Obs
     cells = _few_cells(node, asked)
     if cells is None:
         return None
-    watched, seen = observed(_hashed(rows), *_sums(node, cells, asked, type_))
+    watched, seen = observed(_with_hash(rows), *_cell_sums(node, cells, asked, type_))
     return ObservedRows(watched.drop(_HASH), cells, seen)
 
 
@@ -105,7 +105,7 @@ def states_of_cells(rows: DataFrame, node: Node, asked: Column | None = None) ->
     time = F.lit(None).cast("timestamp")
     if granularity is not None:
         time = column(partition_column(node))
-    found, beyond = {}, 0
+    states, beyond = {}, 0
     by = () if asked is None else (asked.alias("_asked"),)
     # At most two rows for each cell.
     for row in cell_stats(rows, time, granularity, by=by).collect():
@@ -113,26 +113,26 @@ def states_of_cells(rows: DataFrame, node: Node, asked: Column | None = None) ->
             beyond += row["rows"]
             continue
         cell = cell_of(row["cell"], granularity)
-        found[cell] = CellState(cell, row["rows"], content(row["hi"], row["lo"]), row["last"])
-    return CellStates(found, beyond)
+        states[cell] = CellState(cell, row["rows"], content(row["hi"], row["lo"]), row["last"])
+    return CellStates(states, beyond)
 
 
-def _few_cells(node: Node, asked: Ranges) -> list[Interval] | None:
+def _few_cells(node: Node, ranges: Ranges) -> list[Interval] | None:
     """The cells one by one; None if they are many."""
     granularity = node.model.granularity
     if granularity is None:
         return None
-    each = (cell for part in granularity.cover(asked) for cell in granularity.cells(part))
-    found = list(islice(each, _FEW_CELLS + 1))
-    return found if len(found) <= _FEW_CELLS else None
+    each = (cell for part in granularity.cover(ranges) for cell in granularity.cells(part))
+    few = list(islice(each, _FEW_CELLS + 1))
+    return few if len(few) <= _FEW_CELLS else None
 
 
-def _hashed(rows: DataFrame) -> DataFrame:
+def _with_hash(rows: DataFrame) -> DataFrame:
     """The rows with their hash."""
     return rows.select("*", row_hash(rows.schema).alias(_HASH))
 
 
-def _sums(node: Node, cells: Sequence[Interval], asked: Ranges, type_: str) -> list[Column]:
+def _cell_sums(node: Node, cells: Sequence[Interval], asked: Ranges, type_: str) -> list[Column]:
     """Aggregates over rows with their hash: those of all, and of what is asked of each cell."""
     name = partition_column(node)
     at = quoted(name)
@@ -149,11 +149,11 @@ def _sums(node: Node, cells: Sequence[Interval], asked: Ranges, type_: str) -> l
 
 
 def _states_from_sums(sums: Mapping[str, Any], cells: Sequence[Interval]) -> CellStates:
-    found = {}
+    states = {}
     for number, cell in enumerate(cells):
         # Spark forgets what it observed in a plan that turned out to be empty.
         if count := sums.get(f"rows_{number}"):
             hash_ = content(sums[f"hi_{number}"], sums[f"lo_{number}"])
-            found[cell] = CellState(cell, count, hash_, sums[f"last_{number}"])
-    inside = sum(state.rows for state in found.values())
-    return CellStates(found, int(sums.get("rows") or 0) - inside)
+            states[cell] = CellState(cell, count, hash_, sums[f"last_{number}"])
+    inside = sum(state.rows for state in states.values())
+    return CellStates(states, int(sums.get("rows") or 0) - inside)

@@ -61,14 +61,14 @@ def derives_exactly(work: Work, step: Step) -> bool:
 
 def carry_out(work: Work, step: Step) -> Outcome:
     """Replace the table by the rows that follow from it, in one commit."""
-    node, found = work.project[step.model], step.derivation
+    node, derivation = work.project[step.model], step.derivation
     before = work.cells(step.model)
     stored = sum(state.rows for state in before)
     beyond = Ranges.of(state.cell for state in before) - step.cells
     rows = _derived_rows(work, step, _schema_of_query(work, node))
     assert rows is not None, "a derivation is checked before it is carried out"
-    assert found is not None, "a step that derives has a derivation"
-    if found.changes_nothing and not beyond:
+    assert derivation is not None, "a step that derives has a derivation"
+    if derivation.changes_nothing and not beyond:
         return commit_step(work, step, None, Computed())
     with settings_for_few_rows(work.spark) if stored <= FEW_ROWS else nullcontext():
         changes = changes_of_rewrite(before, states_of_cells(rows, node).cells.values())
@@ -109,55 +109,58 @@ def _derived_rows(work: Work, step: Step, schema: T.StructType) -> DataFrame | N
 
 
 def rows_over_stored(
-    stored: DataFrame, found: Derivation, schema: T.StructType, carried: Sequence[str] = ()
+    stored: DataFrame, derivation: Derivation, schema: T.StructType, carried: Sequence[str] = ()
 ) -> DataFrame | None:
     """
     The rows that follow from stored ones; None where they may differ from those of the query.
 
     ``schema`` has the types of the query's columns. Columns that are ``carried`` are kept beside.
     """
-    if len(schema) != len(found.columns):
+    if len(schema) != len(derivation.columns):
         return None
-    own = [field for field in stored.schema if field.name not in carried]
-    types = {field.name.lower(): field.dataType for field in own}
-    if not _as_given(found, types) or {name.lower() for name in found.stored} != types.keys():
+    fields = [field for field in stored.schema if field.name not in carried]
+    types = {field.name.lower(): field.dataType for field in fields}
+    if (
+        not _is_stored_as_given(derivation, types)
+        or {name.lower() for name in derivation.stored} != types.keys()
+    ):
         return None
-    given = dict(types)
-    plain = {name.lower(): old.lower() for name, old in found.plain}
+    read_types = dict(types)
+    old_names = {name.lower(): old.lower() for name, old in derivation.plain}
     for field in schema:
-        old = plain.get(field.name.lower())
+        old = old_names.get(field.name.lower())
         if old is not None:
             if stored_type(field.dataType) != stored_type(types[old], same_type):
                 return None
             # Stored arrays may hold NULL, and Spark casts none to one that may not.
-            given[old] = stored_type(field.dataType, same_type)
+            read_types[old] = stored_type(field.dataType, same_type)
     rows = stored.select(
         *(
             column(field.name)
-            if given[field.name.lower()] == field.dataType
-            else column(field.name).cast(given[field.name.lower()]).alias(field.name)
-            for field in own
+            if read_types[field.name.lower()] == field.dataType
+            else column(field.name).cast(read_types[field.name.lower()]).alias(field.name)
+            for field in fields
         ),
         *carried,
     )
-    rows = _where(rows, found.where)
-    pairs = zip(found.columns, schema, strict=True)
+    rows = _rows_where(rows, derivation.where)
+    pairs = zip(derivation.columns, schema, strict=True)
     rows = rows.select(
         *(
-            (F.lit(None).cast(field.dataType) if name in found.added else F.expr(sql)).alias(
+            (F.lit(None).cast(field.dataType) if name in derivation.added else F.expr(sql)).alias(
                 field.name
             )
             for (name, sql), field in pairs
         ),
         *carried,
     )
-    for made, field in zip(rows.schema, schema, strict=False):
-        if stored_type(made.dataType, same_type) != stored_type(field.dataType, same_type):
+    for derived_field, field in zip(rows.schema, schema, strict=False):
+        if stored_type(derived_field.dataType, same_type) != stored_type(field.dataType, same_type):
             return None
     return rows
 
 
-def _where(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
+def _rows_where(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
     """
     The rows that fulfil all conditions.
 
@@ -175,22 +178,22 @@ def _where(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
     return rows.where(reduce(Column.__and__, tests)).select(*map(column, names))
 
 
-def _as_given(found: Derivation, types: dict[str, T.DataType]) -> bool:
+def _is_stored_as_given(derivation: Derivation, types: dict[str, T.DataType]) -> bool:
     """Whether stored values are all that expressions over them need to know."""
-    kept = {old for _, old in found.plain}
+    kept = {old for _, old in derivation.plain}
     return not any(
-        contains_type(types[name.lower()], *_FLOATING) for name in found.grouped
+        contains_type(types[name.lower()], *_FLOATING) for name in derivation.grouped
     ) and not any(
         contains_type(_type_at(types, path), T.IntegerType)
-        for path in found.read_by_value
+        for path in derivation.read_by_value
         if path[0] not in kept
     )
 
 
 def _type_at(types: dict[str, T.DataType], path: tuple[str, ...]) -> T.DataType:
     """The type of a column, or of a field within it."""
-    found = types[path[0].lower()]
+    type_ = types[path[0].lower()]
     for name in path[1:]:
-        assert isinstance(found, T.StructType), "only structs have fields"
-        found = found[name].dataType
-    return found
+        assert isinstance(type_, T.StructType), "only structs have fields"
+        type_ = type_[name].dataType
+    return type_

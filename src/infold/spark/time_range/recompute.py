@@ -32,7 +32,7 @@ from infold.messages import run_errors
 from infold.spark.content import column, range_predicate, time_predicate, time_type, user_columns
 from infold.spark.inputs.difference import count_row_changes
 from infold.spark.jvm.session_settings import settings_for_few_rows
-from infold.spark.observed import Seen, observed
+from infold.spark.observed import ObservedAggregates, observed
 from infold.spark.step_commit import Computed, WholeTable, Write, commit_step
 from infold.spark.step_context import DefinitionInForce, Work
 from infold.spark.stored_types import refuse_other_type
@@ -59,11 +59,11 @@ def carry_out(work: Work, step: Step) -> Outcome:
     if step.replaces_all or not work.tables.exists(step.model):
         return build(work, node, step, *_rows_and_counts(work, node, step))
     if not step.cells:  # an input changed where none of its cells reads it
-        return commit_step(work, step, None, _computed(work, step, ()))
+        return commit_step(work, step, None, _computed_from(work, step, ()))
     few = _rows_read(work, step) <= _ROWS_IN_ONE_PART
     rows = _rows_with_cells(node, _query_rows(work, node, step, narrow=True, together=few))
     with settings_for_few_rows(work.spark) if few else nullcontext():
-        return _recompute(work, node, step, rows)
+        return _recompute_cells(work, node, step, rows)
 
 
 def definition(work: Work, node: Node, step: Step, *, narrow: bool = True) -> DataFrame:
@@ -82,11 +82,13 @@ def _query_rows(
     if not work.earlier:
         return _rows_by_query(work, node, step, narrow=narrow, together=together)
 
-    def compute(own: Work, by: Node, part: Step) -> DataFrame:
-        if own is work:
-            return _rows_by_query(own, by, part, narrow=narrow, together=together)
-        near = narrow or by.bounds_declared  # rows beyond these are no part of its definition
-        return _rows_with_cells(by, _rows_by_query(own, by, part, narrow=near, together=together))
+    def compute(own_work: Work, own_node: Node, part: Step) -> DataFrame:
+        if own_work is work:
+            return _rows_by_query(own_work, own_node, part, narrow=narrow, together=together)
+        # Rows beyond declared bounds are no part of an earlier definition.
+        near = narrow or own_node.bounds_declared
+        rows = _rows_by_query(own_work, own_node, part, narrow=near, together=together)
+        return _rows_with_cells(own_node, rows)
 
     return rows_in_force(work, step, compute)
 
@@ -119,56 +121,65 @@ def clamped(node: Node, cells: Ranges, rows: DataFrame) -> DataFrame:
     if node.model.kind is Kind.TABLE or node.model.timeseries is None:
         return rows
     name = node.model.timeseries.partition_column
-    kept = rows.where(column(name).isNotNull())
-    return kept.where(time_predicate(rows, name, cells, exact=True))
+    with_cell = rows.where(column(name).isNotNull())
+    return with_cell.where(time_predicate(rows, name, cells, exact=True))
 
 
-def _rows_and_counts(work: Work, node: Node, step: Step) -> tuple[DataFrame, Sequence[Seen]]:
+def _rows_and_counts(
+    work: Work, node: Node, step: Step
+) -> tuple[DataFrame, Sequence[ObservedAggregates]]:
     """The step's rows, and how many rows the query yields in all, observed when it is computed."""
     if not step.pieces:
-        rows, seen = _rows_and_count(work, node, step)
-        return rows, [seen] if seen is not None else []
+        rows, row_count = _rows_and_count(work, node, step)
+        return rows, [row_count] if row_count is not None else []
     counts = []
 
     def compute(piece: Ranges) -> DataFrame:
-        rows, seen = _rows_and_count(work, node, replace(step, cells=piece))
-        if seen is not None:
-            counts.append(seen)
+        rows, row_count = _rows_and_count(work, node, replace(step, cells=piece))
+        if row_count is not None:
+            counts.append(row_count)
         return rows
 
     return rows_in_pieces(work, step.pieces, compute), counts
 
 
-def _rows_and_count(work: Work, node: Node, step: Step) -> tuple[DataFrame, Seen | None]:
+def _rows_and_count(
+    work: Work, node: Node, step: Step
+) -> tuple[DataFrame, ObservedAggregates | None]:
     rows = _rows_with_cells(node, _query_rows(work, node, step, narrow=True))
     if node.model.kind is Kind.TABLE or node.model.timeseries is None:
         return rows, None
-    counted, seen = observed(rows, F.count(F.lit(1)).alias("rows"))
-    return clamped(node, step.cells, counted), seen
+    counted, row_count = observed(rows, F.count(F.lit(1)).alias("rows"))
+    return clamped(node, step.cells, counted), row_count
 
 
 def build(
-    work: Work, node: Node, step: Step, rows: DataFrame, seen: Sequence[Seen] = ()
+    work: Work,
+    node: Node,
+    step: Step,
+    rows: DataFrame,
+    row_counts: Sequence[ObservedAggregates] = (),
 ) -> Outcome:
     """Replace the whole table by its rows, in one commit."""
-    before, old = work.cells(step.model), work.snapshot(step.model, step.version - 1)
+    before, snapshot_before = work.cells(step.model), work.snapshot(step.model, step.version - 1)
 
     def count(snapshot: int) -> Computed:
         after = states_of_cells(work.tables.read(step.model, snapshot), node)
         changes = changes_of_rewrite(before, after.cells.values())
-        if old is not None:
+        if snapshot_before is not None:
             read = partial(work.tables.read, step.model)
             changes = count_row_changes(
-                work.project, node, changes, lambda: (read(old), read(snapshot))
+                work.project, node, changes, lambda: (read(snapshot_before), read(snapshot))
             )
-        yielded, kept = sum(map(_rows_yielded, seen)), sum(one.rows_after for one in changes)
-        return _computed(work, step, changes, clamped=max(0, yielded - kept))
+        yielded = sum(map(_rows_yielded, row_counts))
+        stored = sum(change.rows_after for change in changes)
+        return _computed_from(work, step, changes, clamped=max(0, yielded - stored))
 
     table = WholeTable(rows, _layout(work, node, _partition_type(rows, node)))
     return commit_step(work, step, table, count=count)
 
 
-def _recompute(work: Work, node: Node, step: Step, rows: DataFrame) -> Outcome:
+def _recompute_cells(work: Work, node: Node, step: Step, rows: DataFrame) -> Outcome:
     name = partition_column(node)
     type_ = time_type(rows, name)
     before = work.cells(step.model, step.cells)
@@ -177,8 +188,8 @@ def _recompute(work: Work, node: Node, step: Step, rows: DataFrame) -> Outcome:
         # An append could not be made again after a crash, and batches are computed side by side.
         watched = observe_cells(rows, node, step.cells, type_)
         if watched is not None:
-            kept = watched.rows.where(range_predicate(name, type_, step.cells, exact=True))
-            return _written_at_once(work, node, step, replace(watched, rows=kept))
+            rows_of_cells = watched.rows.where(range_predicate(name, type_, step.cells, exact=True))
+            return _written_at_once(work, node, step, replace(watched, rows=rows_of_cells))
     # All that the query yields is kept where it is first computed, which is for its cells' states:
     # rows of other cells are few, as inputs are read no further than the query needs.
     rows, after = compute_once(rows, node, step.cells, type_)
@@ -189,17 +200,17 @@ def _recompute(work: Work, node: Node, step: Step, rows: DataFrame) -> Outcome:
     )
     real = tuple(change for change in changes if change.changes_rows)
     cut_off = len(changes) - len(real)
-    found = replace(_computed(work, step, real, clamped=after.beyond), cut_off=cut_off)
+    computed = replace(_computed_from(work, step, real, clamped=after.beyond), cut_off=cut_off)
     if not real:
-        return commit_step(work, step, None, found)
-    again = [c.cell for c in real if c.rows_before and step.cells.overlaps(c.cell)]
-    if appended and again:
+        return commit_step(work, step, None, computed)
+    filled = [c.cell for c in real if c.rows_before and step.cells.overlaps(c.cell)]
+    if appended and filled:
         raise run_errors.append_would_repeat(
-            model=step.model, cells=len(again), first=str(again[0])
+            model=step.model, cells=len(filled), first=str(filled[0])
         )
     ranges = Ranges.of(change.cell for change in real) & step.cells
-    kept = rows.where(range_predicate(name, type_, ranges, exact=True))
-    return commit_step(work, step, CellRows(kept, node, ranges, real), found)
+    rows_of_cells = rows.where(range_predicate(name, type_, ranges, exact=True))
+    return commit_step(work, step, CellRows(rows_of_cells, node, ranges, real), computed)
 
 
 def _written_at_once(work: Work, node: Node, step: Step, watched: ObservedRows) -> Outcome:
@@ -213,10 +224,10 @@ def _written_at_once(work: Work, node: Node, step: Step, watched: ObservedRows) 
     def count(_: int) -> Computed:
         states = watched.states()
         changes = changes_of_rewrite((), states.cells.values())
-        return _computed(work, step, changes, clamped=states.beyond)
+        return _computed_from(work, step, changes, clamped=states.beyond)
 
     changes = changes_of_rewrite((), (CellState(cell, 0, 0) for cell in watched.cells))
-    expected = replace(_computed(work, step, changes), cell_column=partition_column(node))
+    expected = replace(_computed_from(work, step, changes), cell_column=partition_column(node))
     return commit_step(work, step, CellRows(watched.rows, node, step.cells), expected, count)
 
 
@@ -272,7 +283,7 @@ def _strategy(node: Node) -> Strategy:
     return incremental.strategy if incremental is not None else Strategy.DELETE_INSERT
 
 
-def _computed(
+def _computed_from(
     work: Work, step: Step, changes: tuple[CellChange, ...], *, clamped: int = 0
 ) -> Computed:
     """What a step computed, from all rows of the inputs that its cells read."""
@@ -280,17 +291,17 @@ def _computed(
     return Computed(changes, Receipt(read=read, scanned=read + step.scanned, clamped=clamped))
 
 
-def _rows_yielded(seen: Seen) -> int:
+def _rows_yielded(row_count: ObservedAggregates) -> int:
     """How many rows a query yielded."""
-    found = seen.get  # Spark forgets what it observed in a plan that turned out to be empty
-    return int(found.get("rows") or 0)
+    counts = row_count.get  # Spark forgets what it observed in a plan that turned out to be empty
+    return int(counts.get("rows") or 0)
 
 
 def _rows_read(work: Work, step: Step) -> int:
     """Rows of the inputs in the cells that the step reads."""
     total = 0
-    for one, part in steps_in_force(work, step):
-        for entry in one.node.inputs:
+    for in_force, part in steps_in_force(work, step):
+        for entry in in_force.node.inputs:
             cells = None if entry.time_column is None else entry.times_read(part.cells)
             total += sum(state.rows for state in work.cells(entry.name, cells))
     return total
@@ -356,7 +367,7 @@ def cell_by_cell(
     assert node.model.timeseries is not None, "a model built cell by cell has a timeseries"
     name = node.model.timeseries.partition_column
 
-    def one(cell: Interval) -> DataFrame:
+    def rows_of_cell(cell: Interval) -> DataFrame:
         only = Ranges((cell,)) & cells
         rows = work.sql(node, frames, only)
         return rows.where(
@@ -366,7 +377,7 @@ def cell_by_cell(
     filled = list(_cells_with_input(work, node, cells))
     if not filled:
         return work.sql(node, frames, Ranges())
-    parts = [_union([one(cell) for cell in chunk]) for chunk in _chunks(filled)]
+    parts = [_union([rows_of_cell(cell) for cell in chunk]) for chunk in _chunks_of_cells(filled)]
     if len(parts) > 1:
         parts = [part.localCheckpoint() for part in parts]
     return _union(parts)
@@ -376,7 +387,7 @@ def _union(frames: Sequence[DataFrame]) -> DataFrame:
     return reduce(DataFrame.unionByName, frames)
 
 
-def _chunks(cells: Sequence[Interval]) -> Iterator[Sequence[Interval]]:
+def _chunks_of_cells(cells: Sequence[Interval]) -> Iterator[Sequence[Interval]]:
     for at in range(0, len(cells), CELLS_TOGETHER):
         yield cells[at : at + CELLS_TOGETHER]
 
@@ -405,7 +416,7 @@ def _cells_with_input(work: Work, node: Node, cells: Ranges) -> Iterator[Interva
 # Where a definition changes, the whole table must still change at once. So Spark keeps the rows of
 # each piece, in memory and on disk, until the last piece is computed.
 
-TOGETHER = 64
+PIECES_TOGETHER = 64
 """After so many pieces their frames are kept as one: Spark plans thousands of frames too slowly."""
 
 
@@ -420,7 +431,7 @@ def rows_in_pieces(
         frames.append(compute(piece).localCheckpoint())
         while len(work.views) > named:  # its rows are kept, so its views are no longer needed
             work.spark.catalog.dropTempView(work.views.popitem()[0])
-        if len(frames) == TOGETHER:
+        if len(frames) == PIECES_TOGETHER:
             groups.append(_union(frames).localCheckpoint())
             frames.clear()
     return _union([*groups, *frames])
@@ -438,20 +449,22 @@ def rows_in_force(work: Work, step: Step, compute: Compute) -> DataFrame:
     """The rows of the step's cells, each by the definition in force; rows without a cell stay."""
     stored = user_columns(work.tables.read(step.model)).schema
     parts = [
-        as_stored(stored, step.model, _rows_of(one.work, one.node, part, compute))
-        for one, part in steps_in_force(work, step)
+        as_stored(
+            stored, step.model, _rows_by_definition(in_force.work, in_force.node, part, compute)
+        )
+        for in_force, part in steps_in_force(work, step)
     ]
     return reduce(DataFrame.unionByName, parts)
 
 
 def steps_in_force(work: Work, step: Step) -> Iterator[tuple[DefinitionInForce, Step]]:
     """The definitions in force in a step's cells, each with the step for its own cells."""
-    for one in work.definitions_of(step.model):
-        if cells := step.cells & one.cells:
-            yield one, replace(step, cells=cells)
+    for in_force in work.definitions_of(step.model):
+        if cells := step.cells & in_force.cells:
+            yield in_force, replace(step, cells=cells)
 
 
-def _rows_of(work: Work, node: Node, step: Step, compute: Compute) -> DataFrame:
+def _rows_by_definition(work: Work, node: Node, step: Step, compute: Compute) -> DataFrame:
     """The rows of one definition in its cells, and those that are in no cell."""
     rows, name = compute(work, node, step), partition_column(node)
     inside = time_predicate(rows, name, step.cells, exact=True)
@@ -467,12 +480,12 @@ def as_stored(
     Columns ``beside`` these stay. Raises ``other_type_forward_only`` for a column of another type.
     """
     given = {field.name.lower(): field for field in rows.schema if field.name not in beside}
-    found = []
+    columns = []
     for field in stored:
         own = given.get(field.name.lower())
         if own is None:
-            found.append(F.lit(None).cast(field.dataType).alias(field.name))
+            columns.append(F.lit(None).cast(field.dataType).alias(field.name))
             continue
         refuse_other_type(model, field, own.dataType)
-        found.append(column(own.name).alias(field.name))
-    return rows.select(*found, *map(column, beside))
+        columns.append(column(own.name).alias(field.name))
+    return rows.select(*columns, *map(column, beside))

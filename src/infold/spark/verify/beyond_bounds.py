@@ -30,7 +30,7 @@ from infold.spark.step_context import Work
 from infold.spark.time_range import recompute
 from infold.spark.verify.compare import Comparison, compare
 
-_ROUNDS = 3
+_MOST_ROUNDS = 3
 """How often what is enough for some cells is tried on all of them, before nothing is proposed."""
 
 
@@ -38,13 +38,13 @@ _ROUNDS = 3
 class BeyondBounds:
     """Cells that differ beyond declared bounds, and what to do about them."""
 
-    found: Comparison
+    comparison: Comparison
     advice: str
 
     @property
     def note(self) -> str:
-        """The same as a note on a model."""
-        first, *more = (cell for cell, _, _ in self.found.differing)
+        """The first cell that differs, how many more do, and the advice, in one line."""
+        first, *more = (cell for cell, _, _ in self.comparison.differing)
         cells = f"{show_instant(first.start)}{f' and {len(more)} more' if more else ''}"
         return f"beyond its declared bounds it differs in {cells}: {self.advice}"
 
@@ -60,8 +60,8 @@ def differing_beyond_bounds(
     """
     if not node.bounds_declared or time is None:
         return None
-    judge = _Judge(work, node, step, time)
-    found = compare(
+    judge = _BoundsJudge(work, node, step, time)
+    comparison = compare(
         near,
         judge.whole(cells),
         time,
@@ -69,13 +69,13 @@ def differing_beyond_bounds(
         row_key(node),
         left_out=node.undetermined,
     )
-    if not found.differing:
+    if not comparison.differing:
         return None
-    return BeyondBounds(found, judge.advice([cell for cell, _, _ in found.differing]))
+    return BeyondBounds(comparison, judge.advice([cell for cell, _, _ in comparison.differing]))
 
 
 @dataclass(frozen=True)
-class _Judge:
+class _BoundsJudge:
     work: Work
     node: Node
     step: Step
@@ -83,48 +83,50 @@ class _Judge:
 
     def advice(self, cells: Sequence[Interval]) -> str:
         """What bounds would do for these cells, which differ; else what to do without."""
-        span = self._span()
-        found = None if self.work.earlier else self._enough(cells, span)
-        if found is None:
+        span = self._span_of_rows()
+        bounds = None if self.work.earlier else self._sufficient_bounds(cells, span)
+        if bounds is None:
             return "no bound was found that is enough: build it whole (remove `incremental`)"
-        each = ", ".join(f"{name}: {{{_text(bound)}}}" for name, bound in found.items())
-        declared = self._declared()
+        text = ", ".join(f"{name}: {{{_bound_text(bound)}}}" for name, bound in bounds.items())
+        declared = self._declared_bounds()
         if all(
             _reaches_all(cell, declared[name], bound, span)
             for cell in cells
-            for name, bound in found.items()
+            for name, bound in bounds.items()
             if bound != declared[name]
         ):
             return (
-                f"{each} reaches all of its present rows, and nothing shorter is enough: build it "
+                f"{text} reaches all of its present rows, and nothing shorter is enough: build it "
                 "whole (remove `incremental`)"
             )
-        return f"{each} is enough for its present rows"
+        return f"{text} is enough for its present rows"
 
-    def _enough(self, cells: Sequence[Interval], span: Interval) -> Mapping[str, Bound] | None:
+    def _sufficient_bounds(
+        self, cells: Sequence[Interval], span: Interval
+    ) -> Mapping[str, Bound] | None:
         """Bounds with which none of the cells differs, each input's as short as may be."""
         left = list(cells)
-        for _ in range(_ROUNDS):
-            some = Ranges.of(left[:: -(-len(left) // CELLS_TOGETHER)])
-            whole = self.whole(some).localCheckpoint()
-            found = least_bounds(
-                self._declared(),
+        for _ in range(_MOST_ROUNDS):
+            sample = Ranges.of(left[:: -(-len(left) // CELLS_TOGETHER)])
+            whole_rows = self.whole(sample).localCheckpoint()
+            bounds = least_bounds(
+                self._declared_bounds(),
                 Bound(span.end - span.start, span.end - span.start),
                 HOUR if self.node.model.granularity is Granularity.HOUR else DAY,
-                partial(self._is_enough, whole, some),
+                partial(self._is_enough, whole_rows, sample),
             )
-            if found is None or len(left) <= CELLS_TOGETHER:
-                return found
-            every = Ranges.of(cells)
-            left = self._unlike(self.whole(every), found, every)
+            if bounds is None or len(left) <= CELLS_TOGETHER:
+                return bounds
+            all_cells = Ranges.of(cells)
+            left = self._differing_cells(self.whole(all_cells), bounds, all_cells)
             if not left:
-                return found
+                return bounds
         return None
 
     def _is_enough(self, whole: DataFrame, cells: Ranges, bounds: Mapping[str, Bound]) -> bool:
-        return not self._unlike(whole, bounds, cells)
+        return not self._differing_cells(whole, bounds, cells)
 
-    def _unlike(
+    def _differing_cells(
         self, whole: DataFrame, bounds: Mapping[str, Bound], cells: Ranges
     ) -> list[Interval]:
         """The cells that differ from the query over all rows even with other bounds."""
@@ -134,12 +136,12 @@ class _Judge:
                 replace(entry, bounds=(bounds[entry.name],)) if entry.name in bounds else entry
                 for entry in self.node.inputs
             ),
-            references=tuple(replace(one, bound=None) for one in self.node.references),
+            references=tuple(replace(reference, bound=None) for reference in self.node.references),
         )
         near = recompute.definition(self.work, node, replace(self.step, cells=cells))
         granularity = self.node.model.granularity
-        found = compare(near, whole, self.time, granularity, left_out=self.node.undetermined)
-        return [cell for cell, _, _ in found.differing]
+        comparison = compare(near, whole, self.time, granularity, left_out=self.node.undetermined)
+        return [cell for cell, _, _ in comparison.differing]
 
     def whole(self, cells: Ranges) -> DataFrame:
         """The rows of cells as the query gives them over all rows."""
@@ -148,14 +150,14 @@ class _Judge:
             return rows
         return rows.where(time_predicate(rows, self.time, cells, exact=True))
 
-    def _declared(self) -> Mapping[str, Bound]:
+    def _declared_bounds(self) -> Mapping[str, Bound]:
         return {entry.name: entry.bound for entry in self.node.inputs if entry.time_column}
 
-    def _span(self) -> Interval:
+    def _span_of_rows(self) -> Interval:
         """The times of all rows, the model's and those that it reads."""
         names = [self.node.name, *(entry.name for entry in self.node.inputs if entry.time_column)]
-        every = Ranges.of(s.cell for name in names for s in self.work.cells(name) if s.rows)
-        return every.span or Interval(0, 0)
+        filled = Ranges.of(s.cell for name in names for s in self.work.cells(name) if s.rows)
+        return filled.span or Interval(0, 0)
 
 
 def least_bounds(
@@ -177,20 +179,26 @@ def least_bounds(
     if not is_enough(at_least(far.before, far.after)):
         return None
     if is_enough(at_least(far.before, 0)):
-        found = at_least(_least(far.before, unit, lambda one: is_enough(at_least(one, 0))), 0)
+        bounds = at_least(
+            _least_length(far.before, unit, lambda length: is_enough(at_least(length, 0))), 0
+        )
     elif is_enough(at_least(0, far.after)):
-        found = at_least(0, _least(far.after, unit, lambda one: is_enough(at_least(0, one))))
+        bounds = at_least(
+            0, _least_length(far.after, unit, lambda length: is_enough(at_least(0, length)))
+        )
     else:
-        before = _least(far.before, unit, lambda one: is_enough(at_least(one, far.after)))
-        after = _least(far.after, unit, lambda one: is_enough(at_least(before, one)))
-        found = at_least(before, after)
+        before = _least_length(
+            far.before, unit, lambda length: is_enough(at_least(length, far.after))
+        )
+        after = _least_length(far.after, unit, lambda length: is_enough(at_least(before, length)))
+        bounds = at_least(before, after)
     for name, bound in declared.items() if len(declared) > 1 else ():
-        if found[name] != bound and is_enough({**found, name: bound}):
-            found = {**found, name: bound}
-    return found
+        if bounds[name] != bound and is_enough({**bounds, name: bound}):
+            bounds = {**bounds, name: bound}
+    return bounds
 
 
-def _least(far: int, unit: int, is_enough: Callable[[int], bool]) -> int:
+def _least_length(far: int, unit: int, is_enough: Callable[[int], bool]) -> int:
     """The least number of units that is enough, where ``far`` is and more is never less."""
     long = 1
     while long * unit < far and not is_enough(long * unit):
@@ -211,6 +219,6 @@ def _reaches_all(cell: Interval, declared: Bound, bound: Bound, span: Interval) 
     return before or (bound.after > declared.after and cell.end + bound.after >= span.end)
 
 
-def _text(bound: Bound) -> str:
+def _bound_text(bound: Bound) -> str:
     sides = {"before": bound.before, "after": bound.after}
     return ", ".join(f"{side}: {show_duration(length)}" for side, length in sides.items() if length)

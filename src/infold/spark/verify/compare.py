@@ -84,10 +84,10 @@ def compare(
     whole = left = cell_states(stored, time, granularity)
     if left_out:
         out = {name.lower() for name in left_out}
-        kept = [name for name in stored.columns if name.lower() not in out]
-        if tuple(left_out) == ALL_COLUMNS or not kept:
+        compared_names = [name for name in stored.columns if name.lower() not in out]
+        if tuple(left_out) == ALL_COLUMNS or not compared_names:
             return _comparison(whole)
-        stored, rebuilt = (rows.select(*map(column, kept)) for rows in (stored, rebuilt))
+        stored, rebuilt = (rows.select(*map(column, compared_names)) for rows in (stored, rebuilt))
         key = key if out.isdisjoint(map(str.lower, key)) else ()
         left = cell_states(stored, time, granularity)
     right = cell_states(rebuilt, time, granularity)
@@ -100,14 +100,16 @@ def compare(
     sample: list[tuple[str, Mapping[str, Any]]] = []
     by_doubles = False
     if suspects:
-        found, by_doubles = _row_by_row(stored, rebuilt, time, granularity, suspects, key)
-        bad = {cell_of(row["_cell"], granularity) for row in found}
+        differing_rows, by_doubles = _row_by_row(stored, rebuilt, time, granularity, suspects, key)
+        bad = {cell_of(row["_cell"], granularity) for row in differing_rows}
         differing = [
             (cell, _row_count(left.get(cell)), _row_count(right.get(cell)))
             for cell in suspects
             if cell in bad
         ]
-        sample = [(row["_side"], _in_utc(row, stored.schema)) for row in found[: 2 * _SAMPLE]]
+        sample = [
+            (row["_side"], _in_utc(row, stored.schema)) for row in differing_rows[: 2 * _SAMPLE]
+        ]
     return replace(
         _comparison(whole),
         differing=tuple(differing),
@@ -175,7 +177,7 @@ def _row_by_row(
         )
         for close in (floats, [])
     )
-    found = (
+    differing_rows = (
         alone.withColumn("_rank", _place_in_cell(stored.schema, key))
         .where(F.col("_rank") <= _SAMPLE)
         .orderBy("_cell", "_rank", F.desc("_side"), "_hash", "_nth")
@@ -183,7 +185,7 @@ def _row_by_row(
         # At most ``_SAMPLE`` rows of each suspect cell.
         .collect()
     )
-    return found, bool(found and floats) and odd.isEmpty()
+    return differing_rows, bool(differing_rows and floats) and odd.isEmpty()
 
 
 @returns(ROWS_OF_A_SIDE)

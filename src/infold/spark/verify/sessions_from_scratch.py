@@ -45,12 +45,12 @@ from infold.spark.python_functions.values import values_of
 from infold.spark.sessions.components import query_of
 from infold.spark.step_context import Work
 
-_NUMBER, _OF, _AT, _WORD = "_infold_number", "_infold_of", "_infold_at", "_infold_word"
+_NUMBER, _OWNER, _AT, _DECISION = "_infold_number", "_infold_of", "_infold_at", "_infold_word"
 
 NUMBERED_EVENTS = FrameSchema(
     "an event with its session",
     (
-        FrameColumn(_OF, ANY, "the user or identifier that the session belongs to"),
+        FrameColumn(_OWNER, ANY, "the user or identifier that the session belongs to"),
         FrameColumn(_AT, "bigint", "the event time, microseconds since 1970 UTC"),
         FrameColumn(_NUMBER, "bigint", "the session's number, or its start in microseconds"),
     ),
@@ -59,7 +59,9 @@ NUMBERED_EVENTS = FrameSchema(
 
 KEPT_EVENTS = NUMBERED_EVENTS.plus(
     "an event that stays out of quarantine",
-    FrameColumn(_WORD, "boolean", "whether the last manual entry quarantines it; NULL: no entry"),
+    FrameColumn(
+        _DECISION, "boolean", "whether the last manual entry quarantines it; NULL: no entry"
+    ),
 )
 
 QUARANTINED = FrameSchema(
@@ -76,43 +78,43 @@ QUARANTINED = FrameSchema(
 @returns(QUARANTINED)
 def quarantined(events: DataFrame, query: SessionsQuery) -> DataFrame:
     """The sessions in quarantine."""
-    rows = _numbered(events, query, _order(events, query))
-    spans = rows.groupBy(_OF, _NUMBER).agg(
+    rows = _numbered_events(events, query, _event_order(events, query))
+    spans = rows.groupBy(_OWNER, _NUMBER).agg(
         F.min(_AT).alias("start"), F.max(_AT).alias("end"), F.count(F.lit(1)).alias("events")
     )
     decided = _with_entries(spans, query, "start", "end")
-    held = _in_quarantine(query, F.col("start"), F.col("end"))
-    named = decided.where(held).withColumn("of", F.col(_OF).cast("string"))
+    is_quarantined = _in_quarantine(query, F.col("start"), F.col("end"))
+    named = decided.where(is_quarantined).withColumn("of", F.col(_OWNER).cast("string"))
     return named.select("of", "start", "end", "events")
 
 
 @returns(NUMBERED_EVENTS)
-def _numbered(events: DataFrame, query: SessionsQuery, order: Column) -> DataFrame:
+def _numbered_events(events: DataFrame, query: SessionsQuery, order: Column) -> DataFrame:
     """The events of sessions, each with its session's number."""
     rows = events.where(query.where) if query.where else events
-    rows = rows.withColumn(_OF, _owner(query)).where(F.col(_OF).isNotNull())
+    rows = rows.withColumn(_OWNER, _owner(query)).where(F.col(_OWNER).isNotNull())
     rows = rows.withColumn(_AT, micros(column(query.time_column)))
     if not _cut_by_more(query):
         return _cut_by_silences(rows, query)
-    rows, rule = _cut_step_by_step(rows, query, order), _declared(query, Rule)
+    rows, rule = _cut_step_by_step(rows, query, order), _declared_cut(query, Rule)
     return rows if rule is None else _cut_by_rule(rows, rule, order)
 
 
 def sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
     """All sessions of ``events``: the columns that every session has, and the query's outputs."""
-    order = _order(events, query)
-    rows = _numbered(events, query, order)
+    order = _event_order(events, query)
+    rows = _numbered_events(events, query, order)
     if query.may_quarantine:
         rows = _without_quarantine(rows, query)
     time = events.select(column(query.time_column)).schema.fields[0].dataType
-    grouped = rows.groupBy(_OF, _NUMBER).agg(
+    grouped = rows.groupBy(_OWNER, _NUMBER).agg(
         F.timestamp_micros(F.min(_AT)).cast(time).alias("session_start"),
         F.timestamp_micros(F.max(_AT)).cast(time).alias("session_end"),
         F.min(_AT).alias(_AT),
         *(aggregate(call, order, events).alias(call.name) for call in query.aggregates),
     )
     grouped = _with_one_zero(grouped, query)
-    named = grouped.withColumn("session_id", session_id(F.col(_OF), F.col(_AT)))
+    named = grouped.withColumn("session_id", session_id(F.col(_OWNER), F.col(_AT)))
     named = named.withColumn(query.user, _shown_owner(query))
     if query.chosen_user:
         named = named.withColumn(query.chosen_user.name, F.expr(query.chosen_user.sql))
@@ -156,13 +158,13 @@ def _owner(query: SessionsQuery) -> Column:
 
 def _shown_owner(query: SessionsQuery) -> Column:
     if query.fallback is None:
-        return F.col(_OF)
-    return F.when(F.col(_OF).like("i%"), F.expr(f"substr({_OF}, 2)"))
+        return F.col(_OWNER)
+    return F.when(F.col(_OWNER).like("i%"), F.expr(f"substr({_OWNER}, 2)"))
 
 
 def _cut_by_silences(rows: DataFrame, query: SessionsQuery) -> DataFrame:
     """Events with the number of their session, where only a silence ends one."""
-    in_order = Window.partitionBy(_OF).orderBy(_AT)
+    in_order = Window.partitionBy(_OWNER).orderBy(_AT)
     silence = F.col(_AT) - F.lag(_AT).over(in_order)
     starts = F.when(silence <= F.lit(query.gap), 0).otherwise(1)
     return rows.withColumn("_infold_starts", starts).withColumn(
@@ -178,9 +180,9 @@ def _cut_by_more(query: SessionsQuery) -> bool:
 _Cut = TypeVar("_Cut", bound=DeclaredCut)
 
 
-def _declared(query: SessionsQuery, cut: type[_Cut]) -> _Cut | None:
+def _declared_cut(query: SessionsQuery, cut: type[_Cut]) -> _Cut | None:
     """The query's cut of one sort, if it has one."""
-    return next((one for one in query.cuts if isinstance(one, cut)), None)
+    return next((candidate for candidate in query.cuts if isinstance(candidate, cut)), None)
 
 
 def _cut_step_by_step(rows: DataFrame, query: SessionsQuery, order: Column) -> DataFrame:
@@ -190,11 +192,11 @@ def _cut_step_by_step(rows: DataFrame, query: SessionsQuery, order: Column) -> D
     Three things of an instant matter: its day, its campaign, and whether it begins a session.
     """
     campaign = _campaign_text(query)
-    starting, longest = _declared(query, StartEvents), _declared(query, MaxLength)
+    starting, longest = _declared_cut(query, StartEvents), _declared_cut(query, MaxLength)
     begins, most = starting.sql if starting else "false", longest.length if longest else 2**61
     instants = (
         rows.withColumn("_infold_campaign", campaign)
-        .groupBy(_OF, _AT)
+        .groupBy(_OWNER, _AT)
         .agg(
             F.max_by(
                 "_infold_campaign", F.when(F.col("_infold_campaign").isNotNull(), order)
@@ -202,7 +204,7 @@ def _cut_step_by_step(rows: DataFrame, query: SessionsQuery, order: Column) -> D
             F.bool_or(F.expr(begins)).alias("begins"),
         )
         .withColumn("day", _day_begun(query))
-        .groupBy(_OF)
+        .groupBy(_OWNER)
         .agg(
             F.array_sort(
                 F.collect_list(F.struct(F.col(_AT).alias("t"), "campaign", "begins", "day"))
@@ -210,12 +212,12 @@ def _cut_step_by_step(rows: DataFrame, query: SessionsQuery, order: Column) -> D
         )
     )
     starts = instants.select(
-        F.col(_OF).alias("_infold_whose"),
-        F.expr(_NEXT_START.format(gap=_gap_sql(query), most=most)).alias("_infold_all"),
+        F.col(_OWNER).alias("_infold_whose"),
+        F.expr(_SESSION_STARTS.format(gap=_gap_sql(query), most=most)).alias("_infold_all"),
     )
-    found = rows.join(starts, F.col(_OF) == F.col("_infold_whose"))
+    with_starts = rows.join(starts, F.col(_OWNER) == F.col("_infold_whose"))
     start = F.expr(f"array_max(filter(_infold_all, s -> s <= {_AT}))")
-    return found.withColumn(_NUMBER, start)
+    return with_starts.withColumn(_NUMBER, start)
 
 
 def _cut_by_rule(rows: DataFrame, rule: Rule, order: Column) -> DataFrame:
@@ -223,7 +225,7 @@ def _cut_by_rule(rows: DataFrame, rule: Rule, order: Column) -> DataFrame:
     assert rule.code is not None, "a rule that was found"
     event = F.struct(order.alias("o"), F.col(_AT).alias("t"), F.expr(rule.sql).alias("given"))
     sessions = rows.groupBy(
-        F.col(_OF).alias("_infold_ruled_of"), F.col(_NUMBER).alias("_infold_in")
+        F.col(_OWNER).alias("_infold_ruled_of"), F.col(_NUMBER).alias("_infold_in")
     )
     events = sessions.agg(F.array_sort(F.collect_list(event)).alias("_infold_events"))
     element = events.schema["_infold_events"].dataType
@@ -232,21 +234,21 @@ def _cut_by_rule(rows: DataFrame, rule: Rule, order: Column) -> DataFrame:
     given = element.elementType["given"].dataType
     assert isinstance(given, T.StructType), "a struct of the rule's parameters"
     fields = "".join(f", x.given.`{name}` AS `{name}`" for name in given.fieldNames())
-    told = f"transform(_infold_events, x -> struct(timestamp_micros(x.t) AS time{fields}))"
-    asked = session_function(ReplayedRule(rule.code).__call__)(F.expr(told))
+    given_events = f"transform(_infold_events, x -> struct(timestamp_micros(x.t) AS time{fields}))"
+    answers = session_function(ReplayedRule(rule.code).__call__)(F.expr(given_events))
     starts = events.select(
         "_infold_ruled_of",
         "_infold_in",
         F.col("_infold_events.t").alias("t"),
-        asked.alias("begins"),
+        answers.alias("begins"),
     ).withColumn("_infold_starts", F.expr("filter(t, (x, i) -> begins[i])"))
-    same = (F.col(_OF) == F.col("_infold_ruled_of")) & (F.col(_NUMBER) == F.col("_infold_in"))
-    found = rows.join(starts, same)
-    last = F.expr(f"array_max(filter(_infold_starts, s -> s <= {_AT}))")
-    return found.withColumn(_NUMBER, F.coalesce(last, F.col(_NUMBER)))
+    same = (F.col(_OWNER) == F.col("_infold_ruled_of")) & (F.col(_NUMBER) == F.col("_infold_in"))
+    with_starts = rows.join(starts, same)
+    latest_start = F.expr(f"array_max(filter(_infold_starts, s -> s <= {_AT}))")
+    return with_starts.withColumn(_NUMBER, F.coalesce(latest_start, F.col(_NUMBER)))
 
 
-_NEXT_START = """aggregate(
+_SESSION_STARTS = """aggregate(
   _infold_instants,
   named_struct(
     'start', 0L, 'last', cast(NULL AS bigint), 'day', cast(NULL AS date),
@@ -271,12 +273,12 @@ def _gap_sql(query: SessionsQuery) -> str:
     own = f"{query.gap if query.gap is not None else 2**61}L"
     if query.fallback is None:
         return own
-    return f"if({_OF} LIKE 'u%', {query.fallback.gap}L, {own})"
+    return f"if({_OWNER} LIKE 'u%', {query.fallback.gap}L, {own})"
 
 
 def _day_begun(query: SessionsQuery) -> Column:
     """The last day of the time zone that has begun by then; NULL if midnight does not cut."""
-    midnight = _declared(query, Midnight)
+    midnight = _declared_cut(query, Midnight)
     if midnight is None:
         return F.lit(None).cast("date")
     zone = midnight.zone
@@ -289,7 +291,7 @@ def _day_begun(query: SessionsQuery) -> Column:
 
 def _campaign_text(query: SessionsQuery) -> Column:
     """A text for each campaign; no campaign is NULL, or a text too if it counts as a change."""
-    campaign = _declared(query, Campaign)
+    campaign = _declared_cut(query, Campaign)
     if campaign is None:
         return F.lit(None).cast("string")
     values = [F.expr(sql).cast("string") for sql in campaign.columns]
@@ -307,14 +309,14 @@ def _campaign_text(query: SessionsQuery) -> Column:
 @returns(KEPT_EVENTS)
 def _without_quarantine(rows: DataFrame, query: SessionsQuery) -> DataFrame:
     """Events of sessions that are not in quarantine, and the kept part of those that are."""
-    whole = Window.partitionBy(_OF, _NUMBER)
+    whole = Window.partitionBy(_OWNER, _NUMBER)
     first, last = F.min(_AT).over(whole), F.max(_AT).over(whole)
     measured = rows.withColumn("_infold_first", first).withColumn("_infold_last", last)
     decided = _with_entries(measured, query, "_infold_first", "_infold_last")
     first, last = F.col("_infold_first"), F.col("_infold_last")
     allowed = ~_in_quarantine(query, first, last)
     if query.keep is Keep.HEAD and query.quarantine_after is not None:
-        by_hand = F.coalesce(_WORD, F.lit(False))
+        by_hand = F.coalesce(_DECISION, F.lit(False))
         allowed = allowed | (~by_hand & (F.col(_AT) - first <= query.quarantine_after))
     return decided.where(allowed)
 
@@ -324,25 +326,26 @@ def _in_quarantine(query: SessionsQuery, first: Column, last: Column) -> Column:
     by_length = F.lit(False)
     if query.quarantine_after is not None:
         by_length = last - first > query.quarantine_after
-    return F.coalesce(_WORD, by_length)
+    return F.coalesce(_DECISION, by_length)
 
 
 def _with_entries(rows: DataFrame, query: SessionsQuery, first: str, last: str) -> DataFrame:
     """Rows with the last manual entry about their session: held or not; NULL without any."""
     if not query.entries:
-        return rows.withColumn(_WORD, F.lit(None).cast("boolean"))
+        return rows.withColumn(_DECISION, F.lit(None).cast("boolean"))
     entries = [
-        (one.number, one.owner, one.in_quarantine, one.start, one.end) for one in query.entries
+        (entry.number, entry.owner, entry.in_quarantine, entry.start, entry.end)
+        for entry in query.entries
     ]
-    known = rows.sparkSession.createDataFrame(
+    manual = rows.sparkSession.createDataFrame(
         entries, "number bigint, meant string, held boolean, since bigint, until bigint"
     )
-    spans = rows.select(_OF, _NUMBER, first, last).distinct()
-    met = (F.col(last) >= F.col("since")) & (F.col(first) <= F.col("until"))
-    overlaps = F.col("since").isNull() | met
-    matched = spans.join(known, (F.col(_OF).cast("string") == F.col("meant")) & overlaps)
-    words = matched.groupBy(_OF, _NUMBER).agg(F.max_by("held", "number").alias(_WORD))
-    return rows.join(words, [_OF, _NUMBER], "left")
+    spans = rows.select(_OWNER, _NUMBER, first, last).distinct()
+    touches = (F.col(last) >= F.col("since")) & (F.col(first) <= F.col("until"))
+    overlaps = F.col("since").isNull() | touches
+    matched = spans.join(manual, (F.col(_OWNER).cast("string") == F.col("meant")) & overlaps)
+    decisions = matched.groupBy(_OWNER, _NUMBER).agg(F.max_by("held", "number").alias(_DECISION))
+    return rows.join(decisions, [_OWNER, _NUMBER], "left")
 
 
 def session_id(of: Column, start: Column) -> Column:
@@ -351,7 +354,7 @@ def session_id(of: Column, start: Column) -> Column:
     return F.md5(text.cast("binary"))
 
 
-def _order(events: DataFrame, query: SessionsQuery) -> Column:
+def _event_order(events: DataFrame, query: SessionsQuery) -> Column:
     """The total order of events: event time, key, and unless the key is unique all columns."""
     names = query.key
     if not (query.key and query.unique):
@@ -364,11 +367,11 @@ def aggregate(call: Aggregate, order: Column, events: DataFrame) -> Column:
     """An aggregate over a session's events; order-dependent ones follow the order of events."""
     if call.call in ("first", "last") and call.argument is not None:
         value = F.struct(F.expr(call.argument).alias("v"))
-        kept = _takes_part(call)
+        takes_part = _takes_part(call)
         if call.ignore_nulls:
-            kept = kept & F.expr(call.argument).isNotNull()
-        wanted = F.when(kept, order)
-        picked = F.min_by(value, wanted) if call.call == "first" else F.max_by(value, wanted)
+            takes_part = takes_part & F.expr(call.argument).isNotNull()
+        by = F.when(takes_part, order)
+        picked = F.min_by(value, by) if call.call == "first" else F.max_by(value, by)
         return picked["v"]
     if call.argument is not None and re.match(_COLLECTS, call.sql, re.IGNORECASE):
         return _collected_in_order(call, order)
@@ -387,8 +390,8 @@ def _adds_doubles(call: Aggregate, events: DataFrame) -> bool:
 def _added_in_order(call: Aggregate, order: Column) -> Column:
     """A sum or an average, of which doubles are added one after the other."""
     value = F.expr(str(call.argument)).cast("double")
-    values = _in_order(call, value, order)
-    total = F.aggregate(values, F.lit(0.0), lambda found, one: found + one)
+    values = _values_in_order(call, value, order)
+    total = F.aggregate(values, F.lit(0.0), lambda so_far, term: so_far + term)
     count = F.size(values)
     return F.when(count > 0, total / count if call.call == "avg" else total)
 
@@ -400,15 +403,15 @@ def _collected_in_order(call: Aggregate, order: Column) -> Column:
     """Lists in the order of events, sets sorted: Spark collects rows in any order."""
     value = F.expr(str(call.argument))
     if call.distinct or "set" in call.sql[: call.sql.index("(")].lower():
-        kept = _takes_part(call) & value.isNotNull()
-        return F.sort_array(F.collect_set(F.when(kept, value)))
-    return _in_order(call, value, order)
+        takes_part = _takes_part(call) & value.isNotNull()
+        return F.sort_array(F.collect_set(F.when(takes_part, value)))
+    return _values_in_order(call, value, order)
 
 
-def _in_order(call: Aggregate, value: Column, order: Column) -> Column:
+def _values_in_order(call: Aggregate, value: Column, order: Column) -> Column:
     """The values that take part and are not NULL, in the order of events."""
-    kept = _takes_part(call) & value.isNotNull()
-    pairs = F.collect_list(F.when(kept, F.struct(order.alias("o"), value.alias("v"))))
+    takes_part = _takes_part(call) & value.isNotNull()
+    pairs = F.collect_list(F.when(takes_part, F.struct(order.alias("o"), value.alias("v"))))
     return F.transform(F.array_sort(pairs, _by_order), lambda pair: pair["v"])
 
 
@@ -436,10 +439,10 @@ class ReplayedRule:
         author = AuthorCode.of(self.code)
         rule = author.loaded()
         try:
-            found = [_replayed(rule, events) for events in values_of(column)]
+            answers = [_replayed(rule, events) for events in values_of(column)]
         except BaseException as error:  # noqa: BLE001 (also an exit: the worker would be lost)
             raise author.failed(error) from None
-        return pa.array(found, pa.list_(pa.bool_()))
+        return pa.array(answers, pa.list_(pa.bool_()))
 
 
 def _replayed(rule: Any, events: Sequence[Any]) -> list[bool]:
@@ -457,7 +460,7 @@ def _next_start(rule: Any, events: Sequence[Any], start: int) -> int | None:
     answers = chain(rule(iter(events[start:])), iter(lambda: False, True))
     for event, answer in zip(events[start:], answers, strict=False):
         if answer and event["time"] != events[start]["time"]:
-            return next(at for at, one in enumerate(events) if one["time"] == event["time"])
+            return next(at for at, other in enumerate(events) if other["time"] == event["time"])
     return None
 
 
@@ -470,7 +473,7 @@ ReadEvents = Callable[[Work, SessionsQuery, Step], DataFrame]
 def sessions_of_stretches(work: Work, step: Step, read: ReadEvents) -> DataFrame:
     """All sessions of a model, each by the definition in force at its events."""
     parts = [sessions(events, query) for events, query in _stretches(work, step, read)]
-    rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+    rows = reduce(lambda above, below: above.unionByName(below, allowMissingColumns=True), parts)
     query = query_of(work, step)
     if query.numbered and len(parts) > 1:
         return with_session_numbers(rows, column(query.owner_column))
@@ -494,10 +497,10 @@ def _stretches(
     work: Work, step: Step, read: ReadEvents
 ) -> Iterator[tuple[DataFrame, SessionsQuery]]:
     """The events of each stretch, with the query in force there; the newest first."""
-    for one in work.definitions_of(step.model):
-        query = query_of(one.work, step)
-        for part in one.cells:
-            events = read(one.work, query, step)
+    for in_force in work.definitions_of(step.model):
+        query = query_of(in_force.work, step)
+        for part in in_force.cells:
+            events = read(in_force.work, query, step)
             if work.earlier:
                 test = time_predicate(events, query.time_column, Ranges((part,)), exact=True)
                 events = events.where(test)
@@ -533,57 +536,59 @@ def versions_from_scratch(
         F.array_sort(F.collect_list(F.struct("at", "row")), _by_time).alias("seen")
     )
     if query.snapshots:
-        every = packed.select("at")
-        every = every if without_rows is None else every.union(without_rows)
+        times = packed.select("at")
+        times = times if without_rows is None else times.union(without_rows)
         instants = F.array_sort(F.collect_set("at")).alias("instants")
         # At most an instant for each copy that was delivered.
-        listed = listed.crossJoin(F.broadcast(every.agg(instants)))
-    kept = listed.select(F.transform("seen", _with_end(query)).alias("all"))
-    kept = kept.select("all", _begun(query, places, types).alias("begun"))
-    one = kept.select("all", "begun", F.posexplode("begun").alias("place", "version"))
+        listed = listed.crossJoin(F.broadcast(times.agg(instants)))
+    ended = listed.select(F.transform("seen", _row_with_end(query)).alias("all"))
+    ended = ended.select("all", _rows_that_begin(query, places, types).alias("begun"))
+    versions = ended.select("all", "begun", F.posexplode("begun").alias("place", "version"))
     after = F.get(F.col("begun"), F.col("place") + 1)["at"]
     # A version lasts as long as the last row that says so.
-    those = F.filter("all", lambda seen: after.isNull() | (seen["at"] < after))
-    return one.select(
+    lasting = F.filter("all", lambda version_row: after.isNull() | (version_row["at"] < after))
+    return versions.select(
         *(F.col("version")["row"][place].alias(name) for place, name in names.items()),
         F.col("version")["at"].alias(VALID_FROM),
-        F.element_at(those, -1)["end"].alias(VALID_TO),
+        F.element_at(lasting, -1)["end"].alias(VALID_TO),
     )
 
 
-def _by_time(one: Column, other: Column) -> Column:
+def _by_time(version: Column, other: Column) -> Column:
     """The order of two versions of a key; no two have one time."""
-    return F.when(one["at"] < other["at"], -1).otherwise(1)
+    return F.when(version["at"] < other["at"], -1).otherwise(1)
 
 
-def _with_end(query: VersionedQuery) -> Callable[[Column, Column], Column]:
+def _row_with_end(query: VersionedQuery) -> Callable[[Column, Column], Column]:
     """A row of a key with the instant at which what it says may be another."""
 
-    def ended(seen: Column, at: Column) -> Column:
+    def ended(row: Column, at: Column) -> Column:
         after = F.get(F.col("seen"), at + 1)["at"]
         if query.snapshots:
-            later = F.filter("instants", lambda instant: instant > seen["at"])
+            later = F.filter("instants", lambda instant: instant > row["at"])
             after = F.get(later, F.lit(0))
-        return F.struct(seen["at"].alias("at"), seen["row"].alias("row"), after.alias("end"))
+        return F.struct(row["at"].alias("at"), row["row"].alias("row"), after.alias("end"))
 
     return ended
 
 
-def _begun(query: VersionedQuery, places: dict[str, str], types: dict[str, str]) -> Column:
+def _rows_that_begin(
+    query: VersionedQuery, places: dict[str, str], types: dict[str, str]
+) -> Column:
     """Of the ordered rows of a key, those that begin a version."""
-    every = F.col("all")
+    rows_of_key = F.col("all")
     if query.compared is None:
-        return every
-    alike = [(places[name], "map<" in types[name]) for name in query.compared]
+        return rows_of_key
+    compared_fields = [(places[name], "map<" in types[name]) for name in query.compared]
 
-    def begins(seen: Column, at: Column) -> Column:
-        before = F.get(every, at - 1)
-        found = (at == 0) | ~before["end"].eqNullSafe(seen["at"])
-        for place, text in alike:
-            one, other = before["row"][place], seen["row"][place]
+    def begins(row: Column, at: Column) -> Column:
+        before = F.get(rows_of_key, at - 1)
+        differs = (at == 0) | ~before["end"].eqNullSafe(row["at"])
+        for place, text in compared_fields:
+            value_before, other = before["row"][place], row["row"][place]
             if text:
-                one, other = F.to_json(one), F.to_json(other)
-            found = found | ~one.eqNullSafe(other)
-        return found
+                value_before, other = F.to_json(value_before), F.to_json(other)
+            differs = differs | ~value_before.eqNullSafe(other)
+        return differs
 
-    return F.filter(every, begins)
+    return F.filter(rows_of_key, begins)

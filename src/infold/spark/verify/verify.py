@@ -63,10 +63,10 @@ if TYPE_CHECKING:
 CURE = "`infold forget {0}` and `infold run` (protected: `--allow-refresh`) rebuild it"
 """What to do about a table whose files are not what infold wrote."""
 
-_OF_FILES = (Kind.EVENTS, Kind.SCD_TYPE_2)
+_KINDS_OF_FILES = (Kind.EVENTS, Kind.SCD_TYPE_2)
 """Kinds with tables that are made of files, or of the snapshots that some without rows are."""
 
-_OF_EARLIER_CELLS = ("earlier-definition-unknown", "forward-only-types")
+_ERRORS_OF_EARLIER_CELLS = ("earlier-definition-unknown", "forward-only-types")
 """Errors that keep the cells of an earlier definition from being built."""
 
 
@@ -108,14 +108,14 @@ class Verifier:
                 if of_machine or not moment.is_past(self.ledger):
                     raise
             self.progress.note(f"a run changed {node.name} meanwhile")
-        return _moved_verdict(node)
+        return _changed_meanwhile_verdict(node)
 
     def _verdict_or_damage(self, node: Node, moment: Moment, sample: int | None) -> Verdict:
         """The verdict on a model, or that a table which it reads is damaged."""
         trace = moment.trace
         project = project_as_built(self.project, self.ledger, trace)
         node = project[node.name]
-        work = self._work(project)
+        work = self._work_of(project)
         try:
             earlier = Stretches(self.project, self.ledger, declared=False)(trace)
             with replace(work, earlier=earlier) as work:
@@ -125,7 +125,7 @@ class Verifier:
                 notes = (earlier_definition_note(self.ledger, trace), verdict.note)
                 return replace(verdict, note="; ".join(filter(None, notes)))
         except InfoldError as error:
-            if error.slug not in _OF_EARLIER_CELLS:
+            if error.slug not in _ERRORS_OF_EARLIER_CELLS:
                 raise
             return _unequal_verdict(node, f"{error.what}: {CURE.format(node.name)}")
         except (PySparkException, Py4JError) as error:
@@ -135,11 +135,11 @@ class Verifier:
             damaged = damaged_table(self.lake, work.tables, [node.name, *inputs], error)
             if damaged is None:
                 raise
-            name, found = damaged
-            facts = "; ".join(f"{fact}: {text}" for fact, text in found.facts)
-            return _unequal_verdict(node, f"{found.what} ({facts}): {CURE.format(name)}")
+            name, damage = damaged
+            facts = "; ".join(f"{fact}: {text}" for fact, text in damage.facts)
+            return _unequal_verdict(node, f"{damage.what} ({facts}): {CURE.format(name)}")
 
-    def _work(self, project: Project) -> Work:
+    def _work_of(self, project: Project) -> Work:
         tables = storage_of(project).tables(self.spark, project, self.lake)
         return Work(self.spark, tables, self.ledger, project, "verify", "verify")
 
@@ -147,25 +147,26 @@ class Verifier:
         notes = list(_left_to_chance(node))
         if why := _incomparable(node, moment):
             return _unequal_verdict(node, why)
-        step, gone = self._as_built(work.project, node, moment)
-        if gone:
+        step, dropped = self._step_as_built(work.project, node, moment)
+        if dropped:
             return _unequal_verdict(
-                node, f"{gone} was dropped since it was read: `infold run` brings both up to date"
+                node,
+                f"{dropped} was dropped since it was read: `infold run` brings both up to date",
             )
         stored = user_columns(work.tables.read(node.name, moment.snapshot))
         rebuilt = self._rebuilt(work, node, step, moment)
-        if other := _other_columns(node, stored, rebuilt):
-            what = f"its table has other columns ({', '.join(other)})"
+        if other_columns := _other_columns(node, stored, rebuilt):
+            what = f"its table has other columns ({', '.join(other_columns)})"
             return _unequal_verdict(node, f"{what}: {CURE.format(node.name)}")
         time = _time_column(node)
-        cells = _cells(node, moment, sample)
+        cells = _cells_to_compare(node, moment, sample)
         if cells != Ranges.ever() and time is not None:
             test = time_predicate(stored, time, cells, exact=True)
             stored, rebuilt = stored.where(test), rebuilt.where(test)
-            notes.append("a sample of its cells" if sample else _left_out(node, moment))
+            notes.append("a sample of its cells" if sample else _note_on_pending(node, moment))
         key = row_key(node)
-        result = _compared(work, node, moment, stored, rebuilt)
-        wrong = _cells_unlike_ledger(moment, result, cells)
+        result = _comparison_of(work, node, moment, stored, rebuilt)
+        unlike = _cells_unlike_ledger(moment, result, cells)
         misplaced = self._quarantine_differences(work, node, step, moment)
         if misplaced:
             notes.append(
@@ -180,9 +181,9 @@ class Verifier:
         if beyond is not None:
             notes.append(beyond.note)
         notes.extend(about_doubles(result))
-        if wrong:
+        if unlike:
             notes.append(
-                f"the ledger has {_cells_text(len(wrong))} otherwise, so its files changed: "
+                f"the ledger has {_cells_text(len(unlike))} otherwise, so its files changed: "
                 f"{CURE.format(node.name)}"
             )
         return Verdict(
@@ -191,18 +192,18 @@ class Verifier:
             rows=result.rows,
             cells=result.cells,
             content=result.content,
-            equal=not (result.differing or wrong or misplaced or beyond),
+            equal=not (result.differing or unlike or misplaced or beyond),
             differing=result.differing
-            or tuple((cell, 0, 0) for cell in wrong)
-            or (beyond.found.differing if beyond is not None else ()),
-            sample=result.sample or (beyond.found.sample if beyond is not None else ()),
+            or tuple((cell, 0, 0) for cell in unlike)
+            or (beyond.comparison.differing if beyond is not None else ()),
+            sample=result.sample or (beyond.comparison.sample if beyond is not None else ()),
             note="; ".join(filter(None, notes)),
             key=key,
-            beyond_bounds=beyond is not None and not (result.differing or wrong),
+            beyond_bounds=beyond is not None and not (result.differing or unlike),
             left_out=node.undetermined,
         )
 
-    def _as_built(self, project: Project, node: Node, moment: Moment) -> tuple[Step, str]:
+    def _step_as_built(self, project: Project, node: Node, moment: Moment) -> tuple[Step, str]:
         """
         The step that builds the whole model from the versions of its inputs that its trace names.
 
@@ -229,7 +230,7 @@ class Verifier:
         if node.model.kind is Kind.EVENTS:
             return build.definition(work, node, step, moment.files)
         if node.model.kind is Kind.SESSIONS and node.query is not None:
-            return sessions_from_scratch.sessions_of_stretches(work, step, self._input)
+            return sessions_from_scratch.sessions_of_stretches(work, step, self._events_read)
         if node.versions is not None:
             return sessions_from_scratch.versions_from_scratch(
                 recompute.definition(work, node, step),
@@ -243,11 +244,13 @@ class Verifier:
         """How many sessions only the rebuild or only the ledger has in quarantine."""
         if node.query is None:
             return 0
-        expected = sessions_from_scratch.quarantined_in_stretches(work, step, self._input)
-        known = {(one.owner, one.start, one.end, one.events) for one in moment.quarantined}
+        expected = sessions_from_scratch.quarantined_in_stretches(work, step, self._events_read)
+        known = {
+            (entry.owner, entry.start, entry.end, entry.events) for entry in moment.quarantined
+        }
         return len(expected ^ known)
 
-    def _input(self, work: Work, query: SessionsQuery, step: Step) -> DataFrame:
+    def _events_read(self, work: Work, query: SessionsQuery, step: Step) -> DataFrame:
         """The events that a sessions query reads: a stored table, or a view over one."""
         if query.input in step.inputs:
             return user_columns(work.frame(query.input, step.inputs[query.input][1]))
@@ -297,7 +300,7 @@ def view_rows(work: Work, node: Node, limit: int | None = None) -> pa.Table:
     return (rows if limit is None else rows.limit(limit)).toArrow()
 
 
-def _compared(
+def _comparison_of(
     work: Work, node: Node, moment: Moment, stored: DataFrame, rebuilt: DataFrame
 ) -> Comparison:
     """
@@ -306,10 +309,10 @@ def _compared(
     Raises ``errors.source_changed`` where they differ, and a file was replaced while it was read.
     """
     time, key = _time_column(node), row_key(node)
-    found = compare(stored, rebuilt, time, node.model.granularity, key, left_out=node.undetermined)
-    if found.differing and node.model.kind is Kind.EVENTS:
+    result = compare(stored, rebuilt, time, node.model.granularity, key, left_out=node.undetermined)
+    if result.differing and node.model.kind is Kind.EVENTS:
         build.refuse_changed(work, node, moment.files)
-    return found
+    return result
 
 
 def _incomparable(node: Node, moment: Moment) -> str:
@@ -335,7 +338,7 @@ def _cells_text(number: int) -> str:
     return formatting.count(number, "cell")
 
 
-def _cells(node: Node, moment: Moment, sample: int | None) -> Ranges:
+def _cells_to_compare(node: Node, moment: Moment, sample: int | None) -> Ranges:
     """The cells to compare: all that are built, or a sample of them."""
     if node.model.granularity is None:
         return Ranges.ever()
@@ -345,10 +348,10 @@ def _cells(node: Node, moment: Moment, sample: int | None) -> Ranges:
     return Ranges.ever() - moment.trace.pending_ranges
 
 
-def _left_out(node: Node, moment: Moment) -> str:
+def _note_on_pending(node: Node, moment: Moment) -> str:
     """A note on cells that are not compared because they are not built."""
     pending = moment.trace.pending
-    gone = [part for e in pending if e.cause is Cause.REDEFINED for part in e.ranges]
+    gone = [part for entry in pending if entry.cause is Cause.REDEFINED for part in entry.ranges]
     if not gone:
         return "without the cells still pending"
     filled = Ranges.of(state.cell for state in moment.cells if state.rows)
@@ -356,13 +359,15 @@ def _left_out(node: Node, moment: Moment) -> str:
 
 
 def _cells_unlike_ledger(moment: Moment, result: Comparison, cells: Ranges) -> tuple[Interval, ...]:
-    known: Mapping[Interval, tuple[int, int]] = {
+    recorded: Mapping[Interval, tuple[int, int]] = {
         state.cell: (state.rows, state.content)
         for state in moment.cells
         if state.rows and (state.cell == EVER or cells.overlaps(state.cell))
     }
-    found = {cell: (state.rows, state.content) for cell, state in result.stored.items()}
-    return tuple(cell for cell in sorted({*known, *found}) if known.get(cell) != found.get(cell))
+    stored = {cell: (state.rows, state.content) for cell, state in result.stored.items()}
+    return tuple(
+        cell for cell in sorted({*recorded, *stored}) if recorded.get(cell) != stored.get(cell)
+    )
 
 
 def _repeated_keys(stored: DataFrame, node: Node) -> int:
@@ -383,7 +388,7 @@ def _unequal_verdict(node: Node, why: str) -> Verdict:
     return Verdict(node.name, node.model.kind, 0, 0, 0, equal=False, note=why)
 
 
-def _moved_verdict(node: Node) -> Verdict:
+def _changed_meanwhile_verdict(node: Node) -> Verdict:
     """The verdict on a table that runs changed whenever it was compared."""
     why = f"a run changed it meanwhile, {TRIES} times: verify it between two runs"
     return replace(_unequal_verdict(node, why), moved=True)
@@ -397,8 +402,8 @@ def _other_columns(node: Node, stored: DataFrame, rebuilt: DataFrame) -> list[st
     """The columns of a query that its table lacks, and those that only the table has."""
     if node.model.kind not in (Kind.TABLE, Kind.INCREMENTAL_TABLE):
         return []
-    one, two = ({name.lower() for name in rows.columns} for rows in (stored, rebuilt))
-    return sorted(one ^ two)
+    old, new = ({name.lower() for name in rows.columns} for rows in (stored, rebuilt))
+    return sorted(old ^ new)
 
 
 def _time_column(node: Node) -> str | None:
@@ -445,25 +450,25 @@ class Moment:
 
 def moment_of(project: Project, ledger: Ledger, lake: Lake, node: Node) -> Moment | None:
     """The present moment of a model; None if it was never built."""
-    found = None
+    moment = None
     for _ in range(TRIES):  # a step may end between two of the questions
         traces, heads = ledger.traces(), ledger.newest_versions()
         trace = traces.get(node.name)
         if trace is None:
             return None
         marks = _marks(trace, traces, heads)
-        found = Moment(
+        moment = Moment(
             trace,
             _snapshot(ledger, lake, heads.get(node.name)),
             ledger.cells(node.name),
-            ledger.files(node.name) if node.model.kind in _OF_FILES else (),
+            ledger.files(node.name) if node.model.kind in _KINDS_OF_FILES else (),
             ledger.quarantined(node.name) if node.model.kind is Kind.SESSIONS else (),
-            _dropped(project, lake, marks),
+            _dropped_tables(project, lake, marks),
             marks,
         )
-        if not found.is_past(ledger):
+        if not moment.is_past(ledger):
             break
-    return found
+    return moment
 
 
 def _marks(trace: Trace, traces: Mapping[str, Trace], heads: Mapping[str, Version]) -> Marks:
@@ -477,20 +482,20 @@ def _snapshot(ledger: Ledger, lake: Lake, head: Version | None) -> int | None:
     That is the table's own newest, which may have them in fewer files, or what somebody else wrote.
     Where a step has committed already that the ledger does not count yet, it is the version's.
     """
-    now = None if head is None else lake.metadata(table_name(head.table))
-    if head is None or now is None:
+    metadata = None if head is None else lake.metadata(table_name(head.table))
+    if head is None or metadata is None:
         return None
-    begun = head.step in now.steps and [*now.steps][-1] != head.step
-    by_others = now.foreign is not None or late_step(ledger, head, now) is not None
-    return head.snapshot if begun and not by_others else now.snapshot
+    has_later_step = head.step in metadata.steps and [*metadata.steps][-1] != head.step
+    by_others = metadata.foreign is not None or late_step(ledger, head, metadata) is not None
+    return head.snapshot if has_later_step and not by_others else metadata.snapshot
 
 
-def _dropped(project: Project, lake: Lake, marks: Marks) -> frozenset[str]:
+def _dropped_tables(project: Project, lake: Lake, marks: Marks) -> frozenset[str]:
     built = [
         name
         for name, (trace, head) in marks.items()
         if name in project and name not in project.shared
         if trace is not None and head is not None and head.snapshot is not None
     ]
-    there = lake.moved_tables({table_name(name): "" for name in built})
-    return frozenset(name for name in built if there.get(table_name(name), "") is None)
+    present = lake.moved_tables({table_name(name): "" for name in built})
+    return frozenset(name for name in built if present.get(table_name(name), "") is None)

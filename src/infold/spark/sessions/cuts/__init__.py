@@ -117,9 +117,9 @@ class CampaignCut(InnerCut):
             brought = F.when(F.col(ISLAND) == 1, F.col(CAMPAIGN_BEFORE))
             before = F.coalesce(before, brought)
         own = F.max_by(CAMPAIGN, known).over(Window.partitionBy(*island, TIME))
-        found = rows.withColumn(CAMPAIGN_BEFORE, before).withColumn(_OF_INSTANT, own)
+        marked = rows.withColumn(CAMPAIGN_BEFORE, before).withColumn(_OF_INSTANT, own)
         same = F.col(_OF_INSTANT).eqNullSafe(F.col(CAMPAIGN_BEFORE))
-        return found, F.col(_OF_INSTANT).isNotNull() & ~same
+        return marked, F.col(_OF_INSTANT).isNotNull() & ~same
 
     def session_columns(self) -> Sequence[Column]:
         """The campaign in force before its first event."""
@@ -239,11 +239,11 @@ class RuleCut(InnerCut):
         fields = ", ".join(f"'{name}', e.{GIVEN}.`{name}`" for name in given.fieldNames())
         ordered = F.array_sort(F.collect_list(F.struct(*order, GIVEN)))
         sessions = rows.groupBy(*by_session(session)).agg(ordered.alias(_EVENTS))
-        asked = F.expr(
+        call_arguments = F.expr(
             f"transform({_EVENTS}, e -> named_struct('time', timestamp_micros(e.{TIME}), {fields}))"
         )
         several = sessions.where(F.size(_EVENTS) > 1)
-        answered = several.withColumn(_BEGINS, rule_function(self.declared.code)(asked))
+        answered = several.withColumn(_BEGINS, rule_function(self.declared.code)(call_arguments))
         return in_pieces(rows, session, answered, F.expr(_STARTS_BY_RULE))
 
     def leaves_whole(self) -> Column | None:
@@ -338,8 +338,8 @@ class Cuts:
 
     def like(self, cut: AnyCut) -> AnyCut | None:
         """The cut of the same sort, if there is one."""
-        every = (*self.pairwise, *self.inner)
-        return next((one for one in every if isinstance(one, type(cut))), None)
+        all_cuts = (*self.pairwise, *self.inner)
+        return next((other for other in all_cuts if isinstance(other, type(cut))), None)
 
     @property
     def merge(self) -> bool:
@@ -350,9 +350,9 @@ class Cuts:
 def cuts_of(query: SessionsQuery) -> Cuts:
     """A query's cuts, silences among them."""
     silence = silence_of(query)
-    found = [CUTS[type(cut)](cut) for cut in query.cuts]
-    pairwise = [cut for cut in found if isinstance(cut, PairwiseCut)]
+    query_cuts = [CUTS[type(cut)](cut) for cut in query.cuts]
+    pairwise = [cut for cut in query_cuts if isinstance(cut, PairwiseCut)]
     return Cuts(
         ((silence, *pairwise) if silence else tuple(pairwise)),
-        tuple(cut for cut in found if isinstance(cut, InnerCut)),
+        tuple(cut for cut in query_cuts if isinstance(cut, InnerCut)),
     )

@@ -63,7 +63,7 @@ class SilenceCut(PairwiseCut):
 
     @property
     def never_parts_within(self) -> int | None:
-        """The shorter of its gaps."""
+        """The shorter gap: a bucket must not hide a silence that ends anybody's session."""
         return min(gap for gap in (self.gap, self.fallback_gap) if gap is not None)
 
 
@@ -106,16 +106,16 @@ def silence_between_slots(used: str, bucket: int) -> list[str]:
     runs = [f"(shiftleft(1L, {last}) - shiftleft(1L, {first})) & ~{used} AS {_RUN}1"]
     sizes = [2**power for power in range(_POWERS)]
     runs += [f"{_RUN}{n} & shiftright({_RUN}{n}, {n}) AS {_RUN}{2 * n}" for n in sizes[:-1]]
-    found, at = "0", "-1L"  # so many slots are empty from each of these bits on
+    empty, at = "0", "-1L"  # so many slots are empty from each of these bits on
     for size in reversed(sizes):
-        more = f"({at} & shiftright({_RUN}{size}, {found}))"
+        more = f"({at} & shiftright({_RUN}{size}, {empty}))"
         runs.append(f"CASE WHEN {more} != 0 THEN {more} ELSE {at} END AS {_AT}{size}")
         runs.append(
-            f"CASE WHEN {more} != 0 THEN {found} + {size} ELSE {found} END AS {_EMPTY}{size}"
+            f"CASE WHEN {more} != 0 THEN {empty} + {size} ELSE {empty} END AS {_EMPTY}{size}"
         )
-        found, at = f"{_EMPTY}{size}", f"{_AT}{size}"
+        empty, at = f"{_EMPTY}{size}", f"{_AT}{size}"
     short = f"CASE WHEN {length} <= {bucket // _SHORT}L THEN {length}"
-    return [*runs, f"{short} ELSE least({length}, ({found} + 2) * {slot}L) END AS {SILENCE}"]
+    return [*runs, f"{short} ELSE least({length}, ({empty} + 2) * {slot}L) END AS {SILENCE}"]
 
 
 def _slot_length(bucket: int) -> int:

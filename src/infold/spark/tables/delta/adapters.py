@@ -133,9 +133,9 @@ def refuse_session(spark: SparkSession) -> None:
 
 def version_there(spark: SparkSession) -> str:
     """As Delta says it."""
-    said = "reflect('io.delta.package', 'VERSION') AS version"
+    error_text = "reflect('io.delta.package', 'VERSION') AS version"
     # One row.
-    return str(spark.range(1).selectExpr(said).collect()[0]["version"])
+    return str(spark.range(1).selectExpr(error_text).collect()[0]["version"])
 
 
 def write_samples(spark: SparkSession, events: DataFrame) -> None:

@@ -68,7 +68,7 @@ _REWRITE = "infold.rewrite"
 _VERSION_IS_THERE = ("DELTA_MAX_COMMIT_RETRIES_EXCEEDED", "DELTA_PROTOCOL_CHANGED")
 """What Delta says when it gives up; the second of the first version of a table."""
 
-_BAD = frozenset(" ,;{}()\n\t=")
+_REFUSED_CHARACTERS = frozenset(" ,;{}()\n\t=")
 """What no name of a column has in a table without column mapping."""
 
 
@@ -81,49 +81,50 @@ class DeltaTables:
 
     def exists(self, table: str) -> bool:
         """Whether the table is there."""
-        return self._log(table) is not None
+        return self._refreshed_log(table) is not None
 
     def read(self, table: str, snapshot: int | None = None) -> DataFrame:
         """
-        See ``port.Tables``. A frame stays at its version, also where none is asked for: without
-        one, Delta would follow the table's commits.
+        All rows of a version, by default of the newest one there is now.
+
+        The frame stays at it: without a version, Delta would follow the table's commits.
         """
-        rows = self._stored(table, snapshot)
+        rows = self._stored_rows(table, snapshot)
         return with_struct(rows.drop(PARTITION) if PARTITION in rows.columns else rows)
 
-    def _stored(self, table: str, snapshot: int | None = None) -> DataFrame:
-        log = self._log(table)
+    def _stored_rows(self, table: str, snapshot: int | None = None) -> DataFrame:
+        log = self._refreshed_log(table)
         if log is None:
             version = snapshot or 0  # Delta's own error says that there is no table
         elif snapshot is None:
             version = log.newest
         else:
-            found = log.version(snapshot)
-            version = snapshot if found is None else found  # and here that there is no version
+            known = log.version(snapshot)
+            version = snapshot if known is None else known  # and here that there is no version
         reader = self.spark.read.format("delta").option("versionAsOf", str(version))
         return reader.load(self._folder(table))
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
-        """See ``ports.Lake.string_values``."""
+        """Distinct strings of a column, without NULL, maybe more; None if files list none."""
         return self.lake.string_values(table_name(table), column, snapshot, limit)
 
     def create(self, table: str, rows: DataFrame, layout: Layout, stamp: Stamp) -> int:
         """Replace schema, layout and content by ``rows``, or make the table."""
-        bad = [name for name in names_in(rows.schema) if not _BAD.isdisjoint(name)]
+        bad = [name for name in names_in(rows.schema) if not _REFUSED_CHARACTERS.isdisjoint(name)]
         if bad:
             raise delta_errors.column_names(model=table, names=bad)
-        if self._log(table) is None and places.in_store(self._folder(table)):
+        if self._refreshed_log(table) is None and places.in_store(self._folder(table)):
             clear(self._folder(table))
         return self._write(table, rows, layout, stamp, mode="overwrite", overwriteSchema="true")
 
     def layout(self, table: str) -> Layout:
         """How the table was laid out when it was made."""
-        found = self.lake.layout(table_name(table))
-        return Layout() if found is None else Layout(found.column, found.partition, found.type)
+        stored = self.lake.layout(table_name(table))
+        return Layout() if stored is None else Layout(stored.column, stored.partition, stored.type)
 
     def append(self, table: str, rows: DataFrame, stamp: Stamp) -> int:
         """Add rows; columns are matched by name."""
-        self._log(table)
+        self._refreshed_log(table)
         return self._write(table, rows, self.layout(table), stamp, mode="append")
 
     def merge(
@@ -137,7 +138,7 @@ class DeltaTables:
         stamp: Stamp,
     ) -> int:
         """One MERGE: rows to remove match on their keys, rows to add have none and match none."""
-        self._log(table)
+        self._refreshed_log(table)
         source = merge_source(self._as_stored(insert, self.layout(table)), delete, on)
         jvm: Any = self.spark._jvm  # noqa: SLF001 (SQL takes no paths: FIXED says so)
         session = self.spark._jsparkSession  # noqa: SLF001 (as above)
@@ -146,10 +147,10 @@ class DeltaTables:
         merge = getattr(stored, "as")("t").merge(rows, f"{source.matches} AND {condition}")
         merge = merge.whenMatched().delete()
         merge = merge.whenNotMatched(source.is_new).insertExpr(dict(source.values))
-        said = {USER_METADATA: _user_metadata(stamp)}
-        with commit_point(table), self._committing(table, stamp.step, said):
+        settings = {USER_METADATA: _user_metadata(stamp)}
+        with commit_point(table), self._committing(table, stamp.step, settings):
             merge.execute()
-        return self._head(table, stamp)
+        return self._committed_snapshot(table, stamp)
 
     def evolve(
         self,
@@ -158,7 +159,7 @@ class DeltaTables:
         types: Sequence[tuple[Sequence[str], DataType]],
         stamp: Stamp,
     ) -> int:
-        """See ``port.Tables``: all rows are written again, as names are those in the files."""
+        """Write all rows again: a column's name is that in the files."""
         rows, layout = evolved(self.read(table), self.layout(table), names, types)
         return self.create(table, rows, layout, stamp)
 
@@ -182,15 +183,15 @@ class DeltaTables:
         return self._write(table, result, layout, stamp, mode="overwrite", **options)
 
     def partition_files(self, table: str) -> Sequence[PartitionFiles]:
-        """See ``port.MaintainedTables``."""
+        """Files of each partition, counted in the table's log."""
         from infold.lake.delta.rows import partition_files
 
-        return [PartitionFiles(*one) for one in partition_files(self._folder(table))]
+        return [PartitionFiles(*counts) for counts in partition_files(self._folder(table))]
 
     def rewrite(self, table: str, partition: Any) -> None:
-        """See ``port.MaintainedTables``: by a commit that says of itself that it changes no row."""
+        """Rewrite one partition, by a commit that says of itself that it changes no row."""
         layout = self.layout(table)
-        rows = self._stored(table)
+        rows = self._stored_rows(table)
         where = "true"
         if partition is not None:
             assert layout.partition is not None
@@ -199,25 +200,29 @@ class DeltaTables:
             rows = rows.where(where)
         if layout.column is not None:
             rows = rows.sortWithinPartitions(column_of(layout.column))
-        files = [one for one in self.partition_files(table) if partition in (None, one.partition)]
-        tasks = max(1, sum(one.bytes for one in files) // _FILE_BYTES)
+        files = [
+            counts
+            for counts in self.partition_files(table)
+            if partition in (None, counts.partition)
+        ]
+        tasks = max(1, sum(counts.bytes for counts in files) // _FILE_BYTES)
         writer = rows.coalesce(tasks).write.format("delta").mode("overwrite")
         writer = writer.option("dataChange", "false").option("replaceWhere", where)
         mark = uuid4().hex
-        said = {USER_METADATA: json.dumps({_REWRITE: mark})}
-        with self._committing(table, mark, said):
+        settings = {USER_METADATA: json.dumps({_REWRITE: mark})}
+        with self._committing(table, mark, settings):
             writer.save(self._folder(table))
 
     def expire(self, table: str, *, before: float, keep: int) -> None:
-        """See ``port.MaintainedTables``; no engine is needed for it."""
+        """Forget versions older than ``before`` (seconds since 1970), but the ``keep`` newest."""
         from infold.lake.delta.expiry import forget_before
 
-        log = self._log(table)
+        log = self._refreshed_log(table)
         if log is None:
             return
         main = list(log.main())
-        kept = [one for n, one in enumerate(main) if n < keep or one.at >= before * 1000]
-        oldest = min(one.version for one in kept)
+        kept = [commit for n, commit in enumerate(main) if n < keep or commit.at >= before * 1000]
+        oldest = min(commit.version for commit in kept)
         if oldest > log.commits[0]:
             forget_before(log, oldest)
             forget_changed(self.spark, log.folder, None)
@@ -243,11 +248,11 @@ class DeltaTables:
         writer = writer.option("userMetadata", _user_metadata(stamp))
         with commit_point(table), self._committing(table, stamp.step):
             writer.save(self._folder(table))
-        return self._head(table, stamp)
+        return self._committed_snapshot(table, stamp)
 
     @contextmanager
     def _committing(
-        self, table: str, mark: str, said: Mapping[str, str] | None = None
+        self, table: str, mark: str, settings: Mapping[str, str] | None = None
     ) -> Iterator[None]:
         """
         The settings for a commit in the block, which leaves ``mark`` in the log.
@@ -257,11 +262,11 @@ class DeltaTables:
         the log that says whether the commit was made.
         """
         if not places.in_store(self.lake.warehouse):
-            with writing(self.spark, said):
+            with writing(self.spark, settings):
                 yield
             return
         try:
-            with writing(self.spark, {**ONE_TRY, **(said or {})}):
+            with writing(self.spark, {**ONE_TRY, **(settings or {})}):
                 yield
         except (PySparkException, Py4JError) as error:
             if self._is_newest(table, mark):
@@ -280,19 +285,19 @@ class DeltaTables:
         if layout.column is None or layout.partition is None:
             return stored
         about = layout_metadata(layout.column, layout.partition, layout.type)
-        start = F.expr(_START[layout.partition].format(quoted(layout.column)))
+        start = F.expr(_PARTITION_START[layout.partition].format(quoted(layout.column)))
         return stored.select("*", start.alias(PARTITION, metadata=dict(about)))
 
     def _folder(self, table: str) -> str:
         return self.lake.folder(table_name(table))
 
-    def _log(self, table: str) -> Log | None:
+    def _refreshed_log(self, table: str) -> Log | None:
         """The log now; the JVM forgets what it knows of another table, or of later versions."""
         log = self.lake.log(table_name(table))
         forget_changed(self.spark, self._folder(table), log)
         return log
 
-    def _head(self, table: str, stamp: Stamp) -> int:
+    def _committed_snapshot(self, table: str, stamp: Stamp) -> int:
         """The snapshot that a commit made. Raises ``foreign_write`` where others made one too."""
         head = self.lake.metadata(table_name(table))
         if head is None or stamp.step not in head.steps:
@@ -304,7 +309,7 @@ class DeltaTables:
         return head.steps[stamp.step]
 
 
-_START = {
+_PARTITION_START = {
     Granularity.HOUR: "date_trunc('HOUR', {0})",
     Granularity.DAY: "CAST({0} AS DATE)",
     Granularity.MONTH: "trunc({0}, 'MONTH')",
@@ -326,19 +331,23 @@ def _user_metadata(stamp: Stamp) -> str:
 # It takes for granted that a path is one table, with versions that only rise. infold gives tables
 # other names, drops them, and takes versions of scratch tables away.
 
-_seen: dict[str, tuple[str, int, str]] = {}
+_known_logs: dict[str, tuple[str, int, str]] = {}
 """The table, its newest version and where that is, as this process last saw each folder."""
 
 
 def forget_changed(spark: SparkSession, folder: str, log: Log | None) -> None:
     """Let the JVM forget a folder's log if it is not one that goes on from the one it knows."""
-    before = _seen.get(folder)
+    before = _known_logs.get(folder)
     if log is None:
-        _seen.pop(folder, None)
+        _known_logs.pop(folder, None)
     else:
-        now = (log.schema().table_id, log.newest, log.location)
-        _seen[folder] = now
-        if before is not None and before[0] == now[0] and (before[1] < now[1] or before == now):
+        known = (log.schema().table_id, log.newest, log.location)
+        _known_logs[folder] = known
+        if (
+            before is not None
+            and before[0] == known[0]
+            and (before[1] < known[1] or before == known)
+        ):
             return
     jvm: Any = spark._jvm  # noqa: SLF001 (no public way)
     path = jvm.org.apache.hadoop.fs.Path(folder)
@@ -360,7 +369,7 @@ def in_types_of_tables(rows: DataFrame) -> DataFrame:
     )
 
 
-_USUAL = 32
+_STATISTICS_COLUMNS = 32
 """Of so many columns, the first ones, Delta keeps the least and the greatest value in a file."""
 
 
@@ -370,8 +379,8 @@ def columns_with_statistics(schema: T.StructType, time: str | None) -> str:
     for field in schema:
         before += 1 + len([*names_in(field.dataType)])
         if field.name == time:
-            return str(max(_USUAL, before))
-    return str(_USUAL)
+            return str(max(_STATISTICS_COLUMNS, before))
+    return str(_STATISTICS_COLUMNS)
 
 
 def names_in(type_: T.DataType) -> Iterator[str]:

@@ -98,9 +98,9 @@ def refuse_session(spark: SparkSession) -> None:
 
 def version_there(spark: SparkSession) -> str:
     """As Iceberg says it; an executor is asked."""
-    said = "reflect('org.apache.iceberg.IcebergBuild', 'version') AS version"
+    error_text = "reflect('org.apache.iceberg.IcebergBuild', 'version') AS version"
     # One row.
-    return str(spark.range(1).selectExpr(said).collect()[0]["version"])
+    return str(spark.range(1).selectExpr(error_text).collect()[0]["version"])
 
 
 def write_samples(spark: SparkSession, events: DataFrame) -> None:

@@ -86,18 +86,18 @@ class IcebergTables:
         """All rows with technical columns, of the current or a given snapshot."""
         if snapshot is None and is_remote(self.spark):
             # There a frame is looked up anew by each query: it would follow the table's commits.
-            snapshot = self._newest(table)
+            snapshot = self._newest_snapshot(table)
         if snapshot is None:
             return with_struct(self.spark.read.table(self.identifier(table)))
         try:
-            return self._at(table, snapshot)
+            return self._rows_at(table, snapshot)
         except PySparkException:
             same = self._with_same_rows(table, snapshot)
             if same is None:
                 raise
-            return self._at(table, same)
+            return self._rows_at(table, same)
 
-    def _at(self, table: str, snapshot: int) -> DataFrame:
+    def _rows_at(self, table: str, snapshot: int) -> DataFrame:
         reader = self.spark.read.option("versionAsOf", str(snapshot))
         return with_struct(reader.table(self.identifier(table)))
 
@@ -110,7 +110,7 @@ class IcebergTables:
         return kept_with_rows_of(snapshot, metadata, known_history(metadata, read_metadata))
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
-        """See ``ports.Lake.string_values``."""
+        """Distinct strings of a column, without NULL, maybe more; None if files list none."""
         return self.lake.string_values(table_name(table), column, snapshot, limit)
 
     def create(self, table: str, rows: DataFrame, layout: Layout, stamp: Stamp) -> int:
@@ -130,7 +130,7 @@ class IcebergTables:
             writer = writer.tableProperty("location", folder)
         with commit_point(table):
             writer.createOrReplace()
-        return self._head(table, stamp)
+        return self._committed_snapshot(table, stamp)
 
     def append(self, table: str, rows: DataFrame, stamp: Stamp) -> int:
         """Add rows; columns are matched by name."""
@@ -139,7 +139,7 @@ class IcebergTables:
             writer = writer.option(_PROPERTY + key, value)
         with commit_point(table):
             writer.append()
-        return self._head(table, stamp)
+        return self._committed_snapshot(table, stamp)
 
     def merge(
         self,
@@ -165,7 +165,7 @@ class IcebergTables:
                 f" THEN INSERT ({names}) VALUES ({values})"
             )
         self.spark.catalog.dropTempView(view)
-        return self._head(table, stamp)
+        return self._committed_snapshot(table, stamp)
 
     def evolve(
         self,
@@ -204,7 +204,7 @@ class IcebergTables:
         with commit_point(table):
             transaction.commitTransaction()
         self.spark.catalog.refreshTable(self.identifier(table))
-        return self._head(table, stamp)
+        return self._committed_snapshot(table, stamp)
 
     def replace(
         self,
@@ -231,15 +231,15 @@ class IcebergTables:
         )
         with commit_point(table):
             writer.overwrite(condition)
-        return self._head(table, stamp)
+        return self._committed_snapshot(table, stamp)
 
     def layout(self, table: str) -> Layout:
         """How the table was laid out when it was made."""
-        found = self.lake.layout(table_name(table))
-        return Layout() if found is None else Layout(found.column, found.partition, found.type)
+        stored = self.lake.layout(table_name(table))
+        return Layout() if stored is None else Layout(stored.column, stored.partition, stored.type)
 
     def partition_files(self, table: str) -> Sequence[PartitionFiles]:
-        """See ``port.MaintainedTables``; by Iceberg's metadata table of files."""
+        """Files of each partition, counted in Iceberg's metadata table of files."""
         partitioned = self.layout(table).partition is not None
         rows = self.spark.sql(
             f"SELECT {'partition' if partitioned else '1'} AS part,"
@@ -256,7 +256,7 @@ class IcebergTables:
         ]
 
     def rewrite(self, table: str, partition: Any) -> None:
-        """See ``port.MaintainedTables``."""
+        """Rewrite the files of one partition (None: of the table), sorted as they were laid out."""
         layout = self.layout(table)
         column = layout.column
         sort = f", strategy => 'sort', sort_order => '{quoted(column)} ASC'" if column else ""
@@ -268,7 +268,7 @@ class IcebergTables:
         ).collect()  # one row
 
     def expire(self, table: str, *, before: float, keep: int) -> None:
-        """See ``port.MaintainedTables``."""
+        """Expire snapshots older than ``before`` (seconds since 1970), but the ``keep`` newest."""
         older = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(before))
         self.spark.sql(
             "CALL infold.system.expire_snapshots("
@@ -281,7 +281,7 @@ class IcebergTables:
         name = self.lake.stored_name(table_name(table))
         return f"{quoted(self.namespace)}.{quoted(name)}"
 
-    def _head(self, table: str, stamp: Stamp) -> int:
+    def _committed_snapshot(self, table: str, stamp: Stamp) -> int:
         """The snapshot that a commit made. Raises ``foreign_write`` where others made one too."""
         head = self.lake.metadata(table_name(table))
         if head is None or head.snapshot is None:
@@ -290,7 +290,7 @@ class IcebergTables:
             raise run_errors.foreign_write(head.table, head.foreign)
         return head.steps.get(stamp.step, head.snapshot)  # none by a MERGE that finds nothing
 
-    def _newest(self, table: str) -> int | None:
+    def _newest_snapshot(self, table: str) -> int | None:
         head = self.lake.metadata(table_name(table))
         return None if head is None else head.snapshot
 
