@@ -86,16 +86,16 @@ def derive_table(
             later &= _cells_of_files(node, model, since)
         pending.append(Pending(Cause.DEFINITION, later - trace.pending_ranges))
     step = draft.make_step(node, Action.DERIVE, [Reason(Cause.DEFINITION, why, retained)])
-    now = step.trace
-    assert now is not None, "a planned step has a trace"
+    planned_trace = step.trace
+    assert planned_trace is not None, "a planned step has a trace"
     return _over_stored_rows(
         step,
         trace,
         files=None,
         trace=replace(
-            now,
+            planned_trace,
             # What only the new definition reads is read where cells are pending, and nowhere else.
-            inputs={**(now.inputs if since is not None else {}), **trace.inputs},
+            inputs={**(planned_trace.inputs if since is not None else {}), **trace.inputs},
             pending=merge_pending(entry for entry in pending if entry.ranges),
             applied_entry=trace.applied_entry,
             earlier=() if since is None else trace.redefined_from(since, ""),
@@ -112,8 +112,8 @@ def derive_table(
 def _over_stored_rows(step: Step, stored: Trace, **more: Any) -> Step:
     """The step over the versions of the inputs that the stored rows were made from."""
     assert step.trace is not None, "a planned step has a trace"
-    kept = replace(step.trace, inputs=dict(stored.inputs), applied_entry=stored.applied_entry)
-    usual = {"trace": kept, "expected": False, "scanned": 0, "changed_key_rows": ()}
+    trace = replace(step.trace, inputs=dict(stored.inputs), applied_entry=stored.applied_entry)
+    usual = {"trace": trace, "expected": False, "scanned": 0, "changed_key_rows": ()}
     inputs = {name: (version, version) for name, version in stored.inputs.items()}
     return replace(step, inputs=inputs, **{**usual, **more})
 
@@ -244,22 +244,22 @@ def derive_events(
     change, trace = changed_as_built(draft, node, model, How.DERIVE), model.trace
     if change is None or change.derivation is None or trace is None:
         return None
-    found, known = change.derivation, files.ingested
-    if (found.where or found.other_source_columns) and any(file.set_aside for file in known):
+    derivation, ingested = change.derivation, files.ingested
+    if (derivation.where or derivation.other_source_columns) and any(f.set_aside for f in ingested):
         return None
-    if found.where and any(file.waiting for file in known):
+    if derivation.where and any(file.waiting for file in ingested):
         return None
     contested = Ranges.of(entry.cell for entry in files.cells if entry.dropped)
     if contested and node.model.deduplicate is Deduplicate.EVERYWHERE:
         return None  # copies of an event may be in any cells
     whole = _files_in(files, contested)
-    columns = _files_with_columns(found, files)
+    column_files = _files_with_columns(derivation, files)
     # A lookup may have changed since, and most of the rows are read by a rebuild with less ado.
-    unwise = node.stored_inputs or 2 * _rows(whole) > _rows(known)
-    if (whole or columns) and (unwise or _differ(files, whole, columns)):
+    is_costly = node.stored_inputs or 2 * _rows(whole) > _rows(ingested)
+    if (whole or column_files) and (is_costly or _differ(files, whole, column_files)):
         return None
-    reasons = "; ".join(_reasons(found, columns, whole)) or FOLLOWS
-    rows = _rows(whole) + _rows(columns)
+    reasons = "; ".join(_reasons(derivation, column_files, whole)) or FOLLOWS
+    rows = _rows(whole) + _rows(column_files)
     cells = retained_range(node)
     step = draft.make_step(
         node, Action.DERIVE, [Reason(Cause.DEFINITION, reasons, cells, rows)], trace.pending
@@ -269,10 +269,10 @@ def derive_events(
         trace,
         # What a source lost is refused before the first step, although a later one takes it out.
         files=replace(
-            files, new=(), come_due=(), estimate=None, reingest=whole, new_columns_of=columns
+            files, new=(), come_due=(), estimate=None, reingest=whole, new_columns_of=column_files
         ),
         expected=any(may_have_other_types(draft, entry.name) for entry in node.stored_inputs),
-        derivation=found,
+        derivation=derivation,
         contested=contested,
     )
 
@@ -283,15 +283,15 @@ def _files_in(files: FileDiff, cells: Ranges) -> tuple[IngestedFile, ...]:
     return tuple(file for file in files.ingested if file.id in some)
 
 
-def _files_with_columns(found: Derivation, files: FileDiff) -> tuple[IngestedFile, ...]:
+def _files_with_columns(derivation: Derivation, files: FileDiff) -> tuple[IngestedFile, ...]:
     """
     The files to read for new columns: those with stored rows.
 
     Of a column that the source did not have, any file may have values that cannot be used.
     """
-    if not found.from_files:
+    if not derivation.from_files:
         return ()
-    every = found.other_source_columns
+    every = derivation.other_source_columns
     return tuple(file for file in files.ingested if every or file.rows > file.dropped)
 
 
@@ -306,12 +306,12 @@ def _rows(files: Collection[IngestedFile]) -> int:
 
 
 def _reasons(
-    found: Derivation, columns: Collection[IngestedFile], whole: Collection[IngestedFile]
+    derivation: Derivation, columns: Collection[IngestedFile], whole: Collection[IngestedFile]
 ) -> Iterator[str]:
     """What is read again, and what for."""
     if columns:
-        names, them = ", ".join(found.from_files), "them" if len(found.from_files) > 1 else "it"
-        word = "columns" if len(found.from_files) > 1 else "column"
+        names, several = ", ".join(derivation.from_files), len(derivation.from_files) > 1
+        word, them = ("columns", "them") if several else ("column", "it")
         yield f"{word} {names}: {count_of(len(columns), 'file')} read again for {them}"
     if whole:
         yield f"{count_of(len(whole), 'file')} read again where copies of events were left out"

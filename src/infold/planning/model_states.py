@@ -92,9 +92,9 @@ def _reasons_out_of_sync(
         times = Ranges.of(change.cell for change in diff.changes)
         affected = Ranges.of(
             part
-            for held, by in definitions_in_force(node, model)
+            for cells, by in definitions_in_force(node, model)
             if any(entry.name == diff.name for entry in by.inputs)
-            for part in affected_cells(by, diff.name, times, reach) & held
+            for part in affected_cells(by, diff.name, times, reach) & cells
         )
         if times and affected & retained_range(node):
             yield f"{diff.name} has changes that it has not read"

@@ -40,9 +40,9 @@ def changes_rows(step: Step) -> bool:
 class PlanDraft:
     """A plan while it is made: the steps so far, by model, and the skipped models."""
 
-    def __init__(self, observed: Observations, asked: PlanOptions) -> None:
-        self.observed, self.options = observed, asked
-        self.window = Ranges((asked.window,)) if asked.window else Ranges.ever()
+    def __init__(self, observed: Observations, options: PlanOptions) -> None:
+        self.observed, self.options = observed, options
+        self.window = Ranges((options.window,)) if options.window else Ranges.ever()
         self.steps: dict[str, Step] = {}
         self.skipped: list[Skipped] = []
         self.held_back: set[str] = set()
@@ -64,12 +64,12 @@ class PlanDraft:
             Reason(entry.cause, _why_pending(entry), entry.ranges)
             for entry in (model.trace.pending if model.trace else ())
         ]
-        for held, by in definitions_in_force(node, model):
-            found = [
-                *_changed_inputs(by, model, reach, newest=by is node),
-                *self._built_inputs(by, model, reach),
+        for cells, definition in definitions_in_force(node, model):
+            stale = [
+                *_changed_inputs(definition, model, reach, newest=definition is node),
+                *self._built_inputs(definition, model, reach),
             ]
-            reasons += [replace(reason, cells=reason.cells & held) for reason in found]
+            reasons += [replace(reason, cells=reason.cells & cells) for reason in stale]
         return merge_reasons(reasons) if model.earlier else reasons
 
     def _built_inputs(self, node: Node, model: ModelObservation, reach: int) -> Iterator[Reason]:
@@ -95,13 +95,13 @@ class PlanDraft:
         """Whether a step changes nothing that a model reads: only its definition has changed."""
         built = self.observed.models[step.model]
         before = [self.steps[diff.name] for diff in built.inputs if diff.name in self.steps]
-        kept = step.model in model.inputs_kept and only_redefined(step, built)
+        is_kept = step.model in model.inputs_kept and only_redefined(step, built)
         change = built.redefined
         if change is not None and change.retyped:
-            kept &= step.action is Action.EVOLVE
+            is_kept &= step.action is Action.EVOLVE
         elif change is not None and not change.columns_kept:  # see ``kept_if_derived``
-            kept &= step.action is Action.DERIVE and not step.contested
-        return kept and all(self.kept(built, one) for one in before)
+            is_kept &= step.action is Action.DERIVE and not step.contested
+        return is_kept and all(self.kept(built, one) for one in before)
 
     def make_step(
         self,

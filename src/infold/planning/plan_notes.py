@@ -35,12 +35,12 @@ def plan_notes(node: Node, model: ModelObservation, steps: Mapping[str, Step]) -
         yield from _moved_rows(node, model.files)
 
 
-def unused_forward_only(seen: Observations, asked: PlanOptions) -> Iterator[str]:
+def unused_forward_only(observed: Observations, options: PlanOptions) -> Iterator[str]:
     """That --forward-only names models of which none has a changed definition, as in a slip."""
-    if asked.forward_only and not any(
-        one.model in asked.forward_only for one in seen.redefinitions
+    if options.forward_only and not any(
+        one.model in options.forward_only for one in observed.redefinitions
     ):
-        yield f"--forward-only: no definition changed of {', '.join(asked.forward_only)}"
+        yield f"--forward-only: no definition changed of {', '.join(options.forward_only)}"
 
 
 def _unproven(node: Node) -> Iterator[str]:
@@ -165,13 +165,13 @@ def audit_notes(project: Project, plan: Plan, changes: Sequence[Redefinition]) -
     that read tables which are built.
     """
     built = {step.model for step in plan.steps}
-    for one in changes:
-        if one.before is None or one.after is None or one.after.model.kind.is_view:
+    for change in changes:
+        if change.before is None or change.after is None or change.after.model.kind.is_view:
             continue
-        if any(difference.part == "audits" for difference in one.differences):
+        if any(difference.part == "audits" for difference in change.differences):
             yield (
-                f"{one.model}: its audits changed; a run judges what it writes, and "
-                f"`infold audit {one.model}` all that is stored"
+                f"{change.model}: its audits changed; a run judges what it writes, and "
+                f"`infold audit {change.model}` all that is stored"
             )
     for node in project:
         read = tables_of_audits(project, node) & built
@@ -199,9 +199,9 @@ def unapplied_notes(project: Project) -> Iterator[str]:
         yield f"{models}; `{infold} plan` shows them, `{infold} apply` carries them out"
     if applied.mistakes:
         many = applied.mistakes > 1
-        found = f"{applied.mistakes:,} mistakes" if many else "a mistake"
+        mistakes = f"{applied.mistakes:,} mistakes" if many else "a mistake"
         yield (
-            f"the files have {found}, which `infold check` shows: this goes on by the applied "
+            f"the files have {mistakes}, which `infold check` shows: this goes on by the applied "
             "definitions"
         )
 

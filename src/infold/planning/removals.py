@@ -27,9 +27,9 @@ ALL = 100.0
 
 def refuse_removals(project: Project, plan: Plan, *, allowed: bool) -> None:
     """Raise ``mismatches.source_shrank`` when a plan would take out too much of a source."""
-    found = () if allowed else tuple(dict(excessive_removals(project, plan)).items())
-    if found:
-        raise mismatches.source_shrank(found)
+    removals = () if allowed else tuple(dict(excessive_removals(project, plan)).items())
+    if removals:
+        raise mismatches.source_shrank(removals)
 
 
 def refuse_lost_rows(source: Source, diff: FileDiff) -> None:
@@ -83,12 +83,12 @@ def _rows_lost_in_files(source: Source, diff: FileDiff) -> list[int]:
     """
     lost = {file.path for file in diff.lost}
     counts = {lasting_path(path): rows for path, rows in diff.row_counts.items()}
-    found = (
+    lost_rows = (
         file.rows + file.waiting - counts[lasting_path(file.path)]
         for file in diff.removed
         if lasting_path(file.path) in counts and file.path not in lost
     )
-    fewer = [rows for rows in found if rows > 0]
+    fewer = [rows for rows in lost_rows if rows > 0]
     known = {lasting_path(file.path) for file in diff.ingested}
     added = sum(rows for path, rows in counts.items() if path not in known)
     moved = source.is_table and added >= sum(fewer)

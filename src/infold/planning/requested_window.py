@@ -111,14 +111,15 @@ def restate(project: Project, terms: Sequence[str], window: Interval | None) -> 
     """
     ranges = Ranges.ever() if window is None else Ranges((window,))
     names = _with_table(project, select_models(project, terms))
-    again = {name: ranges for name in names if window is None or _by_cell(project, name)}
+    restated = {name: ranges for name in names if window is None or _by_cell(project, name)}
     left = tuple(
-        (name, "a window bounds no model of its kind") for name in sorted(names - again.keys())
+        (name, "a window bounds no model of its kind") for name in sorted(names - restated.keys())
     )
     readers = names | project.downstream(names)
-    within = {} if window is None else again
+    within = {} if window is None else restated
     return RestateRequest(
-        PlanOptions(selected=frozenset(readers), restated=again, build_missing_in=within), left
+        PlanOptions(selected=frozenset(readers), restated=restated, build_missing_in=within),
+        left,
     )
 
 
@@ -141,12 +142,15 @@ def backbuild(project: Project, terms: Sequence[str], window: Interval) -> Resta
                 times = ranges[node.name]
                 read = Ranges.ever() if entry.time_column is None else entry.times_read(times)
                 ranges[entry.name] = ranges.get(entry.name, Ranges()) | read
-    again = {name: cells for name, cells in ranges.items() if _by_cell(project, name)}
+    restated = {name: cells for name, cells in ranges.items() if _by_cell(project, name)}
     names = frozenset(ranges)
     left = tuple(
-        (name, "it is brought up to date, not built again") for name in sorted(names - again.keys())
+        (name, "it is brought up to date, not built again")
+        for name in sorted(names - restated.keys())
     )
-    return RestateRequest(PlanOptions(selected=names, restated=again, build_missing_in=again), left)
+    return RestateRequest(
+        PlanOptions(selected=names, restated=restated, build_missing_in=restated), left
+    )
 
 
 def _with_table(project: Project, names: Iterable[str]) -> frozenset[str]:

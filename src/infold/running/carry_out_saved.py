@@ -67,8 +67,8 @@ def listing_as_saved(
     """A listing without the files that arrived since a plan was saved."""
 
     def listed(source: Source) -> tuple[Sequence[ListedFile], Sequence[str]]:
-        found, settling = listing(source)
-        return _as_saved(saved, project, ledger, source, found), settling
+        files, settling = listing(source)
+        return _as_saved(saved, project, ledger, source, files), settling
 
     return listed
 
@@ -81,8 +81,8 @@ def dated_as_saved(
         return None
 
     def listed(source: Source, skip: Collection[str]) -> Listed:
-        found = look.listing(source, skip)
-        return replace(found, files=_as_saved(saved, project, ledger, source, found.files))
+        listing = look.listing(source, skip)
+        return replace(listing, files=_as_saved(saved, project, ledger, source, listing.files))
 
     return DatedLook(look.path, listed)
 
@@ -92,7 +92,7 @@ def _as_saved(
     project: Project,
     ledger: Ledger,
     source: Source,
-    found: Sequence[ListedFile],
+    listed: Sequence[ListedFile],
 ) -> Sequence[ListedFile]:
     models = [node.name for node in project if node.source == source.name]
     paths = {
@@ -102,7 +102,7 @@ def _as_saved(
         for path, _ in (*files.new, *files.removed)
     }
     paths |= {file.path for model in models for file in ledger.files(model)}
-    return [file for file in found if file.path in paths]
+    return [file for file in listed if file.path in paths]
 
 
 def refuse_outdated(
@@ -137,31 +137,31 @@ def _refuse_changed(changed: Sequence[tuple[str, str]]) -> None:
     for name, why in changed:
         by_name.setdefault(name, []).append(why)
     if by_name:
-        found = tuple((name, "; ".join(dict.fromkeys(whys))) for name, whys in by_name.items())
-        raise apply_errors.plan_outdated(found=found)
+        reasons = tuple((name, "; ".join(dict.fromkeys(whys))) for name, whys in by_name.items())
+        raise apply_errors.plan_outdated(found=reasons)
 
 
 def _differing(
-    before: Mapping[str, object], now: Mapping[str, object], why: str
+    before: Mapping[str, object], after: Mapping[str, object], why: str
 ) -> Iterator[tuple[str, str]]:
-    for name in sorted(before.keys() | now.keys()):
-        if before.get(name) != now.get(name):
+    for name in sorted(before.keys() | after.keys()):
+        if before.get(name) != after.get(name):
             yield name, why
 
 
 def _changed_files(
-    before: Mapping[str, SavedFiles], now: Mapping[str, SavedFiles]
+    before: Mapping[str, SavedFiles], after: Mapping[str, SavedFiles]
 ) -> Iterator[tuple[str, str]]:
     """The files that are no longer as a plan has them, each with what became of it."""
-    for model in sorted(before.keys() | now.keys()):
-        old, new = before.get(model, SavedFiles()), now.get(model, SavedFiles())
+    for model in sorted(before.keys() | after.keys()):
+        old, new = before.get(model, SavedFiles()), after.get(model, SavedFiles())
         if old == new:
             continue
-        planned, found = dict(old.new), dict(new.new)
+        planned_new, present = dict(old.new), dict(new.new)
         gone, missing = dict(old.removed), dict(new.removed)
-        for path in sorted(planned.keys() | found.keys() | gone.keys() | missing.keys()):
-            if planned.get(path) != found.get(path):
-                yield path, "it was replaced" if path in found else "it is gone"
+        for path in sorted(planned_new.keys() | present.keys() | gone.keys() | missing.keys()):
+            if planned_new.get(path) != present.get(path):
+                yield path, "it was replaced" if path in present else "it is gone"
             elif gone.get(path) != missing.get(path):
                 yield path, "it is gone" if path in missing else "it is back"
         if old.due != new.due:

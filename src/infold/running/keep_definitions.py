@@ -77,22 +77,22 @@ def keep_definitions(
 
 
 def refuse_not_forward_only(
-    project: Project, changes: Mapping[str, Redefinition], asked: PlanOptions
+    project: Project, changes: Mapping[str, Redefinition], options: PlanOptions
 ) -> None:
     """
     Raise what keeps changes from being forward-only, where somebody asked for that just now.
 
     Before anything is applied. Where a file says so, the model alone is refused.
     """
-    found = [
+    refusals = [
         change.refused
         for name, change in changes.items()
         if change.refused is not None
-        and (name in asked.forward_only or name in project.applies)
-        and (asked.selected is None or name in asked.selected)
+        and (name in options.forward_only or name in project.applies)
+        and (options.selected is None or name in options.selected)
     ]
-    if found:
-        raise found[0] if len(found) == 1 else InfoldErrors(found)
+    if refusals:
+        raise refusals[0] if len(refusals) == 1 else InfoldErrors(refusals)
 
 
 def _refuse_other_applied(project: Project, ledger: Ledger, digests: Mapping[str, str]) -> None:
@@ -101,11 +101,11 @@ def _refuse_other_applied(project: Project, ledger: Ledger, digests: Mapping[str
 
     Otherwise this run would take back what somebody applied while it waited for the lease.
     """
-    now = {name: entry.digest for name, entry in ledger.applied().items()}
+    applied = {name: entry.digest for name, entry in ledger.applied().items()}
     before = {} if project.applied is None else project.applied.digests
-    if now not in (before, digests):
+    if applied not in (before, digests):
         names = sorted(
-            name for name in now.keys() | before.keys() if now.get(name) != before.get(name)
+            name for name in applied.keys() | before.keys() if applied.get(name) != before.get(name)
         )
         raise apply_errors.applied_meanwhile(target=project.target.name, models=names)
 

@@ -44,9 +44,9 @@ class InputChanges:
         Where types become wider, only a step that evolves the table keeps it; of events, only one
         that derives it may.
         """
-        kept = (change.columns_kept or change.kept_if_derived) | change.kept_if_evolved
-        columns = self.columns(node.name, name) if kept else None
-        return columns is not None and columns <= kept
+        kept_columns = (change.columns_kept or change.kept_if_derived) | change.kept_if_evolved
+        columns = self.columns(node.name, name) if kept_columns else None
+        return columns is not None and columns <= kept_columns
 
     def since(
         self,
@@ -85,9 +85,9 @@ class InputChanges:
         """The columns of an input that some definition of a table reads; None for all."""
         read = [(self.columns, node)]
         read += [(self._columns_read(one.project), one.node) for one in earlier]
-        found = [columns(by.name, name) for columns, by in read if input_of(by, name)]
-        known = [columns for columns in found if columns is not None]
-        return frozenset().union(*known) if len(known) == len(found) else None
+        columns_read = [columns(by.name, name) for columns, by in read if input_of(by, name)]
+        known = [columns for columns in columns_read if columns is not None]
+        return frozenset().union(*known) if len(known) == len(columns_read) else None
 
 
 def _net(changes: Mapping[int, Sequence[CellChange]]) -> tuple[CellChange, ...]:

@@ -112,8 +112,8 @@ def _with_counted_rows(
             )
     if not changes:  # a commit of nothing is no version
         return replace(outcome, changes=(), committed=False, snapshot=None, cell_column=None)
-    again = Pending(Cause.MISSING, Ranges.of(change.cell for change in changes))
-    trace = replace(outcome.trace, pending=merge_pending((*outcome.trace.pending, again)))
+    missing = Pending(Cause.MISSING, Ranges.of(change.cell for change in changes))
+    trace = replace(outcome.trace, pending=merge_pending((*outcome.trace.pending, missing)))
     return replace(outcome, changes=tuple(changes), trace=trace, cell_column=None)
 
 

@@ -120,7 +120,7 @@ class Repairer:
                 recover(self.ledger, self.lake)
                 try:
                     check_readers(self.project, self.lake)
-                    found = self._repaired(run, self.look(drop_orphans=drop_orphans, drop=drop))
+                    report = self._repaired(run, self.look(drop_orphans=drop_orphans, drop=drop))
                     refresh_readers(self.project, self.lake)
                 except BaseException as error:
                     why = f"{type(error).__name__}: {error}"
@@ -129,38 +129,38 @@ class Repairer:
                 self.ledger.finish_run(run, "done", Receipt())
         finally:
             self.ledger.release()
-        return replace(found, done=True)
+        return replace(report, done=True)
 
-    def _repaired(self, run: str, found: RepairReport) -> RepairReport:
+    def _repaired(self, run: str, report: RepairReport) -> RepairReport:
         heads, traces = self.ledger.newest_versions(), self.ledger.traces()
         # Before anything is erased: once that is done, nothing tells why they have to go.
-        for swap in found.swaps:
+        for swap in report.swaps:
             self.ledger.forget_swap(swap)
-        erased = [one.table for one in found.tables if one.erase]
+        erased = [table.table for table in report.tables if table.erase]
         if erased:
             self.ledger.erase_tables(erased)
-        for number, one in enumerate(found.tables, 1):
+        for number, table in enumerate(report.tables, 1):
             step = f"{run}-{number}"
-            if one.repair is Repair.SET_BACK and one.snapshot is not None:
-                self.ledger.begin_step(run, step, number, one.table, SET_BACK, {})
-                self.lake.set_back(table_name(one.table), one.snapshot)
+            if table.repair is Repair.SET_BACK and table.snapshot is not None:
+                self.ledger.begin_step(run, step, number, table.table, SET_BACK, {})
+                self.lake.set_back(table_name(table.table), table.snapshot)
                 self.ledger.close_step(step, "done")
-            elif one.forget and (one.table in traces or one.table in heads):
-                forget_table(self.ledger, None, run=run, step=step, seq=number, model=one.table)
-            elif one.drop:
-                self.lake.drop(table_name(one.table))
-        for table in found.dropped:
-            self.lake.drop(table)
+            elif table.forget and (table.table in traces or table.table in heads):
+                forget_table(self.ledger, None, run=run, step=step, seq=number, model=table.table)
+            elif table.drop:
+                self.lake.drop(table_name(table.table))
+        for orphan in report.dropped:
+            self.lake.drop(orphan)
         # Set back, a table has none of the steps any more that the ledger did not know.
         self.ledger.know_steps(
             {
-                step: one.table
-                for one in found.tables
-                if one.repair is not Repair.SET_BACK
-                for step in one.unknown
+                step: table.table
+                for table in report.tables
+                if table.repair is not Repair.SET_BACK
+                for step in table.unknown
             }
         )
-        return found
+        return report
 
     # -- looking
 
@@ -172,14 +172,14 @@ class Repairer:
         moved = self.lake.moved_tables({t: known.get(t, "") for t in map(table_name, heads)})
         damaged = Damage(self.ledger, self.lake).find(self.project, heads, moved)
         swapped = models_of_swaps(self.ledger.unfinished())
-        found = []
+        checked = []
         for name in self._names({*heads, *traces, *wrong}):
             if name in swapped:
                 continue
-            found.append(
+            checked.append(
                 self._check(name, heads.get(name), traces.get(name), wrong, name in damaged)
             )
-        tables = [one for one in found if one is not None]
+        tables = [one for one in checked if one is not None]
         aside = [*self._check_set_aside()]
         if any(one.repair is Repair.BUILD for one in aside):
             tables = [self._without_rows_set_aside(one) for one in tables]
@@ -205,8 +205,8 @@ class Repairer:
         unknown = () if head is None else self._unknown(head)
         if head is not None and (head.foreign is not None or not head.steps):
             # What the ledger knows of it is mended. The table stays, and stays refused.
-            made = head.steps or (version is not None and version.snapshot is not None)
-            why = WRITTEN if made else "infold did not make it"
+            is_own = head.steps or (version is not None and version.snapshot is not None)
+            why = WRITTEN if is_own else "infold did not make it"
             erase = name in wrong
             forget = bool(unknown) and not erase
             return CheckedTable(name, Repair.LEAVE, why, unknown, forget=forget, erase=erase)
@@ -258,15 +258,15 @@ class Repairer:
 
     def _contradictory(self, traces: Mapping[str, Trace]) -> Mapping[str, str]:
         """Tables with rows in the ledger that contradict each other, and all that read those."""
-        found = dict(self.ledger.contradictions())
+        contradictory = dict(self.ledger.contradictions())
         while more := {
             name: f"it reads {given}, and the ledger lost rows about that"
             for name, trace in traces.items()
             for given in trace.inputs
-            if given in found and name not in found
+            if given in contradictory and name not in contradictory
         }:
-            found |= more
-        return found
+            contradictory |= more
+        return contradictory
 
     def _check_set_aside(self) -> Iterator[CheckedTable]:
         """The tables of rows that could not be used: they have no versions, and steps all the same.
@@ -294,16 +294,16 @@ class Repairer:
                 # Nothing would ever remove rows of files that have other numbers from now on.
                 yield CheckedTable(table, Repair.BUILD, why, unknown, drop=head.foreign is None)
 
-    def _without_rows_set_aside(self, one: CheckedTable) -> CheckedTable:
+    def _without_rows_set_aside(self, table: CheckedTable) -> CheckedTable:
         """A table that is built again if rows of its files were set aside: they may be gone."""
-        if one.repair is Repair.BUILD:
-            return one
-        if not any(file.set_aside for file in self.ledger.files(one.table)):
-            return one
-        if one.repair is Repair.LEAVE:
-            return replace(one, forget=not one.erase)
+        if table.repair is Repair.BUILD:
+            return table
+        if not any(file.set_aside for file in self.ledger.files(table.table)):
+            return table
+        if table.repair is Repair.LEAVE:
+            return replace(table, forget=not table.erase)
         why = "rows of its files that were set aside may be missing"
-        return CheckedTable(one.table, Repair.BUILD, why, one.unknown, forget=True)
+        return CheckedTable(table.table, Repair.BUILD, why, table.unknown, forget=True)
 
     def _orphans(self, *, forgotten: Collection[str]) -> tuple[str, ...]:
         """Tables that infold made, and that neither project nor ledger knows without some swaps."""

@@ -93,11 +93,11 @@ class SourceListings:
         if not (everything or self.full):
             skip = self._quiet_folders(model, source, locations)
         listed = self._list(source, skip)
-        seen = self._compare(model, source, listed, locations)
-        if listed.left_out and self._reads_left_out(model, source, listed, seen):
+        changes = self._compare(model, source, listed, locations)
+        if listed.left_out and self._reads_left_out(model, source, listed, changes):
             listed = self._list(source, ())
-            seen = self._compare(model, source, listed, locations)
-        return listed, seen
+            changes = self._compare(model, source, listed, locations)
+        return listed, changes
 
     def _quiet_folders(
         self, model: str, source: Source, locations: Mapping[str, str]
@@ -141,28 +141,30 @@ class SourceListings:
         self, model: str, source: Source, listed: Listed, locations: Mapping[str, str]
     ) -> ListedChanges:
         """Compare a listing with the ingested files, unless that was done with the same listing."""
-        name, found = LISTED.format(model), listed.files
+        name, files = LISTED.format(model), listed.files
         digest = "" if listed.settling or listed.left_out else self._digest_once(source, listed)
         if digest and digest == locations.get(name):
-            seen = ListedChanges(self.ledger.files_due(model, self.as_of), len(found))
+            changes = ListedChanges(self.ledger.files_due(model, self.as_of), len(files))
         else:
             with paused_collector():
-                seen = listed_changes(
-                    *(self.ledger, model, source, found, listed.settling, self.as_of),
+                changes = listed_changes(
+                    *(self.ledger, model, source, files, listed.settling, self.as_of),
                     left_out=self._is_left_out(source, listed) if listed.left_out else None,
                 )
-            if digest and seen.none:
+            if digest and changes.none:
                 self.compared[name] = digest
             else:
                 self.compared.pop(name, None)  # an earlier look in this run may have found none
-        self._note_full(model, source, listed, seen)
-        return seen
+        self._note_full(model, source, listed, changes)
+        return changes
 
-    def _note_full(self, model: str, source: Source, listed: Listed, seen: ListedChanges) -> None:
+    def _note_full(
+        self, model: str, source: Source, listed: Listed, changes: ListedChanges
+    ) -> None:
         """Note a full listing for the ledger, if a later one may leave out what it has."""
         name, path = FULL_LISTING.format(model), self._path(source)
         self.compared.pop(name, None)
-        if path is None or listed.left_out or not seen.none:
+        if path is None or listed.left_out or not changes.none:
             return
         if any(
             folder is None or _is_old(path, folder, source, self.as_of)
@@ -173,7 +175,7 @@ class SourceListings:
         self.compared[name] = str(FullListing(self.as_of, newest, _declared(source)))
 
     def _reads_left_out(
-        self, model: str, source: Source, listed: Listed, seen: ListedChanges
+        self, model: str, source: Source, listed: Listed, changes: ListedChanges
     ) -> bool:
         """
         Whether files of folders that were left out would be read.
@@ -181,9 +183,9 @@ class SourceListings:
         Rows come due, or copies come back: they lost to rows of files that are gone.
         """
         is_out = self._is_left_out(source, listed)
-        if any(is_out(file.path) for file in seen.due):
+        if any(is_out(file.path) for file in changes.due):
             return True
-        return bool(seen.removed) and any(
+        return bool(changes.removed) and any(
             file.dropped and is_out(file.path) for file in self.ledger.files(model)
         )
 
@@ -251,7 +253,7 @@ def listed_changes(
     ledger: Ledger,
     model: str,
     source: Source,
-    found: Sequence[ListedFile],
+    files: Sequence[ListedFile],
     settling: Collection[str],
     as_of: int,
     left_out: Callable[[str], bool] | None = None,
@@ -264,11 +266,11 @@ def listed_changes(
     versions, policy = ledger.file_versions(model), file_policy_fingerprint(source)
     suffix = f"|{policy}" if policy else ""
     new = ("", 0)
-    other = [file for file in found if versions.get(file.path, new)[0] != file.fingerprint + suffix]
+    other = [file for file in files if versions.get(file.path, new)[0] != file.fingerprint + suffix]
     replaced = [versions[file.path][1] for file in other if file.path in versions]
     missing: list[int] = []
-    if len(found) - len(other) + len(replaced) < len(versions):
-        listed = {file.path for file in found}
+    if len(files) - len(other) + len(replaced) < len(versions):
+        listed = {file.path for file in files}
         missing = [
             id_
             for path, (_, id_) in versions.items()
@@ -298,26 +300,26 @@ def listed_changes(
         changed=changed,
         replaced=tuple(file for file in changed if lasting_path(file.path) in before),
         removed=removed,
-        lost=lost_files(source, known, removed, present, empty=not found and left_out is None),
+        lost=lost_files(source, known, removed, present, empty=not files and left_out is None),
     )
 
 
-def listing_digest(source: Source, found: Sequence[ListedFile]) -> str:
+def listing_digest(source: Source, files: Sequence[ListedFile]) -> str:
     """Tells a listing from every other, and from the same under another policy of its source."""
-    says = blake2b(file_policy_fingerprint(source).encode(), digest_size=16)
-    for texts in paths_and_fingerprints(found):
+    digest = blake2b(file_policy_fingerprint(source).encode(), digest_size=16)
+    for texts in paths_and_fingerprints(files):
         # No name of a file has a NUL. All are sorted by path, so two listings are alike or are not.
-        says.update("\0".join(texts).encode(errors="surrogatepass"))
-        says.update(b"\0\0")
-    return says.hexdigest()
+        digest.update("\0".join(texts).encode(errors="surrogatepass"))
+        digest.update(b"\0\0")
+    return digest.hexdigest()
 
 
 def listed_by_policy(
-    found: Sequence[ListedFile], known: Collection[IngestedFile], source: Source
+    files: Sequence[ListedFile], known: Collection[IngestedFile], source: Source
 ) -> tuple[ListedFile, ...]:
     """All files of a listing, with the fingerprints by which they are ingested."""
     policy, by_path = file_policy_fingerprint(source), {file.path: file for file in known}
-    return tuple(with_file_policy(file, by_path.get(file.path), policy) for file in found)
+    return tuple(with_file_policy(file, by_path.get(file.path), policy) for file in files)
 
 
 def file_policy_fingerprint(source: Source) -> str:

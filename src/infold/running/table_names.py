@@ -134,10 +134,10 @@ def drop_own_tables(
     gone = [*tables]
     if not gone:
         return
-    for one in gone:
-        step = f"{run}-drop_{one.key}"
-        forget_table(ledger, lake, run=run, step=step, seq=0, model=one.key)
-    stay = [one for one in ledger.own_tables().get(owner, ()) if one not in gone]
+    for table in gone:
+        step = f"{run}-drop_{table.key}"
+        forget_table(ledger, lake, run=run, step=step, seq=0, model=table.key)
+    stay = [table for table in ledger.own_tables().get(owner, ()) if table not in gone]
     ledger.put_own_tables(owner, stay)
 
 
@@ -167,8 +167,8 @@ def drop_environment(ledger: Ledger, lake: Lake, run: str, name: str) -> Environ
 
 def drop_expired(ledger: Ledger, lake: Lake, run: str, now: int) -> Iterator[Environment]:
     """Drop the environments with a time to live that is over."""
-    for name, one in ledger.environments().items():
-        if one.is_over(now):
+    for name, environment in ledger.environments().items():
+        if environment.is_over(now):
             yield drop_environment(ledger, lake, run, name)
 
 
