@@ -46,14 +46,14 @@ class ChangedDefinitions:
 
     def __call__(self, traces: Mapping[str, Trace]) -> Mapping[str, Redefinition]:
         """The changes of models with a table that another definition built, by model."""
-        found = {}
+        changes = {}
         for name, trace in traces.items():
             if name not in self._project or self._project[name].fingerprint == trace.fingerprint:
                 continue
             change = self._change(self._project[name], trace.definition)
             if change is not None:
-                found[name] = self._as_asked(change, trace)
-        return found
+                changes[name] = self._as_asked(change, trace)
+        return changes
 
     def _as_asked(self, change: Redefinition, trace: Trace) -> Redefinition:
         """The change of a model with a table, forward-only where that was asked for."""
@@ -83,7 +83,7 @@ class ChangedDefinitions:
         if not applied:
             return ()
         traces = self._ledger.traces()
-        found = []
+        changes = []
         for node in self._project:
             if node.downgraded:
                 continue
@@ -96,12 +96,12 @@ class ChangedDefinitions:
                 built = trace is not None and trace.fingerprint != node.fingerprint
                 if change is not None and trace is not None and built:
                     change = self._as_asked(change, trace)
-                found.append(change)
+                changes.append(change)
             else:
-                found.append(_new(node))
+                changes.append(_new(node))
         gone = [name for name in applied if name not in self._project]
         removed = [self._removed(name, applied[name]) for name in gone]
-        return tuple(change for change in (*found, *removed) if change is not None)
+        return tuple(change for change in (*changes, *removed) if change is not None)
 
     def _fingerprint(self, node: Node, digest: str) -> str:
         """The fingerprint of a kept definition; empty if there is none."""
@@ -136,25 +136,25 @@ class ChangedDefinitions:
         after = self._after[node.name]
         if renamed := self._renamed_inputs(node):
             after = after.with_renamed(renamed)
-        found = redefinition(before[node.name], after)
-        if found is not None and node.model.kind is Kind.EVENTS:
-            found = replace(found, events=same_events(before[node.name], after))
-        if found is None or node.model.kind is not Kind.SESSIONS or definition is None:
-            return found
+        change = redefinition(before[node.name], after)
+        if change is not None and node.model.kind is Kind.EVENTS:
+            change = replace(change, events=same_events(before[node.name], after))
+        if change is None or node.model.kind is not Kind.SESSIONS or definition is None:
+            return change
         # An earlier infold may have stored other states with sessions.
         same = definition.state == STATE_VERSION
-        return found if same else replace(found, how=How.REBUILD)
+        return change if same else replace(change, how=How.REBUILD)
 
     def _renamed_inputs(self, node: Node) -> Mapping[str, Mapping[str, str]]:
         """The stored tables that a model reads, with the columns that get other names now."""
         traces = self._ledger.traces()
-        found: dict[str, Mapping[str, str]] = {}
+        names: dict[str, Mapping[str, str]] = {}
         for name in (entry.name for entry in node.stored_inputs):
             if name in traces and name in self._project:
                 change = self._change(self._project[name], traces[name].definition)
                 if change is not None and change.how is How.EVOLVE:
-                    found[name.lower()] = {new.lower(): old.lower() for old, new in change.renamed}
-        return found
+                    names[name.lower()] = {new.lower(): old.lower() for old, new in change.renamed}
+        return names
 
     def _removed(self, name: str, digest: str) -> Redefinition:
         """

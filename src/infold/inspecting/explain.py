@@ -86,14 +86,14 @@ def explain(
 def _applied(
     observer: Observer, name: str, declared: Definition | None
 ) -> AppliedDefinition | None:
-    found = observer.ledger.applied().get(name)
-    if found is None:
+    applied = observer.ledger.applied().get(name)
+    if applied is None:
         return None
     # Not by digests: a newer infold writes fields that older texts lack.
-    kept = observer.ledger.definitions([found.digest]).get(found.digest)
+    definition = observer.ledger.definitions([applied.digest]).get(applied.digest)
     state = observer.project.applied
     elsewhere = state is not None and (state.mistakes or name in state.unapplied)
-    return AppliedDefinition(found.digest, found.at, kept == declared and not elsewhere)
+    return AppliedDefinition(applied.digest, applied.at, definition == declared and not elsewhere)
 
 
 def _explained_inputs(observer: Observer, node: Node) -> tuple[ExplainedInput, ...]:
@@ -201,15 +201,15 @@ def _definitions_in_force(
     if trace is None or not trace.earlier:
         return ()
     newest = EarlierCells(Ranges.ever() - trace.earlier_ranges, trace.definition)
-    found = []
-    for one in (*trace.earlier, newest):
-        at = observer.ledger.kept_at(one.definition)
+    texts = []
+    for entry in (*trace.earlier, newest):
+        at = observer.ledger.kept_at(entry.definition)
         since = "" if at is None else f", kept since {datetime_of(at):%Y-%m-%d %H:%M}"
-        which = "the newest" if one is newest else "an earlier one"
-        if cell is None or one.cells.overlaps(cell):
-            where = f"{', '.join(map(str, one.cells))}: " if cell is None else ""
-            found.append(f"{where}{which}, {one.definition[:12]}{since}")
-    return tuple(("definition" if at == 0 else "", text) for at, text in enumerate(found))
+        which = "the newest" if entry is newest else "an earlier one"
+        if cell is None or entry.cells.overlaps(cell):
+            where = f"{', '.join(map(str, entry.cells))}: " if cell is None else ""
+            texts.append(f"{where}{which}, {entry.definition[:12]}{since}")
+    return tuple(("definition" if at == 0 else "", text) for at, text in enumerate(texts))
 
 
 _BATCHES = {
@@ -294,14 +294,14 @@ def _layout_text(observer: Observer, node: Node) -> str:
 def _arrivals_at_cell(observer: Observer, name: str, cell: Interval) -> tuple[Arrival, ...]:
     """What arrived for a cell, in the models that ingest files at or above this one."""
     names = observer.project.upstream([name]) | {name}
-    found = [
+    arrivals = [
         entry
         for node in observer.project
         if node.name in names and node.model.kind is Kind.EVENTS
         for entry in observer.ledger.arrivals(node.name)
         if entry.cell.overlaps(cell)
     ]
-    return tuple(sorted(found, key=lambda entry: entry.received, reverse=True)[:_MOST])
+    return tuple(sorted(arrivals, key=lambda entry: entry.received, reverse=True)[:_MOST])
 
 
 def _built_by(
@@ -312,7 +312,7 @@ def _built_by(
     what they did to that.
     """
     ledger = observer.ledger
-    found: list[tuple[int, StepRecord]] = []
+    builds: list[tuple[int, StepRecord]] = []
     versions = ledger.versions(name)[-_MOST:]
     changes = ledger.changes_by_version(name, versions[0].number - 1) if versions else {}
     for version in reversed(versions):
@@ -321,8 +321,8 @@ def _built_by(
             continue
         for run in ledger.runs(1, run=version.run):
             steps = (step for step in run.steps if step.id == version.step)
-            found.extend((version.committed_at, _at_cell(step, cell, own)) for step in steps)
-    return tuple(found)
+            builds.extend((version.committed_at, _at_cell(step, cell, own)) for step in steps)
+    return tuple(builds)
 
 
 def _at_cell(step: StepRecord, cell: Interval | None, own: Sequence[CellChange]) -> StepRecord:

@@ -81,5 +81,5 @@ def _judged(
 def _text(result: AuditResult) -> str:
     """What a result has beside the columns of its row."""
     beside = ("model", "audit", "state", "cells", "stored")
-    found = {key: value for key, value in asdict(result).items() if key not in beside}
-    return json.dumps(found, separators=(",", ":"), sort_keys=True)
+    values = {key: value for key, value in asdict(result).items() if key not in beside}
+    return json.dumps(values, separators=(",", ":"), sort_keys=True)

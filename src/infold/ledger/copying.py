@@ -43,7 +43,7 @@ def copy_ledger(
                 return query.one("lease", name=NAME)
 
             sums = _copy_made_before(query, to, awake)
-            again = sums is not None
+            was_made = sums is not None
             if sums is None:
                 rows = ((table, whole_tables.batches(query, table)) for table in TABLES)
                 token = query.one("lease", name=NAME)[1]
@@ -51,7 +51,7 @@ def copy_ledger(
             query.run("add_meta", name=MOVED_ROW, value=place)
     finally:
         original.release()
-    return LedgerCopy(at, place, {name: found.rows for name, found in sums.items()}, again)
+    return LedgerCopy(at, place, {name: found.rows for name, found in sums.items()}, was_made)
 
 
 def fill(
@@ -131,12 +131,12 @@ def _copy_made_before(original: Query, to: SqlLedger, awake: Callable[[], object
 
 def _give_back(query: Query, token: int) -> None:
     """Nobody has the lease of the copy, and tokens are greater than any that was given out."""
-    held = query.one("lease", name=NAME)[1]
+    last_token = query.one("lease", name=NAME)[1]
     nobody = dict.fromkeys(("run", "host", "place", "pid", "process", "since", "heartbeat_at"))
     query.run(
         "take_lease",
         of_name=NAME,
-        of_token=held,
-        new_token=max(held, token),
+        of_token=last_token,
+        new_token=max(last_token, token),
         **{f"new_{name}": value for name, value in nobody.items()},
     )

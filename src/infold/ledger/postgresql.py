@@ -191,16 +191,18 @@ class PostgresqlDatabase:
         if row is None:
             self._roll_back(connection)
             raise self._not_a_ledger("its table meta has no row of a ledger's")
-        found, now = int(row[0]), int(row[1])
-        if found > FORMAT:
+        format_, now = int(row[0]), int(row[1])
+        if format_ > FORMAT:
             self._roll_back(connection)
             raise ledger_errors.newer(
-                place=f"{self._connection.shown}, schema {self._schema}", found=found, known=FORMAT
+                place=f"{self._connection.shown}, schema {self._schema}",
+                found=format_,
+                known=FORMAT,
             )
         if lock:
             self._refuse_another_server(connection, int(row[2]))
-        if found < FORMAT:
-            self._upgrade(connection, found, lock)
+        if format_ < FORMAT:
+            self._upgrade(connection, format_, lock)
         return now
 
     def _refuse_another_server(self, connection: psycopg.Connection[Any], server: int) -> None:
@@ -262,20 +264,20 @@ class PostgresqlDatabase:
         # Two processes may come to create it at once; the second finds all of it.
         named = (f"infold ledger {self._schema}",)
         connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", named)
-        found, quoted = self._relations(connection), f'"{self._schema}"'
-        if "meta" in found:
+        relations, quoted = self._relations(connection), f'"{self._schema}"'
+        if "meta" in relations:
             return
-        if found:
-            raise self._not_a_ledger(f"it has {', '.join(sorted(found)[:5])}")
-        there = connection.execute("SELECT to_regnamespace(%s) IS NOT NULL", (quoted,)).fetchone()
-        if there is None or not there[0]:
+        if relations:
+            raise self._not_a_ledger(f"it has {', '.join(sorted(relations)[:5])}")
+        schema = connection.execute("SELECT to_regnamespace(%s) IS NOT NULL", (quoted,)).fetchone()
+        if schema is None or not schema[0]:
             connection.execute(f"CREATE SCHEMA {quoted}")
         for text in TABLES:
             connection.execute(text)
         for name, value in ((FORMAT_ROW, str(FORMAT)), (ID_ROW, str(uuid4()))):
             connection.execute(STATEMENTS["add_meta"], dict(name=name, value=value))
 
-    def _upgrade(self, connection: psycopg.Connection[Any], found: int, lock: str) -> None:
+    def _upgrade(self, connection: psycopg.Connection[Any], format_: int, lock: str) -> None:
         """
         Make a ledger of an earlier format one of the present, in the transaction of a write.
 
@@ -284,7 +286,7 @@ class PostgresqlDatabase:
         if not lock:
             self._roll_back(connection)
             raise _EarlierFormat
-        for text in upgrades.texts_since(found, postgresql=True):
+        for text in upgrades.texts_since(format_, postgresql=True):
             connection.execute(table_statement(text))
         connection.execute("UPDATE meta SET value = %s WHERE name = %s", (str(FORMAT), FORMAT_ROW))
 
@@ -338,8 +340,8 @@ def statement(text: str) -> str:
 def table_statement(text: str) -> str:
     """A statement that makes a table or an index; texts are in the order of their bytes."""
     text = text.removesuffix(" WITHOUT ROWID")
-    made = text.startswith(("CREATE TABLE", "ALTER TABLE"))
-    return re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', text) if made else text
+    is_table = text.startswith(("CREATE TABLE", "ALTER TABLE"))
+    return re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', text) if is_table else text
 
 
 STATEMENTS = {name: statement(text) for name, text in SQL.items()}
@@ -377,20 +379,20 @@ class Statements:
         self._each(statement(text), rows)
 
     def _each(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        if len(rows) > 1 and (found := _INSERT.fullmatch(text)):
-            self._insert(found, rows)
+        if len(rows) > 1 and (insert := _INSERT.fullmatch(text)):
+            self._insert(insert, rows)
         elif len(rows) > 1 and _DELETE.fullmatch(text):
             self._connection.execute(*_delete(text, rows))
         elif rows:
             with self._connection.cursor() as cursor:
                 cursor.executemany(text, rows)
 
-    def _insert(self, found: re.Match[str], rows: Sequence[Mapping[str, Any]]) -> None:
+    def _insert(self, insert: re.Match[str], rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert rows; of tens of thousands each takes microseconds."""
-        names = re.findall(r"%\((\w+)\)s", found[2])
+        names = re.findall(r"%\((\w+)\)s", insert[2])
         with (
             self._connection.cursor() as cursor,
-            cursor.copy(f"COPY {found[1]} FROM STDIN") as copy,
+            cursor.copy(f"COPY {insert[1]} FROM STDIN") as copy,
         ):
             for row in rows:
                 copy.write_row([row[name] for name in names])
@@ -464,8 +466,8 @@ def store_any_text(connection: psycopg.Connection[Any]) -> None:
 
     class Load(TextLoader):
         def load(self, data: Buffer) -> str | bytes:
-            found = super().load(data)
-            return unescaped(found) if isinstance(found, str) else found
+            text = super().load(data)
+            return unescaped(text) if isinstance(text, str) else text
 
     connection.adapters.register_dumper(str, Dump)
     connection.adapters.register_loader("text", Load)

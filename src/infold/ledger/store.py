@@ -207,18 +207,18 @@ class SqlLedger(SqlLedgerReader):
             if row is None:
                 query.run("add_lease", name=NAME, token=token, **taken)
             else:
-                _, held, by_run, host, place, pid, process, since, heartbeat_at = row
-                mine = (held, by_run) == (self._token, self._run)
+                _, last_token, by_run, host, place, pid, process, since, heartbeat_at = row
+                mine = (last_token, by_run) == (self._token, self._run)
                 if by_run is not None and not mine and by_run not in _left:
                     holder = Holder(host, place, pid, process)
-                    if holder.alive(me, heartbeat_at, now, watch.still(held, heartbeat_at)):
-                        there = {"run": by_run, "host": host, "pid": pid, "since": _clock(since)}
-                        return there | holder.last_heard(me, heartbeat_at, now)
-                token = held + 1
+                    if holder.alive(me, heartbeat_at, now, watch.still(last_token, heartbeat_at)):
+                        shown = {"run": by_run, "host": host, "pid": pid, "since": _clock(since)}
+                        return shown | holder.last_heard(me, heartbeat_at, now)
+                token = last_token + 1
                 query.run(
                     "take_lease",
                     of_name=NAME,
-                    of_token=held,
+                    of_token=last_token,
                     new_token=token,
                     **{f"new_{name}": value for name, value in taken.items()},
                 )
@@ -422,12 +422,12 @@ class SqlLedger(SqlLedgerReader):
                 (path, fingerprint): id_
                 for path, fingerprint, id_ in query.all("files_of_source", source=source)
             }
-        found = {}
+        ids = {}
         for file in files:
             row = query.one("file_id", source=source, path=file.path, fingerprint=file.fingerprint)
             if row is not None:
-                found[file.path, file.fingerprint] = row[0]
-        return found
+                ids[file.path, file.fingerprint] = row[0]
+        return ids
 
     # -- tables and traces
 
@@ -469,8 +469,8 @@ class SqlLedger(SqlLedgerReader):
     ) -> None:
         """Keep definitions, and record which are applied. What is known already costs no write."""
         known = self.applied(environment)
-        asked = {**self.forward_only(), **forward_only}
-        held = self.traces() if adopted else {}
+        changes = {**self.forward_only(), **forward_only}
+        traces = self.traces() if adopted else {}
         current = {name: entry.digest for name, entry in known.items()}
         with self._database.read() as query:
             missing = {
@@ -478,7 +478,7 @@ class SqlLedger(SqlLedgerReader):
                 for digest, definition in definitions.items()
                 if query.one("definition_kept_at", digest=digest) is None
             }
-        if current == applied and not adopted and not missing and asked == self.forward_only():
+        if current == applied and not adopted and not missing and changes == self.forward_only():
             return
         with self._writing("keep_definitions") as query:
             now = self._clock.now()
@@ -512,11 +512,11 @@ class SqlLedger(SqlLedgerReader):
                 query.run("drop_forward_only", model=name)
                 query.run("add_forward_only", model=name, **asdict(change))
             for name, digest in adopted.items():
-                earlier = merge_earlier(held[name].earlier, digest)
-                trace = replace(held[name], definition=digest, earlier=earlier)
+                earlier = merge_earlier(traces[name].earlier, digest)
+                trace = replace(traces[name], definition=digest, earlier=earlier)
                 put_trace_definitions(query, trace)
-                made = definitions[digest].fingerprint
-                query.run("restamp_trace", of_model=name, new_fingerprint=made)
+                fingerprint = definitions[digest].fingerprint
+                query.run("restamp_trace", of_model=name, new_fingerprint=fingerprint)
 
     def put_environment(self, environment: Environment) -> None:
         """Record an environment as it is now, with its tables."""

@@ -30,17 +30,17 @@ def own_tables(query: Query) -> Mapping[str, tuple[OwnTable, ...]]:
     """The tables with keys of their own, by environment, and those that are built apart."""
     tables: dict[str, list[OwnTable]] = {}
     for owner, key, model, identity, definition, base, current in query.all("environment_tables"):
-        one = OwnTable(model, key, identity, definition, base, bool(current))
-        tables.setdefault(owner, []).append(one)
-    return {owner: tuple(found) for owner, found in tables.items()}
+        table = OwnTable(model, key, identity, definition, base, bool(current))
+        tables.setdefault(owner, []).append(table)
+    return {owner: tuple(entries) for owner, entries in tables.items()}
 
 
 def put_own_tables(query: Query, owner: str, tables: Iterable[OwnTable]) -> None:
     """Record which tables an owner has now. What is known of others that it had is erased."""
     tables = tuple(tables)
-    kept = {one.key for one in tables}
+    keys = {one.key for one in tables}
     for one in own_tables(query).get(owner, ()):
-        if one.key not in kept:
+        if one.key not in keys:
             erase(query, one.key)
     query.run("drop_environment_tables", environment=owner)
     query.many(
@@ -138,15 +138,17 @@ def apply_swap(query: Query, swap: Swap, *, id_: str, run: str, now: int) -> Non
         environment=swap.environment,
         made_at=now,
     )
-    for one in swap.tables:
-        _keep(query, one, _Head(0, None, id_, run), now)
-    numbers = {one.own: _take(query, one, now) for one in swap.tables if one.own is not None}
-    for one in swap.tables:
+    for table in swap.tables:
+        _keep(query, table, _Head(0, None, id_, run), now)
+    numbers = {
+        table.own: _take(query, table, now) for table in swap.tables if table.own is not None
+    }
+    for table in swap.tables:
         for other in swap.tables:
             if other.own is not None:
                 query.run(
                     "move_trace_input",
-                    of_model=one.model,
+                    of_model=table.model,
                     of_input=other.own,
                     new_input=other.model,
                     new_version=numbers[other.own],
@@ -158,21 +160,21 @@ def apply_swap(query: Query, swap: Swap, *, id_: str, run: str, now: int) -> Non
 
 def swaps(query: Query) -> tuple[DoneSwap, ...]:
     """The swaps that are remembered, newest first."""
-    found = []
+    done = []
     for id_, _, kind, environment, at in query.all("swaps"):
-        kept = query.all("kept_tables", swap=id_)
-        found.append(
+        tables = query.all("kept_tables", swap=id_)
+        done.append(
             DoneSwap(
                 id_,
                 SwapKind(kind),
                 environment,
                 at,
-                {row[1]: row[2] for row in kept},
-                frozenset(row[1] for row in kept if row[4] is not None),
+                {row[1]: row[2] for row in tables},
+                frozenset(row[1] for row in tables if row[4] is not None),
                 {m: (old, new) for _, m, old, new in query.all("swap_definitions", swap=id_)},
             )
         )
-    return tuple(found)
+    return tuple(done)
 
 
 def forget_swap(query: Query, id_: str) -> None:
@@ -216,36 +218,36 @@ def _keep(query: Query, one: SwappedTable, by: _Head, now: int) -> None:
     )
 
 
-def _take(query: Query, one: SwappedTable, now: int) -> int:
+def _take(query: Query, table: SwappedTable, now: int) -> int:
     """The other table becomes the model's; the number of the model's newest version then."""
-    assert one.own is not None
-    kept = query.one("kept_table", table_key=one.own)
-    if kept is None:
-        trace, head = query.one("trace", model=one.own), _head(query, one.own)
+    assert table.own is not None
+    replaced = query.one("kept_table", table_key=table.own)
+    if replaced is None:
+        trace, head = query.one("trace", model=table.own), _head(query, table.own)
         fingerprint = None if trace is None else trace[0]
     else:
-        fingerprint, head = kept[3], _Head(0, *kept[4:7])
+        fingerprint, head = replaced[3], _Head(0, *replaced[4:7])
     for name in MOVED:
-        query.run(name, of_key=one.own, new_key=one.model)
-    erase(query, one.own)
-    query.run("drop_environment_table", table_key=one.own)
+        query.run(name, of_key=table.own, new_key=table.model)
+    erase(query, table.own)
+    query.run("drop_environment_table", table_key=table.own)
     if fingerprint is not None:
-        query.run("add_trace", model=one.model, fingerprint=fingerprint)
-    if one.own_location is not None:
-        query.run("add_location", name=table_name(one.model), location=one.own_location)
-    newest = _head(query, one.model).number
+        query.run("add_trace", model=table.model, fingerprint=fingerprint)
+    if table.own_location is not None:
+        query.run("add_location", name=table_name(table.model), location=table.own_location)
+    newest = _head(query, table.model).number
     if head.snapshot is None:
         return newest
     # Rows carry the number of the version that added them: the new one must not be below it.
     number = max(newest + 1, head.number)
     version = _Head(number, head.snapshot, head.step, head.run)
-    _add_version(query, one, version, now, (), _cells(query, one.model))
+    _add_version(query, table, version, now, (), _cells(query, table.model))
     return number
 
 
 def _add_version(
     query: Query,
-    one: SwappedTable,
+    table: SwappedTable,
     head: _Head,
     now: int,
     before: tuple[CellState, ...],
@@ -253,7 +255,7 @@ def _add_version(
 ) -> None:
     query.run(
         "add_version",
-        table_name=one.model,
+        table_name=table.model,
         number=head.number,
         snapshot=head.snapshot,
         step=head.step,
@@ -262,8 +264,8 @@ def _add_version(
         rows=sum(cell.rows for cell in after),
         whole=True,
     )
-    add_changes(query, one.model, head.number, changes_of_rewrite(before, after))
-    add_unchanged(query, one.model, head.number, one.unchanged)
+    add_changes(query, table.model, head.number, changes_of_rewrite(before, after))
+    add_unchanged(query, table.model, head.number, table.unchanged)
 
 
 def _apply_definitions(query: Query, swap: Swap, id_: str, now: int) -> None:

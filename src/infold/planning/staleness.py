@@ -111,10 +111,10 @@ def entry_reasons(model: ModelObservation) -> Iterator[Reason]:
 
 def snapshot_reasons(model: ModelObservation) -> Iterator[Reason]:
     """That snapshots without rows came or went, at whose times keys end or no longer end."""
-    now, before = ({file.id for file in files} for files in (model.snapshots, model.snapshots_read))
+    new, old = ({file.id for file in files} for files in (model.snapshots, model.snapshots_read))
     for cause, what, files in (
-        (Cause.ARRIVED, "that came", now - before),
-        (Cause.REMOVED, "that left", before - now),
+        (Cause.ARRIVED, "that came", new - old),
+        (Cause.REMOVED, "that left", old - new),
     ):
         if files:
             detail = f"{count_of(len(files), 'snapshot')} without rows {what}"

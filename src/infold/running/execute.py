@@ -275,7 +275,7 @@ class Runner:
         errors_by_model = definitions.analyse(engine, models)
         progress.note_failed_models(errors_by_model)
         if not progress.done:
-            lost = self._destructive.refuse_types(engine, models, progress.asked)
+            lost = self._destructive.refuse_types(engine, models, progress.options)
             progress.notes = (*progress.notes, *lost)
 
     def _begin_work(

@@ -56,7 +56,7 @@ class RunProgress:
 
     run: str
     project: Project
-    asked: PlanOptions
+    options: PlanOptions
     fail_fast: bool = False
     plans: list[Plan] = field(default_factory=list)
     model_states: tuple[ModelState, ...] = ()
@@ -76,7 +76,7 @@ class RunProgress:
         """Note models that must not be built, as far as they were selected or are read."""
         needed = self.project.upstream(step.model for step in plan.steps)
         for name, error in refused.items():
-            chosen = self.asked.selected is None or name in self.asked.selected
+            chosen = self.options.selected is None or name in self.options.selected
             if chosen or name in needed:
                 self.failures.setdefault(name, Failure(name, error))
 
