@@ -61,20 +61,20 @@ def announce(project: Project, ledger: Ledger, session: Any) -> None:
 
 
 def _end_kept(project: Project, ledger: Ledger) -> None:
-    found = _kept(ledger)
-    if not found:
+    kept = _kept(ledger)
+    if not kept:
         return
     from infold.spark.connect.clients import RemoteSession, end
 
-    for one in (RemoteSession(**each) for each in found):
-        same = project.target.engine.server == one.server
+    for session in (RemoteSession(**each) for each in kept):
+        same = project.target.engine.server == session.server
         try:
-            end(one, remote_url(project) if same else one.server)
+            end(session, remote_url(project) if same else session.server)
         except InfoldError:
             raise
         except Exception as error:
             why = failures.in_a_line(error)
-            raise faults.session_left(server=one.server, why=why) from error
+            raise faults.session_left(server=session.server, why=why) from error
     _keep(ledger, ())
 
 

@@ -29,17 +29,17 @@ def states(
     with_cells: bool = False,
 ) -> tuple[ModelStatus, ...]:
     """The state of each model of a project; ``with_cells`` with those of its table."""
-    seen = observer.observe_all()
-    todo = planned(project, seen, asked or PlanOptions())
+    observed = observer.observe_all()
+    todo = planned(project, observed, asked or PlanOptions())
     steps = {step.model: step for step in todo.steps}
-    known = {entry.model: entry for entry in model_states(project, seen, todo)}
+    known = {entry.model: entry for entry in model_states(project, observed, todo)}
     built_at, left_out = _built_at(observer.ledger), observer.ledger.left_out()
     stored = observer.ledger.stored()
-    found = (
+    statuses = (
         model_status(
             node,
             observer.ledger,
-            seen,
+            observed,
             steps.get(node.name),
             known.get(node.name),
             stored=stored.get(node.name, StoredCells()),
@@ -49,10 +49,10 @@ def states(
         )
         for node in project
     )
-    refused, apart = seen.refused, _apart(project, observer, seen)
+    refused, apart = observed.refused, _apart(project, observer, observed)
     judged: dict[str, list[JudgedAudit]] = {}
-    for one in audits_found(project, observer.ledger):
-        judged.setdefault(one.result.model, []).append(one)
+    for audit in audits_found(project, observer.ledger):
+        judged.setdefault(audit.result.model, []).append(audit)
     return tuple(
         replace(
             entry,
@@ -61,27 +61,31 @@ def states(
             refused=refused.get(entry.model),
             waits_for=refused_inputs(project, entry.model, refused),
         )
-        for entry in found
+        for entry in statuses
     )
 
 
 def _built_at(ledger: Ledger) -> Mapping[str, int]:
     """When the table of each model was built last: a rollback builds nothing."""
-    found = {name: head.committed_at for name, head in ledger.newest_versions().items()}
+    built_at = {name: head.committed_at for name, head in ledger.newest_versions().items()}
     swapped = {model for swap in ledger.swaps() for model in swap.kept}
-    for name in swapped & found.keys():
+    for name in swapped & built_at.keys():
         *_, head = versions = ledger.versions(name)
-        found[name] = min(one.committed_at for one in versions if one.step == head.step)
-    return found
+        built_at[name] = min(one.committed_at for one in versions if one.step == head.step)
+    return built_at
 
 
-def _apart(project: Project, observer: Observer, seen: Observations) -> Mapping[str, BuiltApart]:
+def _apart(
+    project: Project, observer: Observer, observed: Observations
+) -> Mapping[str, BuiltApart]:
     """The tables that are built apart, by model."""
     if not project.apart:
         return {}
     from infold.inspecting.tables_apart import progress_apart
 
-    return {one.model: one for one in progress_apart(project, seen, observer.ledger, observer.lake)}
+    return {
+        one.model: one for one in progress_apart(project, observed, observer.ledger, observer.lake)
+    }
 
 
 def model_status(

@@ -93,13 +93,13 @@ def command(
             sinks=sinks,
         )
     project = options.project() if name is None else options.project_for_environment()
-    asked = options.plan_options(project)
+    plan_options = options.plan_options(project)
     with summarized(project, as_json=as_json, verbose=verbose) as print_summary:
         with progress(project, quiet=as_json, verbose=verbose) as shown:
             run = api.run if name is None else _run_in(name)
             result = run(
                 project,
-                asked=asked,
+                asked=plan_options,
                 select=options.selected,
                 exclude=options.exclude,
                 as_of=options.instant,

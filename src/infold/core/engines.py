@@ -63,8 +63,8 @@ class Engine:
     @property
     def addresses(self) -> tuple[tuple[str, int], ...]:
         """Hosts and ports of a server, or of a standalone cluster's masters; else none."""
-        if found := REMOTE.fullmatch(self.remote):
-            return ((found["host"], int(found["port"] or REMOTE_PORT)),)
+        if match := REMOTE.fullmatch(self.remote):
+            return ((match["host"], int(match["port"] or REMOTE_PORT)),)
         if not self.master.startswith("spark://"):
             return ()
         parts = (one.rpartition(":") for one in self.master.removeprefix("spark://").split(","))

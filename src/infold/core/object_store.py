@@ -60,10 +60,10 @@ def split(url: str) -> tuple[str, str]:
 
 def kind_of(url: str) -> StoreKind:
     """Whose store a URL is in. Raises ``store_errors.unknown_store``."""
-    found = SCHEMES.get(scheme_of(url))
-    if found is None:
+    kind = SCHEMES.get(scheme_of(url))
+    if kind is None:
         raise store_errors.unknown_store(at=url, known=tuple(f"{one}://" for one in SCHEMES))
-    return found
+    return kind
 
 
 def bucket_url(url: str) -> str:

@@ -124,8 +124,8 @@ class RunFailed(InfoldErrors):
     def record(self) -> dict[str, object]:
         """One error as it is, several as a list; with the exit code of the run."""
         [*others, first] = [error.record for error in self.errors]
-        found = {"errors": [*others, first]} if others else first
-        return found | {"exit_code": self.exit_code}
+        record = {"errors": [*others, first]} if others else first
+        return record | {"exit_code": self.exit_code}
 
 
 @dataclass(frozen=True, slots=True)

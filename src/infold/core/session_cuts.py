@@ -220,8 +220,8 @@ class Rule(DeclaredCut):
 
     def expanded(self, functions: CutFunctions) -> Self:
         """With its function, where that is found."""
-        found = functions.rule_called(*self.event_sql)
-        return self if found is None else replace(self, sql=found[0], code=found[1])
+        expression = functions.rule_called(*self.event_sql)
+        return self if expression is None else replace(self, sql=expression[0], code=expression[1])
 
     @property
     def event_sql(self) -> Sequence[EventSql]:

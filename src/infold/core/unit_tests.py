@@ -98,8 +98,8 @@ class Entry:
     @property
     def entry(self) -> ManualEntry:
         """The same in the words of the ledger."""
-        wanted = {"add": True, "release": False, "auto": None}[self.action]
-        return ManualEntry(0, self.owner_in_ledger, wanted, self.instant, self.instant)
+        in_quarantine = {"add": True, "release": False, "auto": None}[self.action]
+        return ManualEntry(0, self.owner_in_ledger, in_quarantine, self.instant, self.instant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +175,11 @@ class UnitTest:
     def with_clocks(self, default: int) -> UnitTest:
         """The same with a clock in each arrival; before the first that is set it is that one's."""
         clocks = [arrival.clock for arrival in self.arrivals if arrival.clock is not None]
-        now = clocks[0] if clocks else default
+        clock = clocks[0] if clocks else default
         arrivals = []
         for arrival in self.arrivals:
-            now = now if arrival.clock is None else arrival.clock
-            arrivals.append(replace(arrival, clock=now))
+            clock = clock if arrival.clock is None else arrival.clock
+            arrivals.append(replace(arrival, clock=clock))
         return replace(self, arrivals=tuple(arrivals))
 
 

@@ -235,10 +235,10 @@ def destructive_json(plan: Plan) -> list[dict[str, object]]:
     ]
 
 
-def _derived(found: Derivation) -> dict[str, object]:
-    columns = [{"name": name, "sql": sql} for name, sql in found.columns]
-    files = {"from_files": list(found.from_files)} if found.from_files else {}
-    return {"columns": columns, "where": list(found.where), **files}
+def _derived(derivation: Derivation) -> dict[str, object]:
+    columns = [{"name": name, "sql": sql} for name, sql in derivation.columns]
+    files = {"from_files": list(derivation.from_files)} if derivation.from_files else {}
+    return {"columns": columns, "where": list(derivation.where), **files}
 
 
 def _difference(difference: Difference) -> dict[str, object]:
@@ -253,27 +253,27 @@ def _difference(difference: Difference) -> dict[str, object]:
     }
 
 
-def apart_text(one: BuiltApart) -> str:
+def apart_text(table: BuiltApart) -> str:
     """How far a table is: ``being built apart: 2 of 9 days (1.2 MB), replaces … when complete``."""
-    unit = one.granularity.value if one.granularity is not None else "cell"
-    size = f" ({one.bytes / 1_000_000:,.1f} MB)" if one.bytes else ""
-    many = f"{one.built:,} of {one.cells:,} {unit if one.cells == 1 else unit + 's'}"
-    return f"being built apart: {many}{size}, replaces {one.model} when complete"
+    unit = table.granularity.value if table.granularity is not None else "cell"
+    size = f" ({table.bytes / 1_000_000:,.1f} MB)" if table.bytes else ""
+    many = f"{table.built:,} of {table.cells:,} {unit if table.cells == 1 else unit + 's'}"
+    return f"being built apart: {many}{size}, replaces {table.model} when complete"
 
 
-def apart_note(one: BuiltApart) -> str:
+def apart_note(table: BuiltApart) -> str:
     """The same as a note of a run or a plan."""
-    return f"{one.model}: {apart_text(one)}; until then readers have the old table"
+    return f"{table.model}: {apart_text(table)}; until then readers have the old table"
 
 
-def apart_json(one: BuiltApart) -> Mapping[str, Any]:
+def apart_json(table: BuiltApart) -> Mapping[str, Any]:
     """The same for programs."""
     return {
-        "model": one.model,
-        "table": one.key,
-        "built": one.built,
-        "cells": one.cells,
-        "bytes": one.bytes,
+        "model": table.model,
+        "table": table.key,
+        "built": table.built,
+        "cells": table.cells,
+        "bytes": table.bytes,
     }
 
 

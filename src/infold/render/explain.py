@@ -26,13 +26,13 @@ def explain_screen(value: Explanation) -> str:
 
 
 def _fact_rows(value: Explanation, cells: Granularity | None) -> list[tuple[str, str]]:
-    kept = value.kind.materialization.value
+    materialization = value.kind.materialization.value
     if value.kind.is_by_cell:
-        kept += ", incremental"
+        materialization += ", incremental"
     if cells is not None:
-        kept += f", one {cells.value} a cell"
+        materialization += f", one {cells.value} a cell"
     facts = [
-        ("materialization", kept),
+        ("materialization", materialization),
         ("file", value.place),
         ("fingerprint", value.fingerprint[:16]),
     ]

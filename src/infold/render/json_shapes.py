@@ -114,12 +114,12 @@ def run(value: RunResult) -> JsonObject:
         "seconds": round(value.seconds, 3),
         "steps": [
             {
-                "model": done.model,
-                "action": done.action.value,
-                "cells": ranges(done.stale_cells),
-                "receipt": receipt(made),
+                "model": run_step.model,
+                "action": run_step.action.value,
+                "cells": ranges(run_step.stale_cells),
+                "receipt": receipt(step_receipt),
             }
-            for done, made in value.steps
+            for run_step, step_receipt in value.steps
         ],
         "receipt": receipt(value.receipt),
         "left": plan(value.plans[-1])["left"] if value.plans else [],
@@ -222,7 +222,7 @@ def history(runs: Sequence[RunRecord]) -> JsonObject:
     """Past runs with their steps, newest first."""
     return {
         "runs": [
-            run_record(entry) | {"steps": [step_record(made) for made in entry.steps]}
+            run_record(entry) | {"steps": [step_record(record) for record in entry.steps]}
             for entry in runs
         ]
     }
@@ -408,15 +408,15 @@ def pair_rows(sample: Sequence[tuple[str, Row]], key: Sequence[str]) -> tuple[Pa
     stored = [row for side, row in sample if side == "stored"]
     rebuilt = [row for side, row in sample if side == "rebuilt"]
     partners = _pairs_by_key(stored, rebuilt, key) if key else _pairs_by_likeness(stored, rebuilt)
-    found = []
+    pairs = []
     for side, row in sample:
         if side == "stored":
             at = next(i for i, other in enumerate(stored) if other is row)
             other = partners.get(at)
-            found.append(Pair(key_values(row, key), row, None if other is None else rebuilt[other]))
+            pairs.append(Pair(key_values(row, key), row, None if other is None else rebuilt[other]))
         elif not any(rebuilt[other] is row for other in partners.values()):
-            found.append(Pair(key_values(row, key), None, row))
-    return tuple(found)
+            pairs.append(Pair(key_values(row, key), None, row))
+    return tuple(pairs)
 
 
 def _pairs_by_key(
@@ -424,23 +424,23 @@ def _pairs_by_key(
 ) -> dict[int, int]:
     """Rows of one key; where several have it, one after the other."""
     free = list(range(len(rebuilt)))
-    found = {}
+    pairs = {}
     for at, row in enumerate(stored):
         other = next((i for i in free if key_values(rebuilt[i], key) == key_values(row, key)), None)
         if other is not None:
             free.remove(other)
-            found[at] = other
-    return found
+            pairs[at] = other
+    return pairs
 
 
 def _pairs_by_likeness(stored: Sequence[Row], rebuilt: Sequence[Row]) -> dict[int, int]:
     """The pairs that are most alike, best first."""
     likeness = sorted(_likely_pairs(stored, rebuilt), key=lambda entry: -entry[0])
-    found: dict[int, int] = {}
+    pairs: dict[int, int] = {}
     for _, at, other in likeness:
-        if at not in found and other not in found.values():
-            found[at] = other
-    return found
+        if at not in pairs and other not in pairs.values():
+            pairs[at] = other
+    return pairs
 
 
 def _likely_pairs(

@@ -163,11 +163,11 @@ def _per_arrived_row(rows: int, arrived: int) -> str:
 
 def _receipts_by_model(result: RunResult) -> list[tuple[str, int, Receipt]]:
     """Each model once, in the order of their first steps: how many there were, and their sum."""
-    found: dict[str, tuple[int, Receipt]] = {}
+    by_model: dict[str, tuple[int, Receipt]] = {}
     for step, receipt in result.steps:
-        steps, before = found.get(step.model, (0, Receipt()))
-        found[step.model] = (steps + 1, before + receipt)
-    return [(model, steps, receipt) for model, (steps, receipt) in found.items()]
+        steps, before = by_model.get(step.model, (0, Receipt()))
+        by_model[step.model] = (steps + 1, before + receipt)
+    return [(model, steps, receipt) for model, (steps, receipt) in by_model.items()]
 
 
 def _model_text(model: str, steps: int, receipt: Receipt, total: Receipt) -> str:

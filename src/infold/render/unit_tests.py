@@ -84,8 +84,8 @@ def _counts(compared: Comparison | None) -> str:
         Side.MISSING: ("row is missing", "rows are missing"),
         Side.SURPLUS: ("row too many", "rows too many"),
     }
-    found = [(rows.count(side), *forms) for side, forms in words.items() if side in rows]
-    return ", ".join(f"{number} {one if number == 1 else more}" for number, one, more in found)
+    counts = [(rows.count(side), *forms) for side, forms in words.items() if side in rows]
+    return ", ".join(f"{number} {one if number == 1 else more}" for number, one, more in counts)
 
 
 def comparison_lines(compared: Comparison) -> list[str]:
@@ -135,7 +135,7 @@ def coverage_text(branches: Sequence[Untested], models: int) -> str:
 
 def report_json(report: TestReport) -> dict[str, Any]:
     """The whole as plain values."""
-    found: dict[str, Any] = {
+    shape: dict[str, Any] = {
         "passed": report.passed,
         "seed": report.seed,
         "runs": report.runs,
@@ -143,7 +143,7 @@ def report_json(report: TestReport) -> dict[str, Any]:
         "tests": [_result_json(result) for result in report.results],
     }
     if report.branches is not None:
-        found["untested"] = [
+        shape["untested"] = [
             {
                 "model": one.model,
                 "at": str(one.at),
@@ -152,7 +152,7 @@ def report_json(report: TestReport) -> dict[str, Any]:
             }
             for one in report.branches
         ]
-    return found
+    return shape
 
 
 def _result_json(result: TestResult) -> dict[str, Any]:

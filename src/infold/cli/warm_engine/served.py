@@ -67,8 +67,8 @@ def serve(
 
 def _become(request: wire.Request, files: Sequence[int]) -> None:
     """Take on what the client was started with; all else is equal, or it would not be served."""
-    for one in signals.SIGNALS:
-        signal.signal(one, signal.SIG_DFL)
+    for signal_number in signals.SIGNALS:
+        signal.signal(signal_number, signal.SIG_DFL)
     if request.kind == wire.RUN_ON_HANGUP:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signals.install()
