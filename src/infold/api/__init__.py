@@ -191,11 +191,7 @@ def make_plan(
         project, draft, observed.redefinitions, lambda m: tables.columns(table_name(m)), asked
     )
     lost = (*lost, *lost_by_beginning(project, observed, asked))
-    notes = (
-        *draft.notes,
-        *removals.removal_warnings(project, draft),
-        *unapplied_notes(project),
-    )
+    notes = (*draft.notes, *removals.removal_warnings(project, draft), *unapplied_notes(project))
     notes = (*notes, *notes_apart(project, observed), *extraction_notes(project, asked.selected))
     notes = (*notes, *audit_notes(project, draft, observed.redefinitions))
     draft = replace(

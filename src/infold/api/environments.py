@@ -128,7 +128,7 @@ class ShownByName:
     """How many steps came before these."""
 
     def step(self, index: int, total: int | None, step: Any) -> None:
-        """A step begins."""
+        """Counted on from the steps of the levels before; keys are shown as models' names."""
         every = None if total is None else total + self.before
         self.shown.step(index + self.before, every, with_model_names(step, self.models))
 
@@ -294,7 +294,7 @@ def environment_history(
 
 
 def list_environments(project: Project) -> tuple[EnvironmentSize, ...]:
-    """The environments of a target."""
+    """The environments of a target with the rows and bytes of their own tables."""
     ledger, tables = ledger_of(project), lake_of(project)
     refuse_other_project(project, ledger)
     heads = ledger.newest_versions()

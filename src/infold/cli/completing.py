@@ -63,7 +63,7 @@ def _model_names(ctx: click.Context) -> list[str]:
 
 @_completer
 def models(ctx: click.Context, _: str) -> Iterable[str]:
-    """Names of models."""
+    """Names of models; a landed source is none."""
     return _model_names(ctx)
 
 

@@ -161,7 +161,7 @@ def _watch(options: shared_options.BuildOptions, *, verbose: bool, **asked: Any)
 
 
 def _run_in(name: str) -> Callable[..., RunResult]:
-    """What runs an environment."""
+    """The function that runs the environment ``name``, with the arguments of ``api.run``."""
     from functools import partial
 
     from infold.api.environments import run_environment

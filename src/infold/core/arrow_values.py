@@ -61,7 +61,7 @@ def rows_of(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
 
 
 def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """The values of a column."""
+    """The values as Python has them; a date or time beyond year 9999 as a ``FarTime``."""
     try:
         return list(column.to_pylist())
     except (OverflowError, ValueError):  # one of them is beyond Python's years

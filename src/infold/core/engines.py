@@ -78,9 +78,9 @@ class WarmEngine:
     target: str
     process: int
     jvm: int
-    """The process of Java."""
+    """The number of Java's process."""
     since: int
-    """When it began, in microseconds."""
+    """When it began, in microseconds since 1970."""
     commands: int
     """How many commands it carried out."""
     busy: bool
@@ -89,7 +89,7 @@ class WarmEngine:
     ends_after_seconds: int
     """It ends once it has waited for so long."""
     memory_bytes: int
-    """What Java has in memory."""
+    """The resident memory of Java's process."""
 
 
 # A table equals its definition only where the definition has one meaning. A time zone, a legacy

@@ -209,7 +209,7 @@ class Node:
         return tuple(dict.fromkeys(reference.name for reference in self.references))
 
     def input(self, name: str) -> Input:
-        """The input of that name."""
+        """The input called ``name``. Raises StopIteration where the model does not read it."""
         return next(entry for entry in self.inputs if entry.name == name)
 
     @property

@@ -360,7 +360,7 @@ class LedgerCopy:
     from_: str
     to: str
     rows: Mapping[str, int]
-    """By table."""
+    """How many rows were copied of each table of the ledger."""
     again: bool = False
     """Whether the copy was there already, and only the original was closed."""
     working: str = ""
@@ -527,7 +527,7 @@ class Lateness:
     since: int | None = None
     """Rows that happened before this were not read."""
     measures: Measures | None = None
-    """None if nothing is known."""
+    """None where no row has both times."""
 
 
 @dataclass(frozen=True, slots=True)

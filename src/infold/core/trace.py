@@ -250,7 +250,7 @@ class Trace:
 
     @property
     def pending_ranges(self) -> Ranges:
-        """All pending ranges as one set."""
+        """The cells left stale by the last build, whatever the cause."""
         return Ranges.of(part for entry in self.pending for part in entry.ranges)
 
     def with_built(self, built: Ranges) -> Trace:

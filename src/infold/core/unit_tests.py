@@ -92,7 +92,7 @@ class Entry:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What it says."""
+        """What tells one entry from another: two with one key say the same of one owner."""
         return self.action, self.of, self.owner_in_ledger, self.instant
 
     @property
@@ -275,7 +275,7 @@ class TestReport:
 
     @property
     def passed(self) -> bool:
-        """Whether all passed."""
+        """Whether every test passed; a branch that no test takes is no failure."""
         return all(result.passed for result in self.results)
 
 

@@ -273,7 +273,7 @@ def _sessions_text(query: SessionsQuery) -> str:
 
 
 def _bound_text(bound: Bound) -> str:
-    """A bound in words."""
+    """A bound as ``from 2 hours before the cell's start to its end``; negative ends lie inside."""
     start = f"{show_duration(abs(bound.before))} {'before' if bound.before > 0 else 'after'} "
     end = f"{show_duration(abs(bound.after))} {'after' if bound.after > 0 else 'before'} "
     first = f"from {start if bound.before else ''}the cell's start"

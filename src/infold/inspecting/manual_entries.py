@@ -100,14 +100,18 @@ class _SessionFinder:
         return owner, None, None
 
     def owner_of_user(self, user: str) -> str:
-        """What the sessions of a user are of."""
+        """
+        The owner that the ledger has for a user: marked ``u`` where sessions have identifiers too.
+
+        Raises ``unknown_owner`` where nothing of theirs is known.
+        """
         of = f"u{user}" if self._fallback else user
         if not self._is_known(of, self.sessions.user_column, user):
             raise command_errors.unknown_owner(model=self.model, what="user", value=user)
         return of
 
     def sessions_of_entry(self, number: int) -> tuple[str, int | None, int | None]:
-        """What an entry is about."""
+        """The owner and the span of an entry, both ends None for all of an owner's sessions."""
         for one in self.entries:
             if one.number == number:
                 return one.owner, one.start, one.end

@@ -133,7 +133,7 @@ class _HistoryReader:
 
     @property
     def table(self) -> str:
-        """The name of its table."""
+        """The stored table's name, without namespace."""
         return table_name(self.node.name)
 
     @property

@@ -62,15 +62,15 @@ class Statements:
         self._connection = connection
 
     def execute(self, name: str, values: Mapping[str, Any]) -> sqlite3.Cursor:
-        """Run one."""
+        """Run the statement called ``name`` in ``SQL``."""
         return self._connection.execute(SQL[name], values)
 
     def executemany(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Run one for each of ``rows``."""
+        """Run that statement once for each of ``rows``."""
         self._connection.executemany(SQL[name], rows)
 
     def stream(self, text: str) -> Iterator[Sequence[Any]]:
-        """The rows of a text's own, as they are read."""
+        """The rows of any SELECT, fetched as they are asked for: a table may not fit in memory."""
         return iter(self._connection.execute(text))
 
     def add(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -136,7 +136,7 @@ class Database:
 
     @property
     def place(self) -> str:
-        """The file."""
+        """The path of the file, for messages."""
         return str(self.path)
 
     def another(self) -> Database:

@@ -361,7 +361,7 @@ class Statements:
         self._connection = connection
 
     def execute(self, name: str, values: Mapping[str, Any]) -> psycopg.Cursor[Any]:
-        """Run one."""
+        """Run the statement called ``name`` in ``STATEMENTS``."""
         return self._connection.execute(STATEMENTS[name], values)
 
     def executemany(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -369,7 +369,7 @@ class Statements:
         self._each(STATEMENTS[name], tuple(rows))
 
     def stream(self, text: str) -> Iterator[Sequence[Any]]:
-        """The rows of a text's own, as they are read."""
+        """The rows of any SELECT through a cursor of the server: a table may not fit in memory."""
         with self._connection.cursor(name="stream") as cursor:
             cursor.itersize = FETCHED
             yield from cursor.execute(text)
@@ -451,7 +451,7 @@ class LedgerServer(Server):
     __slots__ = ()
 
     def error(self, fault: Fault, place: str = "", why: str = "") -> InfoldError:
-        """See ``Server``: an error of ``ledger_errors``."""
+        """What ``Server`` raises, with the slug and the advice that belong to a ledger."""
         return _ERRORS[fault](self.key, place, why)
 
 

@@ -61,7 +61,7 @@ class SqlLedgerReader:
 
     @property
     def database(self) -> LedgerDatabase:
-        """The database that it is in."""
+        """The file or server with the ledger, for what has no statement here (copies, upgrades)."""
         return self._database
 
     def exists(self) -> bool:
@@ -227,7 +227,7 @@ class SqlLedgerReader:
         return {model: ForwardOnly(digest, at) for model, digest, at in rows}
 
     def environments(self) -> Mapping[str, Environment]:
-        """All environments, by name."""
+        """All environments with their tables, by name; what is built apart is none of them."""
         with self._database.read() as query:
             return environments(query)
 
@@ -258,7 +258,7 @@ class SqlLedgerReader:
         return tuple(change for changes in by_version.values() for change in changes)
 
     def changes_by_version(self, table: str, since: int) -> Mapping[int, Sequence[CellChange]]:
-        """The same changes, by version."""
+        """Changes by versions newer than ``since``, by version (not netted)."""
         with self._database.read() as query:
             rows = query.all("changes", table_name=table, since=since)
         by_version: dict[int, list[CellChange]] = {}

@@ -295,7 +295,7 @@ class SqlLedger(SqlLedgerReader):
             )
 
     def finish_run(self, run: str, state: str, receipt: Receipt, error: str | None = None) -> None:
-        """Close a run, and drop what is no longer needed (see ``prune``)."""
+        """Close a run, and drop what is no longer needed (see ``prune_history``)."""
         with self._writing("finish_run") as query:
             query.run(
                 "close_run",

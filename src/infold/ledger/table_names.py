@@ -61,7 +61,7 @@ def put_own_tables(query: Query, owner: str, tables: Iterable[OwnTable]) -> None
 
 
 def environments(query: Query) -> Mapping[str, Environment]:
-    """All environments, by name."""
+    """All environments with their tables, by name; what is built apart is none of them."""
     tables = own_tables(query)
     return {
         row[0]: replace(Environment(*row), tables=tables.get(row[0], ()))

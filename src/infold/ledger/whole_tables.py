@@ -62,7 +62,7 @@ class WholeTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of its columns."""
+        """The columns in the order of the CREATE TABLE, which is that of a row in a file."""
         return tuple(column.name for column in self.columns)
 
     @property

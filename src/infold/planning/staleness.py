@@ -155,7 +155,7 @@ def merge_reasons(reasons: Iterable[Reason]) -> list[Reason]:
 
 
 def touched_cells(changes: Iterable[CellChange]) -> Ranges:
-    """The cells that changes are in."""
+    """The union of the changed cells, whatever changed in them."""
     return Ranges.of(change.cell for change in changes)
 
 

@@ -54,7 +54,7 @@ def _conclusion(report: AuditReport) -> str:
 
 
 def audit_json(report: AuditReport) -> dict[str, Any]:
-    """The same for programs."""
+    """What ``infold audit --json`` prints."""
     return {
         "passed": report.passed,
         "as_of": iso(report.as_of),

@@ -26,7 +26,7 @@ def check_line(check: Check) -> str:
 
 
 def verdict_line(checks: Sequence[Check]) -> str:
-    """All of it in a line."""
+    """The last line of ``infold doctor``: which checks failed, if any did."""
     failed = [check.name for check in checks if check.failed]
     if failed:
         return f"Failed: {', '.join(failed)}."
@@ -34,7 +34,7 @@ def verdict_line(checks: Sequence[Check]) -> str:
 
 
 def checks_json(checks: Sequence[Check]) -> JsonObject:
-    """The same for programs."""
+    """What ``infold doctor --json`` prints."""
     return {
         "ok": not any(check.failed for check in checks),
         "checks": [
@@ -76,5 +76,5 @@ def warm_engine_screen(engine: WarmEngine | None) -> str:
 
 
 def warm_engine_json(engine: WarmEngine | None) -> dict[str, Any]:
-    """The same for programs."""
+    """What ``infold engine status --json`` prints; None where no engine runs."""
     return {"engine": None if engine is None else asdict(engine)}

@@ -262,12 +262,12 @@ def apart_text(table: BuiltApart) -> str:
 
 
 def apart_note(table: BuiltApart) -> str:
-    """The same as a note of a run or a plan."""
+    """That text as a note of a run or a plan, with the model's name before it."""
     return f"{table.model}: {apart_text(table)}; until then readers have the old table"
 
 
 def apart_json(table: BuiltApart) -> Mapping[str, Any]:
-    """The same for programs."""
+    """Its object in JSON; ``built`` and ``cells`` are numbers of cells."""
     return {
         "model": table.model,
         "table": table.key,

@@ -49,7 +49,7 @@ def _length(micros: int, *, up: bool = False) -> str:
 
 
 def environments_json(environments: Sequence[EnvironmentSize]) -> dict[str, Any]:
-    """The same for programs."""
+    """What ``infold env list --json`` prints."""
     return {
         "environments": [
             {
@@ -79,7 +79,7 @@ def tables_text(environment: Environment) -> str:
 
 
 def dropped_text(environment: Environment) -> str:
-    """What was dropped."""
+    """The line that ``infold env drop`` ends with."""
     return f"Dropped the environment {environment.name}, {tables_text(environment)}."
 
 
@@ -234,7 +234,7 @@ def _row_text(row: RowDiff) -> str:
 
 
 def diff_json(diff: EnvironmentDiff) -> dict[str, Any]:
-    """The same for programs."""
+    """What ``infold diff --json`` prints."""
     return {
         "environment": diff.environment,
         "equal": diff.equal,

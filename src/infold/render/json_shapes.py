@@ -59,7 +59,7 @@ def plan(value: Plan) -> JsonObject:
 
 
 def step(value: Step) -> JsonObject:
-    """One step of a plan."""
+    """One step of a plan; ``rows`` is how many it is expected to read."""
     return {
         "model": value.model,
         "action": value.action.value,
@@ -352,12 +352,12 @@ def verification(value: VerificationReport) -> JsonObject:
 
 
 def ranges(value: Ranges) -> list[list[str | None]]:
-    """Ranges as pairs."""
+    """Ranges as pairs of ISO instants, each ``[start, end)``, None for an open end."""
     return [interval(part) for part in value]
 
 
 def interval(value: Interval) -> list[str | None]:
-    """One range as a pair."""
+    """One range as ``[start, end)`` in ISO instants, None for an open end."""
     return [iso(value.start), iso(value.end)]
 
 

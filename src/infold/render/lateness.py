@@ -166,7 +166,7 @@ def _spread(signs: Sequence[str], across: Axis) -> str:
 
 
 def lateness_json(project: Project, models: Sequence[Lateness]) -> dict[str, Any]:
-    """The same for programs."""
+    """What ``infold lateness --json`` prints."""
     return {
         "project": project.name,
         "target": project.target.name,

@@ -108,7 +108,7 @@ def repaired_screen(done: RepairReport, infold: str) -> str:
 
 
 def repair_json(report: RepairReport) -> JsonObject:
-    """The same for programs."""
+    """What ``infold repair --json`` prints, after it is done or with --dry-run."""
     return {
         "ledger": report.ledger,
         "done": report.done,
@@ -214,7 +214,7 @@ def ledger_imported_screen(target: str, done: LedgerCopy) -> str:
 
 
 def ledger_copy_json(done: LedgerCopy) -> dict[str, Any]:
-    """The same for programs."""
+    """What ``infold ledger copy``, ``export`` and ``import`` print with --json."""
     return {
         "from": done.from_,
         "to": done.to,

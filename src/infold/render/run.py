@@ -43,7 +43,7 @@ def step_line(index: int, step: Step, receipt: Receipt, width: int = 0) -> str:
 
 
 def failed_line(index: int, step: Step, error: InfoldError, width: int = 0) -> str:
-    """The same for a step that did not succeed, with why in a word."""
+    """The line of a step that did not succeed: the slug of the error in place of numbers."""
     name, what = f"{step.model:<{width}}", f"{step.action.value:<9}"
     return f"{index:>3}. {name}  {what}  {'failed':>10}  {error.slug}"
 

@@ -295,7 +295,7 @@ def _length_text(length: int) -> str:
 
 
 def session_history_shape(value: SessionHistories) -> JsonObject:
-    """The same for programs."""
+    """What ``infold explain session ID --json`` prints."""
     return {
         "id": value.id,
         "sessions": [_history_shape(history) for history in value.histories],

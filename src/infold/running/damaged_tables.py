@@ -36,7 +36,7 @@ class Damage:
     _missing: dict[str, Sequence[str]] = field(default_factory=dict)
     """Tables with files that were checked one by one -> the missing files."""
     _complete: set[str] = field(default_factory=set)
-    """Tables with exactly the files that they had."""
+    """Tables with the same file names as when the ledger last looked."""
 
     def find(
         self, project: Project, heads: Mapping[str, Version], moved: Mapping[str, str | None]

@@ -74,14 +74,14 @@ class Observer:
     """Models with a table that a dead run may have written to, and that cannot be looked at."""
     damage: Damage = field(init=False)
     compared: dict[str, str] = field(default_factory=dict)
-    """For the ledger's locations: listings that have the files of a model; see ``LISTED``."""
+    """Listings with exactly a model's ingested files, to keep as locations; see ``LISTED``."""
     dated: DatedLook | None = None
     """Lists sources without some of their dated folders; None: all are listed."""
     full_listing: bool = False
     other_files: Callable[[Source], str] = lambda _: ""
     """Says which files are where no file of a source is found."""
     _locations: Mapping[str, str] = field(default_factory=dict)
-    """Those of the ledger, as the look that goes on began: there is one for each table."""
+    """The ledger's locations when the observation began: one read for all tables."""
     _refused: dict[str, errors.InfoldError] = field(default_factory=dict)
     empty: dict[str, str] = field(default_factory=dict)
     """Notes on sources without a file, as the looks found them."""
@@ -426,7 +426,7 @@ class RetypedInputs:
     """What became of traces, and the inputs whose metadata cannot be read, each with the error."""
 
     traces: dict[str, Trace] = field(default_factory=dict)
-    """Those that hold no longer, without their definition."""
+    """By model, those that hold no longer: their fingerprint unknown, without a definition."""
     unreadable: dict[str, InfoldError] = field(default_factory=dict)
 
 

@@ -269,7 +269,7 @@ class _SourceTotals:
     read_files: dict[str, int] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)
     folders: tuple[int, int] = (0, 0)
-    """Those listed, and those left out, in its last step."""
+    """How many folders were listed, and how many left out, in its last step."""
 
 
 def _by_source(done: Done) -> dict[str, dict[str, _SourceTotals]]:

@@ -214,7 +214,7 @@ def _up(line: int, unit: float, look: Look) -> Sign:
 
 
 def _down(line: int, unit: float, look: Look) -> Sign:
-    """The same below zero."""
+    """What a column shows in a line below zero, ``line`` lines down from it, from 1 on."""
 
     def sign(value: tuple[float, float]) -> str:
         low, high = value
