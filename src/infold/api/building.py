@@ -131,8 +131,8 @@ def with_own_tables(project: Project, options: PlanOptions) -> PlanOptions:
     """What is asked for, with the tables that are built apart of the models that are asked for."""
     if not project.apart or options.selected is None:
         return options
-    own = {key for key, model in project.apart.items() if model in options.selected}
-    return replace(options, selected=(options.selected - project.apart.keys()) | own)
+    keys = {key for key, model in project.apart.items() if model in options.selected}
+    return replace(options, selected=(options.selected - project.apart.keys()) | keys)
 
 
 def choose_models(
@@ -194,8 +194,8 @@ class Building:
             if not models:
                 break
             # What was asked to be built again was; the saved plan was carried out.
-            left = replace(self.request.options, restated={})
-            self.request, self.saved = replace(self.request, options=left), None
+            options = replace(self.request.options, restated={})
+            self.request, self.saved = replace(self.request, options=options), None
         return together(results)
 
     def _try_once(self) -> RunResult:

@@ -140,8 +140,8 @@ def _warehouse(project: Project) -> tuple[str, None]:
     existing = next(at for at in (folder, *folder.parents) if at.exists())
     with tempfile.TemporaryFile(dir=existing):
         free = shutil.disk_usage(existing).free
-    there = "" if existing == folder else "the first run makes it; "
-    return f"{folder}: {there}{free / 2**30:,.0f} GiB are free", None
+    note = "" if existing == folder else "the first run makes it; "
+    return f"{folder}: {note}{free / 2**30:,.0f} GiB are free", None
 
 
 def _tables(project: Project) -> tuple[str, None]:

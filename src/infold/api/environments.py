@@ -100,9 +100,9 @@ def diff_environment(declared: Project, name: str, select: Sequence[str] = ()) -
 
     environment = stored(declared, name)
     chosen = select_models(environment.declared, select)
-    there, stretched = environment.production.project, environment.production.stretched
+    live, stretched = environment.production.project, environment.production.stretched
     decided = own_models(
-        environment.declared, there, lambda *_: None, assume=True, stretched=stretched
+        environment.declared, live, lambda *_: None, assume=True, stretched=stretched
     )
     changes = [one for one in decided.changes if not select or one.model in chosen]
     ledger, tables = ledger_of(declared), lake_of(declared)
@@ -111,7 +111,7 @@ def diff_environment(declared: Project, name: str, select: Sequence[str] = ()) -
     for model, key in environment.own.items():
         if model not in chosen or key not in heads:
             continue
-        if model in there:
+        if model in live:
             diffs.append(table_diff(ledger, tables, environment.declared[model], model, key))
         else:
             diffs.append(TableDiff(model, (0, heads[key].rows), compared=False))
@@ -159,8 +159,8 @@ def show_environment(declared: Project, name: str, table: str, **options: Any) -
     ``options`` are those of :func:`infold.api.show`.
     """
     environment = stored(declared, name)
-    project, own = project_of(environment, table)
-    return show(project, own, **options)
+    project, key = project_of(environment, table)
+    return show(project, key, **options)
 
 
 def environment_lateness(
@@ -170,9 +170,9 @@ def environment_lateness(
     environment = stored(declared, name)
     measured: list[Lateness] = []
     for model in events_of(environment.declared, terms):
-        project, own = project_of(environment, model)
-        if own in project:
-            measured += lateness(project, (own,), bins)
+        project, key = project_of(environment, model)
+        if key in project:
+            measured += lateness(project, (key,), bins)
     return with_model_names(tuple(measured), environment.models)
 
 
@@ -402,8 +402,8 @@ def _asked(
 ) -> PlanOptions:
     """What is asked for, of the tables that are the environment's own."""
     options = with_chosen(environment.declared, options, select, exclude)
-    own = environment.decided.identities
-    chosen = own if options.selected is None else [m for m in own if m in options.selected]
+    models = environment.decided.identities
+    chosen = models if options.selected is None else [m for m in models if m in options.selected]
     return replace(
         options,
         selected=frozenset(environment.own[model] for model in chosen),
@@ -534,8 +534,8 @@ class _Level:
     def _end(self, environment: Variant, observer: Observer, run: str) -> Iterator[str]:
         """Find out what else is its own; if nothing is, drop what it no longer uses."""
         observed = observer.observe_all()
-        left = planned(environment.project, observed, PlanOptions(selected=environment.to_build))
-        self.up_to_date = environment.up_to_date(observed, left)
+        rest = planned(environment.project, observed, PlanOptions(selected=environment.to_build))
+        self.up_to_date = environment.up_to_date(observed, rest)
         after = self._variant(observer.ledger, observer.lake, self.up_to_date)
         self.is_last = self.up_to_date == self.known or (
             after.decided.identities == environment.decided.identities

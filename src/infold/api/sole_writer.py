@@ -67,9 +67,9 @@ def _end_kept(project: Project, ledger: Ledger) -> None:
     from infold.spark.connect.clients import RemoteSession, end
 
     for session in (RemoteSession(**each) for each in kept):
-        same = project.target.engine.server == session.server
+        is_this_server = project.target.engine.server == session.server
         try:
-            end(session, remote_url(project) if same else session.server)
+            end(session, remote_url(project) if is_this_server else session.server)
         except InfoldError:
             raise
         except Exception as error:

@@ -109,8 +109,8 @@ def model_status(
     if model_state is None:
         return ModelStatus(name, node.model.kind, State.VIEW)
     model = observed.models[name]
-    there = model.trace is not None  # else what the ledger knows is of a table that is gone
-    stored = stored if there else StoredCells()
+    is_built = model.trace is not None  # else what the ledger knows is of a table that is gone
+    stored = stored if is_built else StoredCells()
     aside = sum(file.set_aside for file in ledger.files_set_aside(name))
     incremental = node.model.incremental
     expression = incremental.cron if incremental is not None else None
@@ -127,13 +127,13 @@ def model_status(
         partly=step is not None and _is_partial(node, step),
         pending=model.trace.pending if model.trace else (),
         version=model.version,
-        last_built_at=built_at if there else None,
+        last_built_at=built_at if is_built else None,
         last_event=stored.last,
-        set_aside=aside + (left_out if there else 0),
+        set_aside=aside + (left_out if is_built else 0),
         waiting=sum(file.waiting for file in ledger.files_due(name, MAX)),
         next_due=due,
         model_state=model_state,
-        cells=tuple(ledger.cells(name)) if there and with_cells else (),
+        cells=tuple(ledger.cells(name)) if is_built and with_cells else (),
     )
 
 
@@ -146,9 +146,9 @@ def _stale_cells(node: Node, model: ModelObservation, step: Step | None, stored:
     """
     if step is None or not node.model.kind.is_by_cell or not stored:
         return Ranges() if step is None else step.stale_cells
-    there = Ranges.of((*cells_with_rows(node, model), *stored))
+    filled = Ranges.of((*cells_with_rows(node, model), *stored))
     endless = any(part.start <= MIN or part.end >= MAX for part in step.stale_cells)
-    return step.stale_cells & there if endless and there - step.stale_cells else step.stale_cells
+    return step.stale_cells & filled if endless and filled - step.stale_cells else step.stale_cells
 
 
 def _is_partial(node: Node, step: Step) -> bool:

@@ -134,14 +134,14 @@ def command(
     if format_ is not None:
         _export(project, table, shown, format_, output)
         return
-    left: int | None = rows_read.num_rows - shown.num_rows
+    not_shown: int | None = rows_read.num_rows - shown.num_rows
     if (
-        left and manifest_table_of(table) is None
+        not_shown and manifest_table_of(table) is None
     ):  # of stored tables no more rows were read than are shown
-        left = _rows_not_shown(project, stored, where, shown.num_rows)
+        not_shown = _rows_not_shown(project, stored, where, shown.num_rows)
     rows = [list(row.values()) for row in rows_of(shown)]
     note = f"where {where}" if where else ""
-    click.echo(table_screen(table, shown.column_names, rows, more=left, note=note))
+    click.echo(table_screen(table, shown.column_names, rows, more=not_shown, note=note))
 
 
 def _names(typed: str | None) -> list[str] | None:

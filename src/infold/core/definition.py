@@ -171,8 +171,8 @@ class Derivation:
     @property
     def changes_nothing(self) -> bool:
         """Whether every row stays as it is, and the table has no other column."""
-        same = tuple((name, name) for name in self.stored)
-        return not self.where and len(self.columns) == len(same) and self.plain == same
+        unchanged = tuple((name, name) for name in self.stored)
+        return not self.where and len(self.columns) == len(unchanged) and self.plain == unchanged
 
 
 @dataclass(frozen=True, slots=True)

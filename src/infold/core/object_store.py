@@ -169,8 +169,8 @@ class Stores:
     def key(self, bucket: str) -> str:
         """What errors call these options."""
         name = split(bucket)[0]
-        own = f".buckets.{name}" if name in dict(self.buckets) else ""
-        return f"storage_options{own} of the target"
+        of_bucket = f".buckets.{name}" if name in dict(self.buckets) else ""
+        return f"storage_options{of_bucket} of the target"
 
     @property
     def own(self) -> tuple[str, ...]:

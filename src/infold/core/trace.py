@@ -255,8 +255,8 @@ class Trace:
 
     def with_built(self, built: Ranges) -> Trace:
         """The trace once these cells are built too."""
-        left = (Pending(entry.cause, entry.ranges - built) for entry in self.pending)
-        return replace(self, pending=tuple(entry for entry in left if entry.ranges))
+        pending = (Pending(entry.cause, entry.ranges - built) for entry in self.pending)
+        return replace(self, pending=tuple(entry for entry in pending if entry.ranges))
 
     def redefined_from(self, at: int, definition: str) -> tuple[EarlierCells, ...]:
         """The cells of earlier definitions once ``definition`` holds from an instant on."""
@@ -271,8 +271,8 @@ class Trace:
 
     def built_anew(self, cells: Ranges) -> tuple[EarlierCells, ...]:
         """The cells of earlier definitions once the newest one has built some of them."""
-        left = (EarlierCells(one.cells - cells, one.definition) for one in self.earlier)
-        return merge_earlier(left, self.definition)
+        earlier = (EarlierCells(one.cells - cells, one.definition) for one in self.earlier)
+        return merge_earlier(earlier, self.definition)
 
 
 def merge_earlier(entries: Iterable[EarlierCells], newest: str = "") -> tuple[EarlierCells, ...]:

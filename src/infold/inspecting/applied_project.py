@@ -73,8 +73,8 @@ def project_to_apply(
     except InfoldError as error:
         raise apply_errors.apply_incomplete(_mistakes(error)) from error
     after = _definitions_of(project)
-    applies, left = _differing(after, state.definitions), _differing(state.declared, after)
-    return replace(project, applied=AppliedDefinitions(state.digests, applies, left))
+    applies, unapplied = _differing(after, state.definitions), _differing(state.declared, after)
+    return replace(project, applied=AppliedDefinitions(state.digests, applies, unapplied))
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,8 +99,8 @@ class ChangedDefinitions:
                 changes.append(change)
             else:
                 changes.append(_new(node))
-        gone = [name for name in applied if name not in self._project]
-        removed = [self._removed(name, applied[name]) for name in gone]
+        removed_names = [name for name in applied if name not in self._project]
+        removed = [self._removed(name, applied[name]) for name in removed_names]
         return tuple(change for change in (*changes, *removed) if change is not None)
 
     def _fingerprint(self, node: Node, digest: str) -> str:
@@ -142,8 +142,8 @@ class ChangedDefinitions:
         if change is None or node.model.kind is not Kind.SESSIONS or definition is None:
             return change
         # An earlier infold may have stored other states with sessions.
-        same = definition.state == STATE_VERSION
-        return change if same else replace(change, how=How.REBUILD)
+        has_same_state = definition.state == STATE_VERSION
+        return change if has_same_state else replace(change, how=How.REBUILD)
 
     def _renamed_inputs(self, node: Node) -> Mapping[str, Mapping[str, str]]:
         """The stored tables that a model reads, with the columns that get other names now."""

@@ -68,15 +68,15 @@ def production(
     """
     traces = ledger.traces()
     kept = _kept(ledger, traces, definitions)
-    same = {name for name, one in kept.items() if definitions.get(name) == one}
-    if len(same) == len(kept):
+    equal = {name for name, one in kept.items() if definitions.get(name) == one}
+    if len(equal) == len(kept):
         project: Project | None = replace(
             declared, nodes=tuple(node for node in declared if node.name in kept)
         )
     else:
         project = _compiled(declared, kept)
     if project is None:  # together they are not understood; those in the files are
-        project = replace(declared, nodes=tuple(node for node in declared if node.name in same))
+        project = replace(declared, nodes=tuple(node for node in declared if node.name in equal))
     with_tables = _with_tables(project, traces)
     digests = {node.name: digest_of(kept[node.name]) for node in with_tables}
     stretched = {name: traces[name] for name in digests if name in traces and traces[name].earlier}
@@ -87,9 +87,9 @@ def _kept(
     ledger: Ledger, traces: Mapping[str, Trace], definitions: Mapping[str, Definition]
 ) -> dict[str, Definition]:
     """The definition of each table and view of production, as far as it is known."""
-    own = table_keys(ledger)
+    keys = table_keys(ledger)
     digests = {name: entry.digest for name, entry in ledger.applied().items()}
-    built = {name: one for name, one in traces.items() if name not in own}
+    built = {name: one for name, one in traces.items() if name not in keys}
     digests |= {name: one.definition for name, one in built.items() if one.definition}
     by_digest = {digest_of(one): one for one in definitions.values()}
     by_digest |= ledger.definitions(frozenset(digests.values()) - by_digest.keys())
@@ -200,31 +200,31 @@ def variant(
     from infold.declare.definitions import definitions_of
 
     definitions = definitions_of(declared)
-    there = production(declared, definitions, ledger)
+    live = production(declared, definitions, ledger)
     tables_before = ledger.own_tables().get(name, ())
-    had = {one.identity: one for one in tables_before}
+    known = {one.identity: one for one in tables_before}
 
     def equal_rows(model: str, identity: str) -> bool | None:
-        if identity not in up_to_date or identity not in had:
+        if identity not in up_to_date or identity not in known:
             return None
-        return same_contents(ledger, lake, model, had[identity].key)
+        return same_contents(ledger, lake, model, known[identity].key)
 
     decided = own_models(
-        declared, there.project, equal_rows, assume=assume, stretched=there.stretched
+        declared, live.project, equal_rows, assume=assume, stretched=live.stretched
     )
     digests = {model: digest_of(definitions[model]) for model in definitions}
-    names = {node.name for project in (declared, there.project) for node in project}
+    names = {node.name for project in (declared, live.project) for node in project}
     tables = tables_from_now_on(
         decided.identities,
         tables_before,
         digests,
-        there.digests,
+        live.digests,
         partial(free_key, ledger=ledger, lake=lake, names=names),
         decided.waiting,
     )
     keys = {one.model: one.key for one in tables if one.model in decided.identities and one.current}
-    project = in_environment(name, declared, there.project, keys)
-    return Variant(project, declared, definitions, there, decided, tables)
+    project = in_environment(name, declared, live.project, keys)
+    return Variant(project, declared, definitions, live, decided, tables)
 
 
 def stored_variant(name: str, declared: Project, ledger: Ledger) -> Variant:
@@ -248,12 +248,12 @@ def stored_variant(name: str, declared: Project, ledger: Ledger) -> Variant:
             declared = project_of_definitions(declared, definitions, {})
         except InfoldErrors as error:
             raise environment_errors.environment_unknown(name=name, why=error.what) from error
-    there = production(declared, definitions, ledger)
+    live = production(declared, definitions, ledger)
     tables = known[name].tables
     own = {model: key for model, key in known[name].own.items() if model in declared}
     decided = OwnModels({one.model: one.identity for one in tables if one.model in own})
-    project = in_environment(name, declared, there.project, own)
-    return Variant(project, declared, definitions, there, decided, tables)
+    project = in_environment(name, declared, live.project, own)
+    return Variant(project, declared, definitions, live, decided, tables)
 
 
 def same_contents(ledger: Ledger, lake: Lake, model: str, key: str) -> bool:
@@ -319,8 +319,8 @@ def view_names(declared: Project, production: Project, own: Mapping[str, str]) -
     for node in declared:
         if node.model.kind.is_stored:
             continue
-        same = node.name in production and production[node.name] == node
-        if not same or any(name in own or name in names for name in node.reads):
+        is_shared = node.name in production and production[node.name] == node
+        if not is_shared or any(name in own or name in names for name in node.reads):
             names[node.name] = f"{node.name}__{node.fingerprint[:8]}"
     return names
 
@@ -428,8 +428,8 @@ class _Comparison:
         if self._is_same(node.name):
             return None
         if not self._meanings:
-            both = (self.production, self.declared)
-            self._meanings += [Meanings.of(one, one.sources) for one in both]
+            projects = (self.production, self.declared)
+            self._meanings += [Meanings.of(one, one.sources) for one in projects]
         old, new = self._meanings
         return redefinition(old[node.name], new[node.name])
 

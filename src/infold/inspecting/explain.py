@@ -39,14 +39,14 @@ def explain(
         raise observed.refused[name]
     todo = plan(project, observed)
     step = next((entry for entry in todo.steps if entry.model == name), None)
-    left = next((entry.why for entry in todo.skipped if entry.model == name), "")
+    why_left = next((entry.why for entry in todo.skipped if entry.model == name), "")
     if (
         cell is not None
         and step is not None
         and step.stale_cells
         and not step.stale_cells.overlaps(cell)
     ):
-        step, left = None, "nothing that changed reaches this cell"
+        step, why_left = None, "nothing that changed reaches this cell"
     model = observed.models.get(name)
     trace = model.trace if model else None
     head = ledger.newest_versions().get(name)
@@ -67,7 +67,7 @@ def explain(
         rows=sum(entry.rows for entry in cells),
         cells=len(cells),
         step=step,
-        why_left=left,
+        why_left=why_left,
         cell=cell,
         state=state,
         arrivals=_arrivals_at_cell(observer, name, cell) if cell else (),
@@ -105,10 +105,10 @@ def _explained_inputs(observer: Observer, node: Node) -> tuple[ExplainedInput, .
 
     def explained(entry: Input) -> ExplainedInput:
         known: tuple[str, ...] = ()
-        some: frozenset[str] | None = None
+        columns: frozenset[str] | None = None
         if entry in node.stored_inputs and node.model.kind.is_stored:
             known = observer.project[entry.name].columns
-            some = read(node.name, entry.name)
+            columns = read(node.name, entry.name)
         return ExplainedInput(
             name=entry.name,
             mapping=_mapping_text(node, entry),
@@ -116,7 +116,7 @@ def _explained_inputs(observer: Observer, node: Node) -> tuple[ExplainedInput, .
             now=heads[entry.name].number if entry.name in heads else None,
             bound=entry.bound if _by_time(node, entry) else None,
             partition_col=entry.time_column if _by_time(node, entry) else None,
-            columns=tuple(c for c in known if c.lower() in some) if known and some else None,
+            columns=tuple(c for c in known if c.lower() in columns) if known and columns else None,
             width=len(known),
         )
 

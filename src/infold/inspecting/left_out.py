@@ -143,7 +143,7 @@ def _as_set_aside(
     if FILE in rows.column_names:
         files = rows[FILE].to_pylist()
     paths: Mapping[Any, str] = {file.id: file.path for file in ledger.files(node.name)}
-    own = rows.drop_columns([name for name in (BY, FILE) if name in rows.column_names])
+    table_rows = rows.drop_columns([name for name in (BY, FILE) if name in rows.column_names])
     return pa.table(
         {
             "model": [", ".join(names) for names in by],
@@ -151,8 +151,8 @@ def _as_set_aside(
             "file": [paths.get(file) for file in files],
             "file_id": files,
             "reason": [", ".join(dict.fromkeys(reasons[name] for name in names)) for names in by],
-            "raw": [definition_text.to_json_text(row) for row in rows_of(own)],
-            "event_time": _event_times(node, own),
+            "raw": [definition_text.to_json_text(row) for row in rows_of(table_rows)],
+            "event_time": _event_times(node, table_rows),
         },
         schema=set_aside_schema(),
     )

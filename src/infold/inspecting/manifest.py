@@ -98,9 +98,9 @@ def manifest_rows(
     project: Project, ledger: Ledger, lake: Lake, table: str, names: Collection[str]
 ) -> pa.Table:
     """The rows of a manifest table, for those of these models that have a table."""
-    there = table_locations(lake, names)
+    locations = table_locations(lake, names)
     return TABLES[table](
-        project, ledger, lake, [name for name in names if table_name(name) in there]
+        project, ledger, lake, [name for name in names if table_name(name) in locations]
     )
 
 
@@ -150,8 +150,8 @@ def _lifecycle_of_model(node: Node, lake: Lake, schema: pa.Schema) -> pa.Table:
     stored = lake.rows(table_name(node.name), columns=list(dict.fromkeys(columns_read)))
     identifier = stored["session_id"]
     if sessions.identifier:  # sessions of users, where their events have no identifier
-        own = stored[IDENTIFIER].cast(pa.string())
-        identifier = compute.coalesce(own, identifier.cast(pa.string()))
+        identifiers = stored[IDENTIFIER].cast(pa.string())
+        identifier = compute.coalesce(identifiers, identifier.cast(pa.string()))
     users = stored[user] if user else pa.nulls(len(stored))
     columns = (identifier, users, stored["session_start"], stored["session_end"])
     return pa.table(
@@ -194,9 +194,9 @@ def _quarantined_of_model(
     why, entries = quarantine_reasons(node, ledger), ledger.quarantined(node.name)
     heads = _users_of_heads(node, lake, [session_id(one.owner, one.start) for one in entries])
     for entry in entries:
-        own, identifier, user = names_of_quarantined(sessions, entry)
-        user = heads.get(own, user)
-        shown = own if identifier is None else identifier
+        id_, identifier, user = names_of_quarantined(sessions, entry)
+        user = heads.get(id_, user)
+        shown = id_ if identifier is None else identifier
         yield shown, user, why(entry), entry.start, entry.end, entry.events
 
 
@@ -254,8 +254,8 @@ def names_of_quarantined(
     by, of = bool(sessions.identifier), entry.owner
     if by and sessions.fallback_gap is not None:  # then what it is of says which of both it is
         by, of = of.startswith("i"), of[1:]
-    own = session_id(entry.owner, entry.start)
-    return own, of if by else None, entry.user if by else of
+    id_ = session_id(entry.owner, entry.start)
+    return id_, of if by else None, entry.user if by else of
 
 
 def _timestamp_type() -> pa.DataType:

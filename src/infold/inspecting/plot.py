@@ -55,10 +55,10 @@ def _time_column(schema: pa.Schema, model: Model | None) -> str | None:
     times = [
         one.name for one in schema if pa.types.is_timestamp(one.type) or pa.types.is_date(one.type)
     ]
-    own = [FIRST]
+    candidates = [FIRST]
     if model is not None and model.timeseries is not None:
-        own = [model.timeseries.partition_column, model.timeseries.event_time_column]
-    return next((name for name in (*own, *times) if name in times), None)
+        candidates = [model.timeseries.partition_column, model.timeseries.event_time_column]
+    return next((name for name in (*candidates, *times) if name in times), None)
 
 
 def _numbers(schema: pa.Schema) -> list[str]:
@@ -186,8 +186,8 @@ def _by_group(plain: pa.Table, name: str, finest: Granularity) -> Series:
 
     groups = []
     for value in plain["__by"].unique().to_pylist():
-        same = pc.is_null(plain["__by"]) if value is None else pc.equal(plain["__by"], value)
-        points = _points(plain.filter(pc.fill_null(same, pa.scalar(False))), name, finest)
+        is_value = pc.is_null(plain["__by"]) if value is None else pc.equal(plain["__by"], value)
+        points = _points(plain.filter(pc.fill_null(is_value, pa.scalar(False))), name, finest)
         groups.append(("NULL" if value is None else str(value), points))
     groups.sort(key=lambda one: -max((point.high for point in one[1]), default=float("-inf")))
     every = tuple(point for _, points in groups for point in points)

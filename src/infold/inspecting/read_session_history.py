@@ -150,11 +150,11 @@ class _HistoryReader:
         sessions = self.node.model.sessions
         assert sessions is not None, "a sessions model says what a session is"
         for entry in self.ledger.quarantined(self.node.name):
-            own, identifier, _ = names_of_quarantined(sessions, entry)
-            if own in rows:
-                rows[own] = replace(rows[own], quarantined=entry)
-            elif id_ in (own, identifier):
-                rows[own] = _FoundSession(own, None, entry)
+            session_key, identifier, _ = names_of_quarantined(sessions, entry)
+            if session_key in rows:
+                rows[session_key] = replace(rows[session_key], quarantined=entry)
+            elif id_ in (session_key, identifier):
+                rows[session_key] = _FoundSession(session_key, None, entry)
         return sorted(rows.values(), key=lambda one: (one.start, one.id))
 
     def _find_rows(self, id_: str) -> tuple[Session, ...]:
@@ -165,9 +165,9 @@ class _HistoryReader:
         if not ids:
             return ()
         starts = instants_of(ids, FIRST)
-        near = TimeSpan(FIRST, FIRST, min(starts), max(starts))
+        span = TimeSpan(FIRST, FIRST, min(starts), max(starts))
         return self._as_sessions(
-            self.snapshots.rows_equal_to(self.table, matches, columns=self._columns, near=near)
+            self.snapshots.rows_equal_to(self.table, matches, columns=self._columns, near=span)
         )
 
     @property
@@ -183,10 +183,10 @@ class _HistoryReader:
         starts, ends = instants_of(rows, FIRST), instants_of(rows, LAST)
         sessions = []
         for start, end, row in zip(starts, ends, rows.to_pylist(), strict=True):
-            own, version = row.pop(ID), row.pop(VERSION)
+            id_, version = row.pop(ID), row.pop(VERSION)
             for name in (FIRST, LAST):
                 row.pop(name)
-            sessions.append(Session(own, start, end, version, row.get(counted or ""), row))
+            sessions.append(Session(id_, start, end, version, row.get(counted or ""), row))
         return tuple(sorted(sessions, key=lambda one: one.start))
 
     @property
@@ -229,11 +229,11 @@ class _HistoryReader:
         made_from, before = self._inputs_of_versions()
         limited = self.query.quarantine_after or self.ledger.entries(self.node.name)
         done = session_changes(changes, made_from, before, user_events.events if limited else ())
-        own = [event for event in user_events.events if start <= event.at <= end]
+        events = [event for event in user_events.events if start <= event.at <= end]
         lately = changes_since(done, start, end)
         known = bool(lately) and lately[0].verb in (Verb.CREATED, Verb.RETURNED)
         read_at_creation = made_from.get(lately[0].change.version.number, {}) if lately else {}
-        groups = self._event_batches(own, read_at_creation, known=known)
+        groups = self._event_batches(events, read_at_creation, known=known)
         with_snapshot = [
             version for version in self.versions if version.snapshot in self.kept_snapshots
         ]
@@ -254,7 +254,7 @@ class _HistoryReader:
             oldest_kept=with_snapshot[0]
             if blind and with_snapshot and self.snapshots_read < MOST_READS
             else None,
-            notes=tuple(self._notes(found, user_events, len(own))),
+            notes=tuple(self._notes(found, user_events, len(events))),
         )
 
     def _events_of_user(self, match: Mapping[str, Any], start: int, end: int) -> UserEvents:
@@ -280,11 +280,11 @@ class _HistoryReader:
         """
         groups: list[EventBatch] = []
         for name in self.inputs:
-            own = [event for event in events if event.input == name]
-            files = {file.id: file.path for file in self.ledger.files(name)} if own else {}
+            of_input = [event for event in events if event.input == name]
+            files = {file.id: file.path for file in self.ledger.files(name)} if of_input else {}
             versions = self.ledger.versions(name)
             groups += event_batches(
-                own, versions, files, read_at_creation.get(name), known=known, name=name
+                of_input, versions, files, read_at_creation.get(name), known=known, name=name
             )
         return tuple(sorted(groups, key=lambda one: one.version.committed_at if one.version else 0))
 
@@ -317,9 +317,9 @@ class _HistoryReader:
             if version.snapshot not in self.kept_snapshots or self.snapshots_read >= MOST_READS:
                 return None
             self.snapshots_read += 1
-            near = TimeSpan(FIRST, LAST, start, end)
+            span = TimeSpan(FIRST, LAST, start, end)
             rows = self.snapshots.rows_equal_to(
-                self.table, [match], columns=self._columns, near=near, snapshot=version.snapshot
+                self.table, [match], columns=self._columns, near=span, snapshot=version.snapshot
             )
             self._sessions_read[place] = None if rows is None else self._as_sessions(rows)
         return self._sessions_read[place]

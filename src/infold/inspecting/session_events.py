@@ -155,8 +155,8 @@ class _Reader:
         )
         if rows is None:
             return None
-        own = {time: TIME, **{name: f"{WHOSE}{at}" for at, name in enumerate(names)}}
-        return rows.rename_columns([own.get(name, name) for name in rows.column_names])
+        columns = {time: TIME, **{name: f"{WHOSE}{at}" for at, name in enumerate(names)}}
+        return rows.rename_columns([columns.get(name, name) for name in rows.column_names])
 
     def _same_types(self, tables: Sequence[pa.Table]) -> None:
         """Values of several types would have been cast to one of them, as Spark does it."""
@@ -209,8 +209,8 @@ def _any_of(node: Node, match: Mapping[str, Any]) -> list[dict[str, Any]] | None
     if value is not None:  # the first of several that is not NULL counts
         return [{**dict.fromkeys(columns[:at]), name: value} for at, name in enumerate(columns)]
     user = _plain_column(sessions.user or "")
-    own = next(value_of_column for name, value_of_column in match.items() if name != query.user)
-    return None if user is None else [{**dict.fromkeys(columns), user: own}]
+    owner = next(value_of_column for name, value_of_column in match.items() if name != query.user)
+    return None if user is None else [{**dict.fromkeys(columns), user: owner}]
 
 
 _COLUMN = re.compile(r"\s*(\w+|`[^`]+`)\s*\Z")
@@ -342,8 +342,8 @@ def _shown_columns(select: exp.Select, part: ShownTable, alias: str) -> dict[str
             more = dict(part.columns)
         else:
             value = item.this if isinstance(item, exp.Alias) else item
-            own = _own_column(value, part, alias) if isinstance(value, exp.Column) else None
-            more = {item.alias_or_name.lower(): own}
+            column = _own_column(value, part, alias) if isinstance(value, exp.Column) else None
+            more = {item.alias_or_name.lower(): column}
         if more.keys() & columns.keys():
             raise NotPlainError("two columns of one name")
         columns |= more
@@ -379,9 +379,9 @@ def _translate_condition(part: ShownTable, sql: str, span: tuple[int, int], alia
     for first, last, column in sorted(columns, key=lambda entry: entry[0]):
         if not at <= first < end:
             continue
-        own = _own_column(column, part, alias)
-        if own is None:
+        stored = _own_column(column, part, alias)
+        if stored is None:
             raise NotPlainError(column.name)
-        pieces += [sql[at:first], quoted(own)]
+        pieces += [sql[at:first], quoted(stored)]
         at = last
     return "".join([*pieces, sql[at:end]])

@@ -259,11 +259,11 @@ def changes_in_span(
         wrote = tuple(one for one in after or () if one.version == version.number)
         if not wrote and not lost(version, start, end):
             continue
-        both = _before_and_after(version, older, at, start, end)
-        if both is not None:
-            changes.extend(reversed(_split_by_time(version, *both)))
-            start, end = _widened_span((*both[0], *both[1]), start, end)
-            after = both[0]
+        sessions = _before_and_after(version, older, at, start, end)
+        if sessions is not None:
+            changes.extend(reversed(_split_by_time(version, *sessions)))
+            start, end = _widened_span((*sessions[0], *sessions[1]), start, end)
+            after = sessions[0]
             continue
         blind = True
         if wrote:  # nothing of it is kept: the rows alone say who wrote them
@@ -305,9 +305,9 @@ def _split_by_time(
     The changes of one version, in order of time: sessions that do not overlap are
     separate changes.
     """
-    same = {session.key for session in before} & {session.key for session in after}
-    changed = [(session, False) for session in before if session.key not in same]
-    changed += [(session, True) for session in after if session.key not in same]
+    unchanged = {session.key for session in before} & {session.key for session in after}
+    changed = [(session, False) for session in before if session.key not in unchanged]
+    changed += [(session, True) for session in after if session.key not in unchanged]
     changes: list[VersionChange] = []
     reached: int | None = None
     for session, new in sorted(changed, key=lambda entry: (entry[0].start, entry[1])):
@@ -357,10 +357,10 @@ def _of_one(before: Session, after: Session, version: Version) -> Verb:
         lost, got = after.events < before.events, after.events > before.events
     if lost or got:
         return Verb.MOVED if lost and got else Verb.SHORTENED if lost else Verb.EXTENDED
-    other = set(differing_columns(before, after))
-    if not other:
+    differing = set(differing_columns(before, after))
+    if not differing:
         return Verb.REBUILT if version.whole else Verb.RECOMPUTED
-    return Verb.RENUMBERED if other <= set(NUMBERS) else Verb.RECOMPUTED
+    return Verb.RENUMBERED if differing <= set(NUMBERS) else Verb.RECOMPUTED
 
 
 def differing_columns(before: Session, after: Session) -> tuple[str, ...]:

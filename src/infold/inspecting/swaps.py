@@ -165,8 +165,8 @@ def _moved(variant: Variant, environment: Environment, ledger: Ledger) -> Iterat
                 yield table.model, f"{name} has other rows since"
     applied = ledger.applied(environment.name)
     for name, entry in ledger.applied().items():
-        other = name in applied and applied[name].digest != entry.digest
-        if other and entry.at > (environment.last_run_at or 0):
+        is_other = name in applied and applied[name].digest != entry.digest
+        if is_other and entry.at > (environment.last_run_at or 0):
             yield name, "another definition was applied since"
 
 
@@ -250,15 +250,15 @@ def _swapped(
     unchanged: UnchangedColumns | None = None,
 ) -> SwappedTable:
     """A model's name goes to the table with the key ``own``; the table that has it is kept."""
-    there = lake.location(table_name(model))
-    known = there is not None or model in ledger.traces()
-    digits = sha256(f"{model} {there}".encode()).hexdigest()  # the same for the same state of it
+    location = lake.location(table_name(model))
+    known = location is not None or model in ledger.traces()
+    digits = sha256(f"{model} {location}".encode()).hexdigest()  # the same for the same state of it
     return SwappedTable(
         model,
         own,
         free_key(model, digits, ledger, lake) if known else None,
         None if own is None else lake.location(table_name(own)),
-        there,
+        location,
         unchanged.of(model) if known and unchanged is not None else (),
     )
 
@@ -403,8 +403,8 @@ class UnchangedColumns:
         old, new = self._traces.get(model), self._traces.get(key)
         if old is None or new is None or old.pending or new.pending:
             return False
-        there, here = self._found.production.project, self._found.declared
-        if model not in there or time_column(there[model]) != time_column(here[model]):
+        live, declared = self._found.production.project, self._found.declared
+        if model not in live or time_column(live[model]) != time_column(declared[model]):
             return False
         names = {self._found.own.get(name, name): name for name in old.inputs}
         same_inputs = {names.get(name, name) for name in new.inputs} == old.inputs.keys()
@@ -423,9 +423,9 @@ class UnchangedColumns:
         newest = (self._heads[name].number, self._heads[key].number)
         if (old.inputs[name], new.inputs[key]) != newest:
             return False
-        both = (self.reads, ColumnsRead(self._found.declared))
+        readers = (self.reads, ColumnsRead(self._found.declared))
         kept_columns = self._columns_kept(name)
-        read = [columns(model, name) for columns in both]
+        read = [columns(model, name) for columns in readers]
         return all(columns is not None and columns <= kept_columns for columns in read)
 
     def _files(self, key: str) -> set[tuple[object, ...]]:

@@ -76,15 +76,15 @@ def row_diffs(
 
 def _left_over(rows: Sequence[Row], others: Sequence[Row]) -> list[Row]:
     """The rows that others do not have, as many times as they do not have them."""
-    there = Counter(map(_text, others))
-    left = []
+    counts = Counter(map(_text, others))
+    surplus = []
     for row in rows:
         text = _text(row)
-        if there[text]:
-            there[text] -= 1
+        if counts[text]:
+            counts[text] -= 1
         else:
-            left.append(row)
-    return left
+            surplus.append(row)
+    return surplus
 
 
 def _by_key(rows: Iterable[Row], key: Sequence[str]) -> dict[str, list[Row]]:

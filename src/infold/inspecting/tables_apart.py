@@ -318,10 +318,10 @@ def built_part(
     node: Node, model: ModelObservation, replaced: Sequence[CellState]
 ) -> tuple[int, int]:
     """How many cells with rows a table has that is built apart, and how many it will have."""
-    there = _cells_with_rows(node, model, replaced)
+    filled = _cells_with_rows(node, model, replaced)
     if model.trace is None:
-        return 0, len(there)
-    return sum(not model.trace.pending_ranges.overlaps(cell) for cell in there), len(there)
+        return 0, len(filled)
+    return sum(not model.trace.pending_ranges.overlaps(cell) for cell in filled), len(filled)
 
 
 def complete(
@@ -347,8 +347,8 @@ def _is_complete(
         return False
     if {key, name} & observed.refused.keys():
         return False
-    left = plan(project, observed, PlanOptions(selected=frozenset((key,))))
-    if any(reason.cause not in BACKLOG for step in left.steps for reason in step.reasons):
+    remaining = plan(project, observed, PlanOptions(selected=frozenset((key,))))
+    if any(reason.cause not in BACKLOG for step in remaining.steps for reason in step.reasons):
         return False
     backlog = [one.ranges for one in old.trace.pending if one.cause is Cause.MISSING]
     never_built = Ranges.of(part for ranges in backlog for part in ranges)

@@ -78,9 +78,9 @@ def fill(
             query.run("drop_meta", name=ID_ROW)
             sums = {}
             for table, batches in tables:
-                own = sums[table.name] = Checksum()
+                checksum = sums[table.name] = Checksum()
                 for rows in batches:
-                    own.add(map(line, rows))
+                    checksum.add(map(line, rows))
                     whole_tables.add_rows(query, table, rows)
             stored = whole_tables.sums_of(query, awake)
             if differing := [name for name in stored if stored[name] != sums.get(name)]:
@@ -101,9 +101,9 @@ def _refuse_another(to: SqlLedger, place: str, original: SqlLedger) -> None:
     with to.database.read() as query:
         if whole_tables.is_empty(query):
             return
-        own = query.one("meta", name=ID_ROW)
+        own_id = query.one("meta", name=ID_ROW)
     with original.database.read() as query:
-        if own != query.one("meta", name=ID_ROW):
+        if own_id != query.one("meta", name=ID_ROW):
             raise ledger_errors.not_empty(place=place)
 
 
@@ -124,9 +124,9 @@ def _copy_made_before(original: Query, to: SqlLedger, awake: Callable[[], object
     with to.database.read() as query:
         if whole_tables.is_empty(query) or query.one("meta", name=MOVED_ROW) is not None:
             return None
-        there = whole_tables.sums_of(query, awake)
-        same = there == whole_tables.sums_of(original, lambda: query.one("lease", name=NAME))
-    return there if same else None
+        sums = whole_tables.sums_of(query, awake)
+        is_equal = sums == whole_tables.sums_of(original, lambda: query.one("lease", name=NAME))
+    return sums if is_equal else None
 
 
 def _give_back(query: Query, token: int) -> None:

@@ -337,11 +337,11 @@ def _broken(query: Query) -> Iterator[str]:
     if not query.exists:
         return
     yield from (text for (text,) in query.stream("PRAGMA integrity_check(1)") if text != "ok")
-    there = {name for (name,) in query.stream(_NAMES)}
+    tables = {name for (name,) in query.stream(_NAMES)}
     matches = (re.match(r"CREATE TABLE (\w+)", text) for text in SCHEMA)
-    gone = [match[1] for match in matches if match and match[1] not in there]
-    if gone:
-        yield f"it has no table {', '.join(gone[:5])}"
+    missing = [match[1] for match in matches if match and match[1] not in tables]
+    if missing:
+        yield f"it has no table {', '.join(missing[:5])}"
 
 
 def _nothing() -> None:

@@ -84,14 +84,14 @@ def export_ledger(
 
 
 def _write_table(file: IO[bytes], query: Query, table: WholeTable) -> Checksum:
-    own = Checksum()
+    checksum = Checksum()
     _write(file, [_text({"table": table.name, "columns": table.names})])
     for rows in whole_tables.batches(query, table):
         lines = [*map(line, rows)]
-        own.add(lines)
+        checksum.add(lines)
         _write(file, lines)
-    _write(file, [_text({"end": table.name, "rows": own.rows, "checksum": own.text})])
-    return own
+    _write(file, [_text({"end": table.name, "rows": checksum.rows, "checksum": checksum.text})])
+    return checksum
 
 
 def _text(value: dict[str, Any]) -> str:
@@ -214,17 +214,17 @@ class _Reading:
             self._damaged("the ledger ended before it")
 
     def _rows(self, table: WholeTable) -> Iterator[list[Row]]:
-        own, batch = Checksum(), list[Row]()
+        checksum, batch = Checksum(), list[Row]()
         while isinstance(value := self._value(), list):
             if not table.fits(value):
                 self._damaged(f"it is no row of {table.name}")
             batch.append(tuple(value))
             if len(batch) == BATCH:
-                own.add(map(line, batch))
+                checksum.add(map(line, batch))
                 yield batch
                 batch = []
-        own.add(map(line, batch))
-        if value != {"end": table.name, "rows": own.rows, "checksum": own.text}:
+        checksum.add(map(line, batch))
+        if value != {"end": table.name, "rows": checksum.rows, "checksum": checksum.text}:
             self._damaged(f"the rows of {table.name} before it are not those that were exported")
         yield batch
 

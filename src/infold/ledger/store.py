@@ -70,23 +70,23 @@ def prune_history(query: Query, *, keep: int, budget: int = BUDGET) -> int:
     read = {name: int(version) for name, version in query.all("oldest_inputs")}
     dropped = 0
     for table, head, *_ in query.all("heads"):
-        upto = head - keep
-        for kind, bound in (("changes", min(upto, read.get(table, upto))), ("arrivals", upto)):
+        limit = head - keep
+        for kind, bound in (("changes", min(limit, read.get(table, limit))), ("arrivals", limit)):
             dropped += _drop_oldest(query, kind, table, bound, budget - dropped)
     return dropped
 
 
 def _drop_oldest(query: Query, kind: str, table: str, bound: int, budget: int) -> int:
-    rows, upto = 0, None
+    rows, last = 0, None
     for version, count in query.all(f"old_{kind}", table_name=table, upto=bound, limit=100):
         if rows and rows + count > budget:
             break
-        rows, upto = rows + count, version
-    if upto is None or budget <= 0:
+        rows, last = rows + count, version
+    if last is None or budget <= 0:
         return 0
-    query.run(f"drop_{kind}", table_name=table, upto=upto)
+    query.run(f"drop_{kind}", table_name=table, upto=last)
     if kind == "changes":
-        query.run("drop_unchanged", table_name=table, upto=upto)
+        query.run("drop_unchanged", table_name=table, upto=last)
     return rows
 
 
@@ -208,8 +208,8 @@ class SqlLedger(SqlLedgerReader):
                 query.run("add_lease", name=NAME, token=token, **taken)
             else:
                 _, last_token, by_run, host, place, pid, process, since, heartbeat_at = row
-                mine = (last_token, by_run) == (self._token, self._run)
-                if by_run is not None and not mine and by_run not in _left:
+                is_mine = (last_token, by_run) == (self._token, self._run)
+                if by_run is not None and not is_mine and by_run not in _left:
                     holder = Holder(host, place, pid, process)
                     if holder.alive(me, heartbeat_at, now, watch.still(last_token, heartbeat_at)):
                         shown = {"run": by_run, "host": host, "pid": pid, "since": _clock(since)}
@@ -555,8 +555,8 @@ class SqlLedger(SqlLedgerReader):
             head = next((row for row in query.all("heads") if row[0] == model), None)
             if step is not None and head is not None:
                 now = self._clock.now()
-                gone = Outcome(model, head[1] + 1, Trace(model, ""), whole=True)
-                apply_outcome(query, gone, step=step, run=self._run, started=now, now=now)
+                emptied = Outcome(model, head[1] + 1, Trace(model, ""), whole=True)
+                apply_outcome(query, emptied, step=step, run=self._run, started=now, now=now)
             drop_trace(query, model)
             query.run("drop_forward_only", model=model)
             query.run("drop_cells", table_name=model)

@@ -112,8 +112,8 @@ def erase_rows(query: Query, key: str) -> None:
         "erase_audits",
     ):
         query.run(name, model=key)
-    own = (LISTED.format(key), FULL_LISTING.format(key))
-    for name in (table_name(key), FILES.format(table_name(key)), *own):
+    locations = (LISTED.format(key), FULL_LISTING.format(key))
+    for name in (table_name(key), FILES.format(table_name(key)), *locations):
         query.run("drop_location", name=name)
 
 
@@ -196,15 +196,15 @@ def _keep(query: Query, one: SwappedTable, by: _Head, now: int) -> None:
     head, trace = _head(query, one.model), query.one("trace", model=one.model)
     cells = _cells(query, one.model)
     if head.snapshot is not None:
-        gone = replace(by, number=head.number + 1)
-        _add_version(query, one, gone, now, cells, ())
+        emptied = replace(by, number=head.number + 1)
+        _add_version(query, one, emptied, now, cells, ())
     if one.kept is not None:
         for name in MOVED:
             query.run(name, of_key=one.model, new_key=one.kept)
         query.run("drop_trace", model=one.model)
     table = table_name(one.model)
-    own = (LISTED.format(one.model), FULL_LISTING.format(one.model))
-    for name in (table, FILES.format(table), *own):
+    listings = (LISTED.format(one.model), FULL_LISTING.format(one.model))
+    for name in (table, FILES.format(table), *listings):
         query.run("drop_location", name=name)
     query.run(
         "add_kept_table",

@@ -74,15 +74,15 @@ def continued_build(
     missing = [reason.cells for reason in reasons if reason.cause in BACKLOG]
     backlog = Ranges.of(part for cells in missing for part in cells & due)
     filled = [cell for cell in cells_with_rows(node, model) if backlog.overlaps(cell)]
-    upto = options.backfill_ends.get(node.name)
-    if upto is None and filled:
+    end = options.backfill_ends.get(node.name)
+    if end is None and filled:
         first = filled[0].start
         limit = Ranges((Interval(first, first + node.backfill_limit),))
-        upto = max(granularity.cover(limit)).end
-    if upto is None or all(cell.end <= upto for cell in filled):
-        return Ranges.ever(), upto
+        end = max(granularity.cover(limit)).end
+    if end is None or all(cell.end <= end for cell in filled):
+        return Ranges.ever(), end
     fresh = Ranges.of(part for r in reasons if r.cause not in BACKLOG for part in r.cells)
-    return Ranges((Interval(MIN, upto),)) | fresh, upto
+    return Ranges((Interval(MIN, end),)) | fresh, end
 
 
 def replaces_by_parts(node: Node) -> bool:

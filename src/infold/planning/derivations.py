@@ -157,8 +157,8 @@ def _stay(node: Node, model: ModelObservation, change: Redefinition) -> bool:
     files = model.files.ingested if model.files is not None else ()
     if any(file.set_aside and not set_aside_whole(file) for file in files):
         return False
-    same = all(part.keeps_hash for part in change.retyped)
-    return same or not node.model.unique_key or not any(file.dropped for file in files)
+    keeps_hashes = all(part.keeps_hash for part in change.retyped)
+    return keeps_hashes or not node.model.unique_key or not any(file.dropped for file in files)
 
 
 def how_it_evolves(retyped: Collection[Retyping]) -> str:
@@ -208,8 +208,8 @@ def may_have_other_types(draft: PlanDraft, name: str) -> bool:
     if step is None or step.derivation is None:
         return step is not None and step.action is Action.BUILD
     stored = {column.lower() for column in step.derivation.stored}
-    same = {new.lower() for new, old in step.derivation.plain if new.lower() == old.lower()}
-    return any(new.lower() in stored - same for new, _ in step.derivation.columns)
+    plain = {new.lower() for new, old in step.derivation.plain if new.lower() == old.lower()}
+    return any(new.lower() in stored - plain for new, _ in step.derivation.columns)
 
 
 def _may_have_other_columns(draft: PlanDraft, name: str) -> bool:
@@ -279,8 +279,8 @@ def derive_events(
 
 def _files_in(files: FileDiff, cells: Ranges) -> tuple[IngestedFile, ...]:
     """The files with rows in some cells."""
-    some = {entry.file_id for entry in files.cells if entry.rows and cells.overlaps(entry.cell)}
-    return tuple(file for file in files.ingested if file.id in some)
+    ids = {entry.file_id for entry in files.cells if entry.rows and cells.overlaps(entry.cell)}
+    return tuple(file for file in files.ingested if file.id in ids)
 
 
 def _files_with_columns(derivation: Derivation, files: FileDiff) -> tuple[IngestedFile, ...]:

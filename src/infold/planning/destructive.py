@@ -54,9 +54,9 @@ def policy(
     """What is to happen to a destructive change of a model."""
     if model in options.allow_destructive:
         return OnLoss.ALLOW
-    own = project[model].model.on_destructive_change if model in project else None
-    gone = change.on_loss if change is not None else None
-    return own or gone or project.target.on_destructive_change
+    of_model = project[model].model.on_destructive_change if model in project else None
+    of_removed = change.on_loss if change is not None else None
+    return of_model or of_removed or project.target.on_destructive_change
 
 
 def _given_up(

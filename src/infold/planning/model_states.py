@@ -82,8 +82,8 @@ def _reasons_out_of_sync(
     assert trace is not None, "only what was built can be behind"
     yield from _defined_otherwise(node, trace)
     waits = node.model.incremental is not None and node.model.incremental.cron is not None
-    left = left_by_run(node, model) if waits else trace.pending_ranges & retained_range(node)
-    if left:
+    unbuilt = left_by_run(node, model) if waits else trace.pending_ranges & retained_range(node)
+    if unbuilt:
         yield "an earlier run left a part of it unbuilt"
     if waits:
         return  # behind by intention until its next tick
@@ -99,9 +99,9 @@ def _reasons_out_of_sync(
         if times and affected & retained_range(node):
             yield f"{diff.name} has changes that it has not read"
     if model.files is not None and model.files.new:
-        mine = {(file.path, file.fingerprint) for file in model.files.new}
+        new_files = {(file.path, file.fingerprint) for file in model.files.new}
         for name, others in _files_left_by_siblings(project, node, observed).items():
-            if mine - others:
+            if new_files - others:
                 yield f"{name} has ingested files that it has not"
 
 

@@ -151,9 +151,9 @@ def _changed_inputs(
     """
     for diff in model.inputs:
         if any(entry.name == diff.name for entry in node.inputs):
-            own = diff if newest else replace(diff, changed_keys=None)
-            for cause, changes in changes_by_cause(node, own).items():
-                yield changed_input_reason(node, own, cause, changes, reach)
+            of_definition = diff if newest else replace(diff, changed_keys=None)
+            for cause, changes in changes_by_cause(node, of_definition).items():
+                yield changed_input_reason(node, of_definition, cause, changes, reach)
 
 
 def _cells_touched(step: Step) -> Ranges:
@@ -175,32 +175,32 @@ def without_refused(
 ) -> Plan:
     """A plan without the refused models, as far as they were selected or are read."""
     needed = project.upstream(step.model for step in plan.steps)
-    own = {
+    refusals = {
         name: error
         for name, error in refused.items()
         if selected is None or name in selected or name in needed
     }
-    if not own:
+    if not refusals:
         return plan
     steps = {step.model: step for step in plan.steps}
     withheld = {
         name: behind
         for name in steps
-        if (behind := refused_inputs(project, name, own)) or name in own
+        if (behind := refused_inputs(project, name, refusals)) or name in refusals
     }
-    left = {entry.model: entry for entry in plan.skipped if entry.model not in own}
-    for name in {**own, **withheld}:
+    skipped = {entry.model: entry for entry in plan.skipped if entry.model not in refusals}
+    for name in {**refusals, **withheld}:
         step = steps.get(name)
         by_cell = step is not None and project[name].model.kind.is_by_cell
-        why = f"refused: {own[name].what}" if name in own else _waits_text(withheld[name])
-        left[name] = Skipped(
+        why = f"refused: {refusals[name].what}" if name in refusals else _waits_text(withheld[name])
+        skipped[name] = Skipped(
             name, why, step.stale_cells if step is not None and by_cell else Ranges()
         )
     return replace(
         plan,
         steps=tuple(step for step in plan.steps if step.model not in withheld),
-        skipped=tuple(left[node.name] for node in project if node.name in left),
-        refused=own,
+        skipped=tuple(skipped[node.name] for node in project if node.name in skipped),
+        refused=refusals,
     )
 
 

@@ -97,8 +97,8 @@ def _moved_rows(node: Node, files: FileDiff) -> Iterator[str]:
 
 def _in_parts(node: Node, step: Step) -> Iterator[str]:
     """What readers should know of a table that is replaced by a part of its rows."""
-    left = step.trace.pending if step.trace is not None else ()
-    if step.action is Action.BUILD and any(entry.cause is Cause.REDEFINED for entry in left):
+    pending = step.trace.pending if step.trace is not None else ()
+    if step.action is Action.BUILD and any(entry.cause is Cause.REDEFINED for entry in pending):
         yield (
             f"{node.name}: nothing of its old definition stays; its table has the cells that are "
             "built, and gets the others once they are built"

@@ -189,14 +189,14 @@ def _cells_to_replace(node: Node, model: ModelObservation) -> Ranges:
 
 
 def _would_empty(
-    draft: PlanDraft, node: Node, model: ModelObservation, may: Ranges, cells: Ranges
+    draft: PlanDraft, node: Node, model: ModelObservation, allowed: Ranges, cells: Ranges
 ) -> bool:
     """Whether cells without rows would replace a table that has some."""
-    there = Ranges.of(cells_with_rows(node, model)) & may
-    if not there or there & cells:
+    filled = Ranges.of(cells_with_rows(node, model)) & allowed
+    if not filled or filled & cells:
         return False
     draft.held_back.add(node.name)
-    draft.skipped.append(Skipped(node.name, NOT_EMPTIED, there))
+    draft.skipped.append(Skipped(node.name, NOT_EMPTIED, filled))
     return True
 
 
@@ -361,8 +361,8 @@ class _Planner(PlanDraft):
             for diff in model.inputs
         )
         for diff in fed:  # as it will be once the steps before this one are done
-            coming, there = self._expected_changes(diff.name)
-            changed, rows = changed + coming, max(rows, there)
+            coming, unchanged = self._expected_changes(diff.name)
+            changed, rows = changed + coming, max(rows, unchanged)
         return replaced or changed * 2 > rows > 0
 
     def _expected_changes(self, name: str) -> tuple[int, int]:
@@ -372,13 +372,13 @@ class _Planner(PlanDraft):
             return 0, 0
         if step.action in (Action.BUILD, Action.DERIVE):
             return 2 * observed.rows, observed.rows  # all go, all come
-        removed, other = (
+        removed, stays = (
             sum(reason.rows for reason in step.reasons if reason.cause is cause)
             for cause in (Cause.REMOVED, Cause.LOOKUP)
         )
-        other = other if step.files is not None else 0  # these rows are there before and after
-        added = step.rows_to_read - removed - other
-        return added + removed + 2 * other, observed.rows + (added - removed if step.files else 0)
+        stays = stays if step.files is not None else 0  # these rows are there before and after
+        added = step.rows_to_read - removed - stays
+        return added + removed + 2 * stays, observed.rows + (added - removed if step.files else 0)
 
     def whole_table(self, node: Node, model: ModelObservation) -> Step | None:
         """One cell: all of it when anything it reads changed."""

@@ -112,14 +112,14 @@ def restate(project: Project, terms: Sequence[str], window: Interval | None) -> 
     ranges = Ranges.ever() if window is None else Ranges((window,))
     names = _with_table(project, select_models(project, terms))
     restated = {name: ranges for name in names if window is None or _by_cell(project, name)}
-    left = tuple(
+    skipped = tuple(
         (name, "a window bounds no model of its kind") for name in sorted(names - restated.keys())
     )
     readers = names | project.downstream(names)
     within = {} if window is None else restated
     return RestateRequest(
         PlanOptions(selected=frozenset(readers), restated=restated, build_missing_in=within),
-        left,
+        skipped,
     )
 
 
@@ -144,12 +144,12 @@ def backbuild(project: Project, terms: Sequence[str], window: Interval) -> Resta
                 ranges[entry.name] = ranges.get(entry.name, Ranges()) | read
     restated = {name: cells for name, cells in ranges.items() if _by_cell(project, name)}
     names = frozenset(ranges)
-    left = tuple(
+    skipped = tuple(
         (name, "it is brought up to date, not built again")
         for name in sorted(names - restated.keys())
     )
     return RestateRequest(
-        PlanOptions(selected=names, restated=restated, build_missing_in=restated), left
+        PlanOptions(selected=names, restated=restated, build_missing_in=restated), skipped
     )
 
 

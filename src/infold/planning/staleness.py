@@ -44,8 +44,8 @@ def left_by_run(node: Node, model: ModelObservation) -> Ranges:
     """
     if not model.unfinished or model.trace is None or model.as_of is None:
         return Ranges()
-    left = model.trace.pending_ranges & retained_range(node) & completed_range(node, model.as_of)
-    return left if node.fills_cells else left & filled_cells(node, model)
+    unbuilt = model.trace.pending_ranges & retained_range(node) & completed_range(node, model.as_of)
+    return unbuilt if node.fills_cells else unbuilt & filled_cells(node, model)
 
 
 def next_due(node: Node, model: ModelObservation, as_of: int) -> int | None:

@@ -399,8 +399,8 @@ class Pair:
         """Column -> value stored and value rebuilt, of rows on both sides."""
         if self.stored is None or self.rebuilt is None:
             return {}
-        both = {name: (value, self.rebuilt.get(name)) for name, value in self.stored.items()}
-        return {name: pair for name, pair in both.items() if not _equal_values(*pair)}
+        values = {name: (value, self.rebuilt.get(name)) for name, value in self.stored.items()}
+        return {name: pair for name, pair in values.items() if not _equal_values(*pair)}
 
 
 def pair_rows(sample: Sequence[tuple[str, Row]], key: Sequence[str]) -> tuple[Pair, ...]:
@@ -448,9 +448,9 @@ def _likely_pairs(
 ) -> Iterator[tuple[float, int, int]]:
     for at, row in enumerate(stored):
         for i, other in enumerate(rebuilt):
-            same = sum(_equal_values(value, other.get(name)) for name, value in row.items())
-            if same and same * 3 >= len(row):
-                yield same / len(row), at, i
+            equal_values = sum(_equal_values(value, other.get(name)) for name, value in row.items())
+            if equal_values and equal_values * 3 >= len(row):
+                yield equal_values / len(row), at, i
 
 
 def _equal_values(a: Any, b: Any) -> bool:

@@ -137,8 +137,8 @@ def _heat_lines(heat: Heat, look: Look) -> list[str]:
         )
     lines += ["", *look.wrapped("  " + shades_text(look, limits))]
     if heat.left_out:
-        left = formatting.count(heat.left_out, "older row")
-        lines += look.wrapped(f"  Left out: {left}, before {show_instant(heat.since)}")
+        left_out = formatting.count(heat.left_out, "older row")
+        lines += look.wrapped(f"  Left out: {left_out}, before {show_instant(heat.since)}")
     return lines
 
 

@@ -120,10 +120,10 @@ def plan_strip(
     drawn = models_to_draw(project, plan)
     nodes = [node for node in project if node.name in drawn]
     steps = {step.model: step for step in plan.steps}
-    left = {entry.model: entry for entry in plan.skipped}
+    skipped = {entry.model: entry for entry in plan.skipped}
     rows = [
         _strip_row(
-            node, observed.models[node.name], steps.get(node.name), left.get(node.name), covered
+            node, observed.models[node.name], steps.get(node.name), skipped.get(node.name), covered
         )
         for node in nodes
         if node.name in observed.models
@@ -167,7 +167,7 @@ def _strip_row(
     covered: Mapping[str, Ranges],
 ) -> Row:
     cells = covered.get(node.name, Ranges())
-    there = Ranges(() if cells.span is None else (cells.span,))  # all between its ends is built
+    between = Ranges(() if cells.span is None else (cells.span,))  # all between its ends is built
     rest = " " if model.trace else "."
     note = _row_note(step, left)
     if node.model.granularity is None:
@@ -181,13 +181,13 @@ def _strip_row(
         )
         if step is not None and step.action is Action.INGEST:
             arrived |= step.cells
-        taken_in = (("+", arrived), ("#", there))
+        taken_in = (("+", arrived), ("#", between))
         return Row(node.name, taken_in, rest, note=note, shows=cells | arrived)
     stale = left.stale if left else Ranges()
     build = step.stale_cells if step else Ranges()
     if step is not None:
         build -= _kept_cells(model)
-    marks = (("B", build), (".", stale), ("-", there))
+    marks = (("B", build), (".", stale), ("-", between))
     return Row(
         node.name, marks, rest, note=note, shows=cells | _cells_to_show(node, model, build, stale)
     )
@@ -272,13 +272,13 @@ def _file_diffs(observed: Observations) -> list[FileDiff]:
 def files_text(files: FileDiff) -> str:
     """What is new about the files of one source, in words."""
     replaced = files.replaced
-    gone = len(files.removed) - replaced
+    deleted = len(files.removed) - replaced
     parts = [
         formatting.count(len(files.new) - replaced, "new file")
         if len(files.new) > replaced
         else "",
         f"{replaced:,} replaced" if replaced else "",
-        f"{gone:,} gone" if gone else "",
+        f"{deleted:,} gone" if deleted else "",
         f"{len(files.come_due):,} with rows come due" if files.come_due else "",
         f"{files.settling:,} still settling" if files.settling else "",
     ]

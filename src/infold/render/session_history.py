@@ -135,7 +135,7 @@ def _changes_text(history: SessionHistory) -> str:
             return f"It was never in {history.model}: it was in quarantine from the first."
         return f"No version of {history.model} that is kept contains it."
     shown = _grouped_by_run(history.session_changes)
-    left = shown[:-_LONG]
+    earlier = shown[:-_LONG]
     shown = shown[-_LONG:]
     aligned = iter(
         formatting.columns(
@@ -145,9 +145,9 @@ def _changes_text(history: SessionHistory) -> str:
         )
     )
     lines = ["What runs did to it"]
-    if left:
+    if earlier:
         lines.append(
-            f"  {formatting.count(len(left), 'earlier change')} not shown (--json shows all)"
+            f"  {formatting.count(len(earlier), 'earlier change')} not shown (--json shows all)"
         )
     for session_changes in shown:
         version = session_changes[0].change.version
@@ -230,12 +230,12 @@ def _value_lines(change: SessionChange) -> list[str]:
         return []
     lines = []
     for was, now in zip(change.change.before or (), change.change.after, strict=False):
-        other = differing_columns(was, now)
-        for name in other[:_SHOWN]:
+        differing = differing_columns(was, now)
+        for name in differing[:_SHOWN]:
             values = cell(now.values.get(name)), cell(was.values.get(name))
             lines.append(f"{name} is {values[0]}, was {values[1]}")
-        if len(other) > _SHOWN:
-            lines.append(f"and {len(other) - _SHOWN} more columns differ")
+        if len(differing) > _SHOWN:
+            lines.append(f"and {len(differing) - _SHOWN} more columns differ")
     return lines
 
 

@@ -91,16 +91,16 @@ def _counts(compared: Comparison | None) -> str:
 def comparison_lines(compared: Comparison) -> list[str]:
     """Expected and actual rows as an aligned table; differing values are between stars."""
     rows: Sequence[ComparedRow] = compared.rows
-    left = 0
+    not_shown = 0
     if len(rows) > _MOST_ROWS:
         differing = [row for row in rows if row.side is not Side.SAME]
-        rows, left = differing[:_MOST_ROWS], len(compared.rows) - len(differing[:_MOST_ROWS])
+        rows, not_shown = differing[:_MOST_ROWS], len(compared.rows) - len(differing[:_MOST_ROWS])
     table = [["", *compared.columns]]
     table += [[row.side.value, *_texts(row)] for row in rows]
     widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
     table.insert(1, ["-" * width for width in widths])
     lines = formatting.columns(table)
-    return [*lines, f"  … and {left} more rows"] if left else lines
+    return [*lines, f"  … and {not_shown} more rows"] if not_shown else lines
 
 
 def _texts(row: ComparedRow) -> list[str]:

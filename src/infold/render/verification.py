@@ -145,8 +145,8 @@ def _conclusion(value: VerificationReport) -> str:
     if not built:
         return "Nothing to verify: no table was built yet."
     if value.equal:
-        left = [name for verdict in built for name in _left_out(verdict)]
-        but = f" Not compared: {formatting.names(left)}." if left else ""
+        left_out = [name for verdict in built for name in _left_out(verdict)]
+        but = f" Not compared: {formatting.names(left_out)}." if left_out else ""
         compared = [verdict for verdict in built if verdict.left_out != ALL_COLUMNS]
         if not compared:
             return f"Nothing was verified{took}.{but}"

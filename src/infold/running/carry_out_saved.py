@@ -50,14 +50,14 @@ def plan_to_save(
 
 def refuse_plan_of_another(saved: SavedPlan, project: Project) -> None:
     """Raise ``plan_of_another`` where a plan is that of another project, target or warehouse."""
-    there = (saved.project, saved.target, saved.warehouse)
-    here = (project.name, project.target.name, warehouse_of(project))
-    if there != here:
+    of_plan = (saved.project, saved.target, saved.warehouse)
+    of_project = (project.name, project.target.name, warehouse_of(project))
+    if of_plan != of_project:
         raise apply_errors.plan_of_another(
             project=saved.project,
             target=saved.target,
             warehouse=saved.warehouse,
-            here=f"{here[0]}, target {here[1]}, warehouse {here[2]}",
+            here=f"{of_project[0]}, target {of_project[1]}, warehouse {of_project[2]}",
         )
 
 
@@ -173,11 +173,11 @@ def _applied(ledger: Ledger) -> dict[str, str]:
 
 
 def _versions(ledger: Ledger) -> dict[str, int]:
-    own = table_keys(ledger)
+    keys = table_keys(ledger)
     heads = ledger.newest_versions().items()
-    return {name: version.number for name, version in heads if name not in own}
+    return {name: version.number for name, version in heads if name not in keys}
 
 
 def _entries(ledger: Ledger) -> dict[str, int]:
-    own = table_keys(ledger)
-    return {name: newest for name, newest in ledger.newest_entries().items() if name not in own}
+    keys = table_keys(ledger)
+    return {name: newest for name, newest in ledger.newest_entries().items() if name not in keys}

@@ -164,7 +164,7 @@ def side_by_side(
     startable = [(step, CommitTurn(step.cells)) for step in models if step not in in_batches]
     for step in in_batches:
         lock = CommitLock.of(step)
-        own = concurrent_batches(step)[: None if room is None else room + 1]
-        room = None if room is None else room + 1 - len(own)
-        startable += [(batch, CommitTurn(batch.cells, lock)) for batch in own]
+        batches = concurrent_batches(step)[: None if room is None else room + 1]
+        room = None if room is None else room + 1 - len(batches)
+        startable += [(batch, CommitTurn(batch.cells, lock)) for batch in batches]
     return startable

@@ -645,8 +645,8 @@ def forget_removed_models(project: Project, ledger: Ledger) -> Iterator[str]:
     """Readers no longer wait for models that were removed from the project."""
     if project.environment != PRODUCTION:
         return
-    gone = ledger.traces().keys() - table_keys(ledger)
-    for name in sorted(name for name in gone if name not in project):
+    removed = ledger.traces().keys() - table_keys(ledger)
+    for name in sorted(name for name in removed if name not in project):
         if project.target.protected:
             yield f"{name} is no longer in the project; what is known of it stays: protected"
         else:

@@ -54,8 +54,8 @@ class Dropper:
         """All models with data: an entry in the ledger, or a table of the project."""
         traces = self.ledger.traces()
         stored = [node.name for node in self.project if node.model.kind.is_stored]
-        own = table_keys(self.ledger)
-        known = (name for name in (*traces, *self.ledger.newest_versions()) if name not in own)
+        keys = table_keys(self.ledger)
+        known = (name for name in (*traces, *self.ledger.newest_versions()) if name not in keys)
         names = dict.fromkeys((*stored, *known))
         return tuple(name for name in names if name in traces or self._has_table(name))
 

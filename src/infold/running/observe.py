@@ -323,8 +323,8 @@ class Observer:
         run = next(iter(self.ledger.runs(1, run=head.run)), None)
         if run is None or run.state == "done":
             return run
-        own = any(step.id == head.step and step.action in _OF_OWN_ROWS for step in run.steps)
-        return None if own else run
+        is_own = any(step.id == head.step and step.action in _OF_OWN_ROWS for step in run.steps)
+        return None if is_own else run
 
     def _input_diff(
         self,
@@ -483,15 +483,15 @@ def _is_retyped(
     if whole is None:
         return False
     since, changed = changes.since(node, name, read, head.number)
-    upto = since if changed else head.number
+    last = since if changed else head.number
     snapshots = {one.number: one.snapshot for one in versions}
-    before, after = snapshots.get(read), snapshots.get(upto)
-    if before is None or after is None or upto < whole:
+    before, after = snapshots.get(read), snapshots.get(last)
+    if before is None or after is None or last < whole:
         return False
     old, new = (
         {column.lower(): type_ for column, type_ in columns.items()}
         for columns in (lake.columns(table_name(name), at) for at in (before, after))
     )
-    other = {column for column in old.keys() & new.keys() if old[column] != new[column]}
-    columns = changes.columns(node.name, name) if other else None
-    return bool(other if columns is None else other & columns)
+    retyped = {column for column in old.keys() & new.keys() if old[column] != new[column]}
+    columns = changes.columns(node.name, name) if retyped else None
+    return bool(retyped if columns is None else retyped & columns)

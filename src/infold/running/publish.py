@@ -58,9 +58,9 @@ def publish(progress: RunProgress, lake: Lake) -> bool:
         progress.notes = (*progress.notes, NOT_PUBLISHED)
         return False
     project = progress.project
-    own = [table_name(node.name) for node in project if node.name not in project.shared]
+    tables = [table_name(node.name) for node in project if node.name not in project.shared]
     of_environment = project.environment != PRODUCTION
-    lake.publish(hold_back=True, tables=(*own, project.set_aside) if of_environment else None)
+    lake.publish(hold_back=True, tables=(*tables, project.set_aside) if of_environment else None)
     return True
 
 

@@ -71,13 +71,13 @@ class InputChanges:
         columns = self._columns_in_force(node, name, earlier) if unchanged else None
         if columns is None:
             return read, _net(changes)
-        left: Mapping[int, Sequence[CellChange]] = changes_of_columns(columns, changes, unchanged)
-        if not left:
+        newer: Mapping[int, Sequence[CellChange]] = changes_of_columns(columns, changes, unchanged)
+        if not newer:
             return newest, ()
-        read = min(left) - 1
+        read = min(newer) - 1
         if node.model.kind.is_folded:
-            left = {number: some for number, some in changes.items() if number > read}
-        return read, _net(left)
+            newer = {number: some for number, some in changes.items() if number > read}
+        return read, _net(newer)
 
     def _columns_in_force(
         self, node: Node, name: str, earlier: Sequence[Stretch]

@@ -313,8 +313,8 @@ class Repairer:
         names |= table_keys(self.ledger)
         swaps = [swap for swap in self.ledger.swaps() if swap.id not in forgotten]
         names |= {key for swap in swaps for key in swap.kept.values() if key}
-        own = {*map(table_name, names), *map(set_aside_of, ("", *environments))}
-        known = {name.lower() for name in own}  # a catalog may know names in lower case only
+        tables = {*map(table_name, names), *map(set_aside_of, ("", *environments))}
+        known = {name.lower() for name in tables}  # a catalog may know names in lower case only
         return tuple(name for name in self.lake.made_tables() if name.lower() not in known)
 
     def _swaps_to_forget(self, tables: Iterable[CheckedTable]) -> Iterator[str]:

@@ -180,21 +180,21 @@ class RunProgress:
     def _up_to_date(self) -> tuple[str, ...]:
         if not self.plans or "" in self.failures:
             return ()
-        left = self.plans[-1].skipped
+        skipped = self.plans[-1].skipped
         return tuple(
             entry.model
-            for entry in left
+            for entry in skipped
             if entry.why == UP_TO_DATE and entry.model not in self.failures
         )
 
     def _state_with_processed(self, entry: ModelState, touched: Mapping[str, Ranges]) -> ModelState:
         """A model's state before the run, with the event time that its steps processed."""
-        own = [(step, receipt) for step, receipt in self.done if step.model == entry.model]
+        steps = [(step, receipt) for step, receipt in self.done if step.model == entry.model]
         missing = entry.model in self.failures or entry.model in dict(self._not_tried())
-        if missing and not own:
+        if missing and not steps:
             return replace(entry, lower=None, upper=None, empty=False)
         return state_after_run(
-            self.project[entry.model], entry, own, touched.get(entry.model, Ranges())
+            self.project[entry.model], entry, steps, touched.get(entry.model, Ranges())
         )
 
 
@@ -255,8 +255,8 @@ def _without_shared_rows(receipt: Receipt, ran: Collection[str]) -> Receipt:
         return receipt
     # A sessions model leaves rows out for one reason.
     by = tuple((reason, rows - shared) for reason, rows in receipt.set_aside_by if rows > shared)
-    left = receipt.set_aside - shared
-    return replace(receipt, set_aside=left, set_aside_by=by, set_aside_also=())
+    set_aside = receipt.set_aside - shared
+    return replace(receipt, set_aside=set_aside, set_aside_by=by, set_aside_also=())
 
 
 @dataclass(slots=True)
@@ -343,11 +343,11 @@ def still_asked(options: PlanOptions, done: Sequence[tuple[Step, Receipt]]) -> P
     A backfill that was begun ends where its first step said, however many batches that takes.
     """
     begun = {step.model for step, _ in done if step.action is not Action.DERIVE}
-    left = {name: cells for name, cells in options.restated.items() if name not in begun}
-    upto = {
+    restated = {name: cells for name, cells in options.restated.items() if name not in begun}
+    backfill_ends = {
         step.model: step.backfill_end for step, _ in reversed(done) if step.backfill_end is not None
     }
-    return replace(options, restated=left, backfill_ends=upto)
+    return replace(options, restated=restated, backfill_ends=backfill_ends)
 
 
 def same_work(step: Step, other: Step) -> bool:

@@ -378,8 +378,8 @@ def redefined_files(
     if any(part.end == MAX for part in pending):
         return files.ingested
     spots = ledger.file_cells(trace.model)
-    some = {spot.file_id for spot in spots if pending.overlaps(spot.cell)}
-    return tuple(file for file in files.ingested if file.id in some or file.waiting)
+    ids = {spot.file_id for spot in spots if pending.overlaps(spot.cell)}
+    return tuple(file for file in files.ingested if file.id in ids or file.waiting)
 
 
 @contextmanager

@@ -72,9 +72,9 @@ def swap_tables(ledger: Ledger, lake: Lake, run: str, swap: Swap) -> None:
         ledger.close_step(step, "failed", "a table moved")
         raise environment_errors.tables_moved(command=swap.kind.value)
     ledger.finish_swap(step, swap)
-    there = {one.model for one in swap.tables if one.own is not None}
-    there |= {one.kept for one in swap.tables if one.kept is not None}
-    ledger.remember_locations(locations_and_files(lake, sorted(there)))
+    built = {one.model for one in swap.tables if one.own is not None}
+    built |= {one.kept for one in swap.tables if one.kept is not None}
+    ledger.remember_locations(locations_and_files(lake, sorted(built)))
 
 
 def drop_replaced(ledger: Ledger, lake: Lake, run: str, swap: DoneSwap) -> None:
@@ -131,26 +131,26 @@ def drop_own_tables(
     The ledger knows that they are the owner's until the last of them is gone, so that it can be
     done again.
     """
-    gone = [*tables]
-    if not gone:
+    dropped = [*tables]
+    if not dropped:
         return
-    for table in gone:
+    for table in dropped:
         step = f"{run}-drop_{table.key}"
         forget_table(ledger, lake, run=run, step=step, seq=0, model=table.key)
-    stay = [table for table in ledger.own_tables().get(owner, ()) if table not in gone]
+    stay = [table for table in ledger.own_tables().get(owner, ()) if table not in dropped]
     ledger.put_own_tables(owner, stay)
 
 
 def drop_left_tables(ledger: Ledger, lake: Lake, run: str, owner: str) -> Iterator[str]:
     """Drop the tables that an owner has no use for any more; yields notes."""
     tables = ledger.own_tables().get(owner, ())
-    left = [one for one in tables if not one.current]
-    drop_own_tables(ledger, lake, run, owner, left)
-    own = {one.model for one in tables if one.current}
-    for model in dict.fromkeys(one.model for one in left):
+    unused = [one for one in tables if not one.current]
+    drop_own_tables(ledger, lake, run, owner, unused)
+    used = {one.model for one in tables if one.current}
+    for model in dict.fromkeys(one.model for one in unused):
         if owner == BUILT_APART:
             yield f"{model}: what was built apart of it was dropped, as another table is wanted"
-        elif model in own:
+        elif model in used:
             yield f"{model}: its table by an earlier definition was dropped"
         else:
             yield f"{model}: its table was dropped, as production's has the same rows"

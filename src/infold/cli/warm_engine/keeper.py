@@ -101,10 +101,10 @@ class Keeper:
         if self.command is None and not self.waiting and (idle or is_memory_short()):
             self.ends = True
         try:
-            gone = os.stat(self.given["socket"]).st_ino != self.inode  # noqa: PTH116
+            is_gone = os.stat(self.given["socket"]).st_ino != self.inode  # noqa: PTH116
         except OSError:
-            gone = True
-        self.ends = self.ends or gone
+            is_gone = True
+        self.ends = self.ends or is_gone
 
     def leave_name(self) -> None:
         """Take the socket away from its name, unless that is another engine's by now."""
@@ -335,9 +335,9 @@ PART = 16
 
 def is_memory_short() -> bool:
     """Whether so little is left that a process that only waits should end."""
-    left, total = _of_machine()
+    free, total = _of_machine()
     limit, used = _of_container()
-    return left * PART < total or (limit is not None and (limit - used) * PART < limit)
+    return free * PART < total or (limit is not None and (limit - used) * PART < limit)
 
 
 def memory_of_process(pid: int) -> int:

@@ -82,8 +82,8 @@ def _without(lanes: list[_Lane | None], reader: str) -> list[_Lane | None]:
     """The lanes once a node is drawn: those that it read last end."""
     left_lanes: list[_Lane | None] = []
     for lane in lanes:
-        left = lane.readers - {reader} if lane else frozenset()
-        left_lanes.append(_Lane(lane.name, left) if lane and left else None)
+        readers = lane.readers - {reader} if lane else frozenset()
+        left_lanes.append(_Lane(lane.name, readers) if lane and readers else None)
     return left_lanes
 
 
