@@ -368,7 +368,7 @@ def plan_environment(
         )
         if known == (known := environment.up_to_date(observed, everything)):
             break
-    chosen = _asked(environment, asked, select, exclude)
+    chosen = _options_for_own(environment, asked, select, exclude)
     plan = without_refused(
         environment.project,
         planned(environment.project, observed, chosen),
@@ -384,7 +384,7 @@ def plan_environment(
         notes=(
             *plan.notes,
             *extraction_notes(environment.project, chosen.selected),
-            *_sharing(shared),
+            *_sharing_notes(shared),
         ),
     )
     covered = coverage(environment.project, plan) if plan else {}
@@ -392,12 +392,12 @@ def plan_environment(
     return with_model_names(shown, environment.models)
 
 
-def _sharing(shared: Sequence[str]) -> Iterator[str]:
+def _sharing_notes(shared: Sequence[str]) -> Iterator[str]:
     if shared:
         yield f"production's tables are used of: {', '.join(shared)}"
 
 
-def _asked(
+def _options_for_own(
     environment: Variant, options: PlanOptions | None, select: Sequence[str], exclude: Sequence[str]
 ) -> PlanOptions:
     """What is asked for, of the tables that are the environment's own."""
@@ -453,12 +453,12 @@ def run_environment(
         finish_steps(declared, wait)
         extraction = Extraction(shown, beside=True)
         level = _Level(declared, name, request, shown, extraction, select, exclude, as_of)
-        return _by_levels(level)
+        return _run_by_levels(level)
 
     return told(declared, "run", progress, carry_out, sinks=sinks, environment=name)
 
 
-def _by_levels(level: _Level) -> RunResult:
+def _run_by_levels(level: _Level) -> RunResult:
     """Build an environment, each level once those before it are there."""
     results: list[RunResult] = []
     for _ in range(len(level.declared.nodes) + 1):
@@ -499,7 +499,7 @@ class _Level:
         ledger, tables = ledger_of(self.declared), lake_of(self.declared)
         refuse_other_project(self.declared, ledger)
         environment = self._variant(ledger, tables, self.known)
-        options = _asked(environment, self.request.options, self.select, self.exclude)
+        options = _options_for_own(environment, self.request.options, self.select, self.exclude)
         estimate = self.request.max_rows is not None
         observer = variant_observer(environment, self.as_of, estimate=estimate, asked=options)
         observer.listing = self.extraction.checked(observer.listing)
@@ -518,7 +518,7 @@ class _Level:
             engine=lambda run_id, first: engine(environment.project, observer, run_id, first),
             progress=ShownByName(self.progress, environment.models, self.before),
             at_begin=at_begin,
-            record=partial(_record, environment, observer.ledger),
+            record=partial(_record_environment, environment, observer.ledger),
             at_end=partial(self._end, environment, observer),
             writer_lock=lambda: sole_writer(self.declared, observer.ledger),
         )
@@ -552,7 +552,7 @@ class _Level:
             yield f"{model} waits: whether it differs is known once what it reads is up to date"
 
 
-def _record(environment: Variant, ledger: Ledger) -> Mapping[str, str]:
+def _record_environment(environment: Variant, ledger: Ledger) -> Mapping[str, str]:
     """Record an environment before it is built; the digests of definitions, by key."""
     name, at = environment.project.environment, now()
     digests = {model: digest_of(one) for model, one in environment.definitions.items()}
@@ -560,7 +560,7 @@ def _record(environment: Variant, ledger: Ledger) -> Mapping[str, str]:
     lifetime = environment.declared.target.environment_ttl
     known = ledger.environments().get(name)
     # First of all that it is not built: nobody may promote it by definitions that nothing is of.
-    ledger.put_environment(recorded(environment, known, _user(), at, lifetime))
+    ledger.put_environment(recorded(environment, known, _user_and_host(), at, lifetime))
     ledger.keep_definitions(by_digest, digests, {}, environment=name)
     for model, key in environment.own.items():  # entries made by hand hold in the environment too
         have = len(ledger.entries(key))
@@ -569,7 +569,7 @@ def _record(environment: Variant, ledger: Ledger) -> Mapping[str, str]:
     return {key: digests[model] for model, key in environment.own.items()}
 
 
-def _user() -> str:
+def _user_and_host() -> str:
     """Who is at work, and where."""
     try:
         name = getpass.getuser()
@@ -592,7 +592,7 @@ def find_promotion(
     Raises ``destructive_change`` where readers of a table would lose something, but for those of
     the models that are allowed to.
     """
-    return _found(project, _promotion(project, name, allow_destructive))
+    return _find_swap(project, _promotion(project, name, allow_destructive))
 
 
 def promote(
@@ -613,7 +613,7 @@ def promote(
 
 def find_rollback(project: Project) -> SwapPreview:
     """What :func:`rollback` would do; nothing is written, but a dead swap is finished."""
-    return _found(project, _rollback(project))
+    return _find_swap(project, _rollback(project))
 
 
 def rollback(project: Project, shown: SwapPreview, *, wait: float = 0.0) -> None:
@@ -636,7 +636,7 @@ def _rollback(project: Project) -> FindSwap:
     return lambda ledger, tables: rolled_back(project, ledger, tables)
 
 
-def _found(project: Project, find: FindSwap) -> SwapPreview:
+def _find_swap(project: Project, find: FindSwap) -> SwapPreview:
     refuse_other_project(project, ledger_of(project))
     finish_swaps(project)
     outside = dropper(project)

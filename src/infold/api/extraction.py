@@ -59,7 +59,7 @@ class Extraction:
         from infold.lake.databases.extraction import extract
 
         self.progress.note(f"{source.name}: {source.table} is read")
-        needed = _needed(project, source) if self.beside else None
+        needed = _needed_columns(project, source) if self.beside else None
         with open_table(source, project.root) as table:
             folder = extracted_folder(project, source)
             result = extract(source, folder, table, datetime.now(UTC), needed)
@@ -76,7 +76,7 @@ class Extraction:
         return listed
 
 
-def _needed(project: Project, source: Source) -> frozenset[str]:
+def _needed_columns(project: Project, source: Source) -> frozenset[str]:
     """The columns of a source that own models of an environment take in."""
     readers = [
         node for node in project if node.source == source.name and node.name not in project.shared

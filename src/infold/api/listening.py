@@ -37,7 +37,9 @@ def told(
     """
     end: BaseException | None = None
     try:
-        return _told(project, command, progress or SilentProgress(), carry_out, sinks, environment)
+        return _run_with_listeners(
+            project, command, progress or SilentProgress(), carry_out, sinks, environment
+        )
     except BaseException as error:
         end = error
         raise
@@ -82,7 +84,7 @@ def tell_of_end(
             raise
 
 
-def _told(
+def _run_with_listeners(
     project: Project,
     command: str,
     shown: Progress,

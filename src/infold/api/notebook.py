@@ -56,18 +56,18 @@ class _Printed(SilentProgress):
 
     def done(self, step: Step, receipt: Receipt) -> None:
         """The step's line."""
-        _say(step_line(self.index, step, receipt, self.width))
+        _print_line(step_line(self.index, step, receipt, self.width))
 
     def failed(self, step: Step, error: InfoldError) -> None:
         """The step's line; the error is raised at the end."""
-        _say(failed_line(self.index, step, error, self.width))
+        _print_line(failed_line(self.index, step, error, self.width))
 
     def note(self, text: str) -> None:
         """The text, on a line of its own."""
-        _say(f"     {text}")
+        _print_line(f"     {text}")
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     print(line, flush=True)  # noqa: T201 (into the output of a notebook's cell)
 
 
@@ -192,7 +192,7 @@ class Project:
             raise unknown_model(project, model)
         at, granularity = _instant("cell", cell), project[model].model.granularity
         if at is not None and granularity is None:
-            raise command_errors.not_a_cell(model=model, text=_text(cell))
+            raise command_errors.not_a_cell(model=model, text=_instant_text(cell))
         chosen = None if at is None or granularity is None else granularity.cell(at)
         result = api.explain(project, model, chosen, _instant("as_of", as_of))
         return Explanation(result, explain_screen(result), lambda: json_shapes.explanation(result))
@@ -230,21 +230,21 @@ class Project:
         return f"{project.name} · {project.target.name} · {self.root}\nmodels: {named}"
 
 
-def _text(time: Time | None) -> str:
+def _instant_text(time: Time | None) -> str:
     return time if isinstance(time, str) else "" if time is None else time.isoformat()
 
 
 def _instant(name: str, time: Time | None) -> int | None:
     from infold.planning.requested_window import parse_instant
 
-    return None if time is None else parse_instant(name, _text(time))
+    return None if time is None else parse_instant(name, _instant_text(time))
 
 
 def _window(
     project: core.Project, terms: Sequence[str], start: Time | None, end: Time | None
 ) -> PlanOptions:
     """The options of a plan for the times from ``start`` to before ``end``."""
-    first, last = (None if time is None else _text(time) for time in (start, end))
+    first, last = (None if time is None else _instant_text(time) for time in (start, end))
     return PlanOptions(window=api.window_of(project, first, last, terms))
 
 
@@ -254,7 +254,7 @@ def _typed(
     """The same options as a command has them, for the line that says how to go on."""
     import shlex
 
-    given = [("start", _text(start)), ("end", _text(end))]
+    given = [("start", _instant_text(start)), ("end", _instant_text(end))]
     given += [("select", term) for term in terms] + [("exclude", term) for term in exclude]
     return "".join(f" --{name} {shlex.quote(value)}" for name, value in given if value)
 
@@ -358,15 +358,15 @@ class Table:
         return (connection or duckdb.default_connection()).from_arrow(self.to_arrow())
 
     def __repr__(self) -> str:
-        columns, rows, more = self._first()
+        columns, rows, more = self._first_rows()
         return table_screen(self.name, columns, rows, more=None if more else 0)
 
     def _repr_html_(self) -> str:
-        columns, rows, more = self._first()
+        columns, rows, more = self._first_rows()
         note = f"{self.name}: {len(rows)} rows" + (" shown, there are more." if more else ".")
         return rows_html(columns, rows, note)
 
-    def _first(self) -> tuple[Sequence[str], list[list[Any]], bool]:
+    def _first_rows(self) -> tuple[Sequence[str], list[list[Any]], bool]:
         """The columns, the first rows, and whether there are more."""
         most = SHOWN_ROWS + 1 if self.limit is None else min(self.limit, SHOWN_ROWS + 1)
         table = self._read(most)

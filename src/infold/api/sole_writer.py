@@ -48,20 +48,20 @@ def sole_writer(project: Project, ledger: Ledger) -> Iterator[None]:
                     _end_kept(project, ledger)
             raise
         if project.target.engine.remote:
-            _keep(ledger, ())
+            _keep_sessions(ledger, ())
 
 
 def announce(project: Project, ledger: Ledger, session: Any) -> None:
     """Let a session be known to whoever takes the lease over, before it writes."""
     from infold.spark.connect.clients import RemoteSession
 
-    own, known = RemoteSession.of(project.target.engine, session).as_json(), _kept(ledger)
+    own, known = RemoteSession.of(project.target.engine, session).as_json(), _sessions(ledger)
     if own not in known:
-        _keep(ledger, (*known, own))
+        _keep_sessions(ledger, (*known, own))
 
 
 def _end_kept(project: Project, ledger: Ledger) -> None:
-    kept = _kept(ledger)
+    kept = _sessions(ledger)
     if not kept:
         return
     from infold.spark.connect.clients import RemoteSession, end
@@ -75,22 +75,22 @@ def _end_kept(project: Project, ledger: Ledger) -> None:
         except Exception as error:
             why = failures.in_a_line(error)
             raise faults.session_left(server=session.server, why=why) from error
-    _keep(ledger, ())
+    _keep_sessions(ledger, ())
 
 
-def _kept(ledger: Ledger) -> Sequence[Mapping[str, str]]:
+def _sessions(ledger: Ledger) -> Sequence[Mapping[str, str]]:
     from infold.ledger.remote_sessions import kept_sessions
 
-    return kept_sessions(_stored(ledger))
+    return kept_sessions(_sql_ledger(ledger))
 
 
-def _keep(ledger: Ledger, sessions: Sequence[Mapping[str, str]]) -> None:
+def _keep_sessions(ledger: Ledger, sessions: Sequence[Mapping[str, str]]) -> None:
     from infold.ledger.remote_sessions import keep_sessions
 
-    keep_sessions(_stored(ledger), sessions)
+    keep_sessions(_sql_ledger(ledger), sessions)
 
 
-def _stored(ledger: Ledger) -> SqlLedger:
+def _sql_ledger(ledger: Ledger) -> SqlLedger:
     from infold.ledger import SqlLedger
 
     assert isinstance(ledger, SqlLedger), "a project's ledger is in a database"

@@ -54,14 +54,14 @@ class FileListing(Sequence[ListedFile]):
     def __getitem__(self, at: int | slice) -> ListedFile | tuple[ListedFile, ...]:
         """One file, or some."""
         if isinstance(at, slice):
-            return tuple(map(_listed, self.paths[at], self.fingerprints[at]))
-        return _listed(self.paths[at], self.fingerprints[at])
+            return tuple(map(_listed_file, self.paths[at], self.fingerprints[at]))
+        return _listed_file(self.paths[at], self.fingerprints[at])
 
     def __iter__(self) -> Iterator[ListedFile]:
-        return map(_listed, self.paths, self.fingerprints)
+        return map(_listed_file, self.paths, self.fingerprints)
 
 
-def _listed(path: str, fingerprint: str) -> ListedFile:
+def _listed_file(path: str, fingerprint: str) -> ListedFile:
     return ListedFile(
         path, int(fingerprint.partition(":")[0]), written_at(fingerprint), fingerprint
     )

@@ -175,7 +175,7 @@ class Stores:
     @property
     def own(self) -> tuple[str, ...]:
         """The buckets that have options of their own, as URLs."""
-        return tuple(f"{_meant(name, options)}://{name}" for name, options in self.buckets)
+        return tuple(f"{_kind_of_bucket(name, options)}://{name}" for name, options in self.buckets)
 
 
 def kind_by_name(name: str) -> StoreKind | None:
@@ -185,7 +185,7 @@ def kind_by_name(name: str) -> StoreKind | None:
     return StoreKind.HDFS if ":" in name else None
 
 
-def _meant(name: str, options: StorageOptions) -> StoreKind:
+def _kind_of_bucket(name: str, options: StorageOptions) -> StoreKind:
     """Whose store a bucket is in that no place names, by its name and its options."""
     if (kind := kind_by_name(name)) is not None:
         return kind

@@ -133,21 +133,21 @@ def net_changes(changes: Iterable[CellChange]) -> tuple[CellChange, ...]:
     by_cell: dict[Interval, list[CellChange]] = {}
     for change in changes:
         known = by_cell.setdefault(change.cell, [])
-        if known and _follows(known[-1], change):
-            known[-1] = _together(known[-1], change)
+        if known and _follows_on(known[-1], change):
+            known[-1] = _joined(known[-1], change)
         else:
             known.append(change)
     every = (change for _, several in sorted(by_cell.items()) for change in several)
     return tuple(change for change in every if change.changes_rows)
 
 
-def _follows(first: CellChange, then: CellChange) -> bool:
+def _follows_on(first: CellChange, then: CellChange) -> bool:
     """Whether a cell had the same rows after one change and before another."""
     left = first.rows_after, first.content_after
     return left == (then.rows_before, then.content_before)
 
 
-def _together(first: CellChange, change: CellChange) -> CellChange:
+def _joined(first: CellChange, change: CellChange) -> CellChange:
     return CellChange(
         cell=first.cell,
         added=first.added + change.added,

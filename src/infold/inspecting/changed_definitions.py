@@ -52,10 +52,10 @@ class ChangedDefinitions:
                 continue
             change = self._change(self._project[name], trace.definition)
             if change is not None:
-                changes[name] = self._as_asked(change, trace)
+                changes[name] = self._forward_only_if_asked(change, trace)
         return changes
 
-    def _as_asked(self, change: Redefinition, trace: Trace) -> Redefinition:
+    def _forward_only_if_asked(self, change: Redefinition, trace: Trace) -> Redefinition:
         """The change of a model with a table, forward-only where that was asked for."""
         from infold.planning.forward_only import forward_only, without_earlier_cells
 
@@ -95,12 +95,12 @@ class ChangedDefinitions:
                 change = self._change(node, digest)
                 built = trace is not None and trace.fingerprint != node.fingerprint
                 if change is not None and trace is not None and built:
-                    change = self._as_asked(change, trace)
+                    change = self._forward_only_if_asked(change, trace)
                 changes.append(change)
             else:
-                changes.append(_new(node))
+                changes.append(_new_model(node))
         removed_names = [name for name in applied if name not in self._project]
-        removed = [self._removed(name, applied[name]) for name in removed_names]
+        removed = [self._removed_model(name, applied[name]) for name in removed_names]
         return tuple(change for change in (*changes, *removed) if change is not None)
 
     def _fingerprint(self, node: Node, digest: str) -> str:
@@ -120,10 +120,10 @@ class ChangedDefinitions:
             return None
         at = node.name, digest
         if at not in self._found:
-            self._found[at] = self._compared(node, digest)
+            self._found[at] = self._compare(node, digest)
         return self._found[at]
 
-    def _compared(self, node: Node, digest: str) -> Redefinition | None:
+    def _compare(self, node: Node, digest: str) -> Redefinition | None:
         from infold.analysis.definitions.compare import redefinition
         from infold.analysis.definitions.meanings import Meanings
         from infold.analysis.definitions.same_events import same_events
@@ -131,9 +131,9 @@ class ChangedDefinitions:
         definition = self._kept.definition(digest) if digest else None
         built = None if definition is None else self._kept.project_of(definition)
         if built is None:
-            return _unknown(node)
+            return _unknown_change(node)
         before = Meanings.of(built, built.sources)
-        after = self._after[node.name]
+        after = self._declared_meanings[node.name]
         if renamed := self._renamed_inputs(node):
             after = after.with_renamed(renamed)
         change = redefinition(before[node.name], after)
@@ -156,7 +156,7 @@ class ChangedDefinitions:
                     names[name.lower()] = {new.lower(): old.lower() for old, new in change.renamed}
         return names
 
-    def _removed(self, name: str, digest: str) -> Redefinition:
+    def _removed_model(self, name: str, digest: str) -> Redefinition:
         """
         The removal of a model. Views have no rows to lose; nor is it a loss that nothing
         reads a landed source any more.
@@ -178,20 +178,20 @@ class ChangedDefinitions:
         )
 
     @cached_property
-    def _after(self) -> Meanings:
+    def _declared_meanings(self) -> Meanings:
         from infold.analysis.definitions.meanings import Meanings
 
         return Meanings.of(self._project, self._project.sources)
 
 
-def _new(node: Node) -> Redefinition:
-    return Redefinition(node.name, Category.NEW, (), _build(node), None, node)
+def _new_model(node: Node) -> Redefinition:
+    return Redefinition(node.name, Category.NEW, (), _how_built(node), None, node)
 
 
-def _unknown(node: Node) -> Redefinition:
+def _unknown_change(node: Node) -> Redefinition:
     """A change of a definition that was not kept, or that is no longer understood."""
-    return Redefinition(node.name, Category.UNKNOWN, (), _build(node), None, node)
+    return Redefinition(node.name, Category.UNKNOWN, (), _how_built(node), None, node)
 
 
-def _build(node: Node) -> How:
+def _how_built(node: Node) -> How:
     return How.NOTHING if node.model.kind.is_view else How.REBUILD

@@ -104,7 +104,7 @@ class PostgresqlDatabase:
                 self._roll_back(connection)
                 raise self._server.error(Fault.FAILED, self._connection.shown, REMOVED)
             ends = (f"ledger {point}: before commit", f"ledger {point}: after commit")
-            with self._kept(connection, ends if point else None):
+            with self._committing(connection, ends if point else None):
                 yield Query(Statements(connection), now)
 
     def try_create(self) -> str:
@@ -125,7 +125,7 @@ class PostgresqlDatabase:
             if now is None:
                 self._roll_back(connection)
                 return
-            with self._kept(connection, ("ledger remove: before", "ledger remove: after")):
+            with self._committing(connection, ("ledger remove: before", "ledger remove: after")):
                 check(Query(Statements(connection), now))
                 connection.execute(f"DROP TABLE IF EXISTS {', '.join(TABLE_NAMES)}")
                 self._drop_schema(connection)
@@ -220,7 +220,7 @@ class PostgresqlDatabase:
         raise self.lost
 
     @contextmanager
-    def _kept(
+    def _committing(
         self, connection: psycopg.Connection[Any], points: tuple[str, str] | None
     ) -> Iterator[None]:
         """Keep what the block did, between two write points; undo it if it fails."""
@@ -255,7 +255,7 @@ class PostgresqlDatabase:
 
     def _create(self, connection: psycopg.Connection[Any]) -> None:
         ends = ("ledger create: before commit", "ledger create: after commit")
-        with self._kept(connection, ends):
+        with self._committing(connection, ends):
             self._make_tables(connection)
 
     def _make_tables(self, connection: psycopg.Connection[Any]) -> None:
@@ -366,7 +366,7 @@ class Statements:
 
     def executemany(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Run one for each of ``rows``: inserts and deletes of several all at once."""
-        self._each(STATEMENTS[name], tuple(rows))
+        self._run_for_each(STATEMENTS[name], tuple(rows))
 
     def stream(self, text: str) -> Iterator[Sequence[Any]]:
         """The rows of any SELECT through a cursor of the server: a table may not fit in memory."""
@@ -376,13 +376,13 @@ class Statements:
 
     def add(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert ``rows`` by a text of its own."""
-        self._each(statement(text), rows)
+        self._run_for_each(statement(text), rows)
 
-    def _each(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    def _run_for_each(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
         if len(rows) > 1 and (insert := _INSERT.fullmatch(text)):
             self._insert(insert, rows)
         elif len(rows) > 1 and _DELETE.fullmatch(text):
-            self._connection.execute(*_delete(text, rows))
+            self._connection.execute(*_delete_all(text, rows))
         elif rows:
             with self._connection.cursor() as cursor:
                 cursor.executemany(text, rows)
@@ -398,7 +398,7 @@ class Statements:
                 copy.write_row([row[name] for name in names])
 
 
-def _delete(text: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, dict[str, list[Any]]]:
+def _delete_all(text: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, dict[str, list[Any]]]:
     """A DELETE of all ``rows`` from one of a single row, by arrays of the values of keys."""
     table, condition = text.removeprefix("DELETE FROM ").split(" WHERE ")
     names = re.findall(r"%\((\w+)\)s", condition)

@@ -183,16 +183,16 @@ class SqlLedgerReader:
             traces = {model: Trace(model, text) for model, text in query.all("traces")}
             definitions: dict[str, list[tuple[Interval, str]]] = {}
             # A table that was replaced still has inputs and the like, as long as it is kept.
-            for model, start, end, digest in _of(traces, query.all("trace_definitions")):
+            for model, start, end, digest in _rows_of(traces, query.all("trace_definitions")):
                 definitions.setdefault(model, []).append((Interval(start, end), digest))
             for model, parts in definitions.items():
                 traces[model] = _with_definitions(traces[model], parts)
-            for model, newest in _of(traces, query.all("trace_entries")):
+            for model, newest in _rows_of(traces, query.all("trace_entries")):
                 traces[model] = replace(traces[model], applied_entry=newest)
-            for model, name, version in _of(traces, query.all("trace_inputs")):
+            for model, name, version in _rows_of(traces, query.all("trace_inputs")):
                 traces[model].inputs[name] = version
             pending: dict[str, dict[int, tuple[Cause, list[Interval]]]] = {}
-            for model, seq, start, end, cause in _of(traces, query.all("trace_pending")):
+            for model, seq, start, end, cause in _rows_of(traces, query.all("trace_pending")):
                 entry = pending.setdefault(model, {}).setdefault(seq, (Cause(cause), []))
                 entry[1].append(Interval(start, end))
         for model, entries in pending.items():
@@ -375,7 +375,7 @@ def _with_definitions(trace: Trace, digests: Iterable[tuple[Interval, str]]) -> 
     return replace(trace, definition=newest, earlier=merge_earlier(cells, newest))
 
 
-def _of(models: Container[str], rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+def _rows_of(models: Container[str], rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
     """The rows of these models, which come first in them."""
     return (row for row in rows if row[0] in models)
 

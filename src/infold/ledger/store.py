@@ -212,7 +212,7 @@ class SqlLedger(SqlLedgerReader):
                 if by_run is not None and not is_mine and by_run not in _left:
                     holder = Holder(host, place, pid, process)
                     if holder.alive(me, heartbeat_at, now, watch.still(last_token, heartbeat_at)):
-                        shown = {"run": by_run, "host": host, "pid": pid, "since": _clock(since)}
+                        shown = {"run": by_run, "host": host, "pid": pid, "since": _utc_text(since)}
                         return shown | holder.last_heard(me, heartbeat_at, now)
                 token = last_token + 1
                 query.run(
@@ -631,5 +631,5 @@ class SqlLedger(SqlLedgerReader):
         self._token, self._run = 0, ""
 
 
-def _clock(at: int) -> str:
+def _utc_text(at: int) -> str:
     return datetime_of(at).strftime("%Y-%m-%d %H:%M:%S")

@@ -139,9 +139,9 @@ def apply_swap(query: Query, swap: Swap, *, id_: str, run: str, now: int) -> Non
         made_at=now,
     )
     for table in swap.tables:
-        _keep(query, table, _Head(0, None, id_, run), now)
+        _keep_replaced(query, table, _Head(0, None, id_, run), now)
     numbers = {
-        table.own: _take(query, table, now) for table in swap.tables if table.own is not None
+        table.own: _take_place(query, table, now) for table in swap.tables if table.own is not None
     }
     for table in swap.tables:
         for other in swap.tables:
@@ -155,7 +155,7 @@ def apply_swap(query: Query, swap: Swap, *, id_: str, run: str, now: int) -> Non
                 )
     _apply_definitions(query, swap, id_, now)
     if swap.undoes is not None:
-        _drop(query, swap.undoes)
+        _forget_replaced(query, swap.undoes)
 
 
 def swaps(query: Query) -> tuple[DoneSwap, ...]:
@@ -182,16 +182,16 @@ def forget_swap(query: Query, id_: str) -> None:
     for _, _, key, *_ in query.all("kept_tables", swap=id_):
         if key is not None:
             erase(query, key)
-    _drop(query, id_)
+    _forget_replaced(query, id_)
 
 
-def _drop(query: Query, id_: str) -> None:
+def _forget_replaced(query: Query, id_: str) -> None:
     query.run("drop_kept_tables", swap=id_)
     query.run("drop_swap_definitions", swap=id_)
     query.run("drop_swap", id=id_)
 
 
-def _keep(query: Query, one: SwappedTable, by: _Head, now: int) -> None:
+def _keep_replaced(query: Query, one: SwappedTable, by: _Head, now: int) -> None:
     """The model's present table is dropped, as its readers see it, and kept under its own key."""
     head, trace = _head(query, one.model), query.one("trace", model=one.model)
     cells = _cells(query, one.model)
@@ -218,7 +218,7 @@ def _keep(query: Query, one: SwappedTable, by: _Head, now: int) -> None:
     )
 
 
-def _take(query: Query, table: SwappedTable, now: int) -> int:
+def _take_place(query: Query, table: SwappedTable, now: int) -> int:
     """The other table becomes the model's; the number of the model's newest version then."""
     assert table.own is not None
     replaced = query.one("kept_table", table_key=table.own)

@@ -143,12 +143,14 @@ def evolvable(draft: PlanDraft, node: Node, model: ModelObservation) -> Redefini
     mixed = any(entry.cause in (Cause.DEFINITION, Cause.REDEFINED) for entry in trace.pending)
     if trace.earlier or mixed or change.before.fingerprint != trace.fingerprint:
         return None
-    if node.name in draft.options.restated or (change.retyped and not _stay(node, model, change)):
+    if node.name in draft.options.restated or (
+        change.retyped and not _rows_of_events_stay(node, model, change)
+    ):
         return None
     return change if trace.inputs.keys() == {e.name for e in node.stored_inputs} else None
 
 
-def _stay(node: Node, model: ModelObservation, change: Redefinition) -> bool:
+def _rows_of_events_stay(node: Node, model: ModelObservation, change: Redefinition) -> bool:
     """
     Whether the rows of all files are the stored ones under wider types too.
 
@@ -255,11 +257,11 @@ def derive_events(
     whole = _files_in(files, contested)
     column_files = _files_with_columns(derivation, files)
     # A lookup may have changed since, and most of the rows are read by a rebuild with less ado.
-    is_costly = node.stored_inputs or 2 * _rows(whole) > _rows(ingested)
-    if (whole or column_files) and (is_costly or _differ(files, whole, column_files)):
+    is_costly = node.stored_inputs or 2 * _stored_rows_of(whole) > _stored_rows_of(ingested)
+    if (whole or column_files) and (is_costly or _are_other_files(files, whole, column_files)):
         return None
-    reasons = "; ".join(_reasons(derivation, column_files, whole)) or FOLLOWS
-    rows = _rows(whole) + _rows(column_files)
+    reasons = "; ".join(_reading_reasons(derivation, column_files, whole)) or FOLLOWS
+    rows = _stored_rows_of(whole) + _stored_rows_of(column_files)
     cells = retained_range(node)
     step = draft.make_step(
         node, Action.DERIVE, [Reason(Cause.DEFINITION, reasons, cells, rows)], trace.pending
@@ -295,17 +297,17 @@ def _files_with_columns(derivation: Derivation, files: FileDiff) -> tuple[Ingest
     return tuple(file for file in files.ingested if every or file.rows > file.dropped)
 
 
-def _differ(files: FileDiff, *read: Collection[IngestedFile]) -> bool:
+def _are_other_files(files: FileDiff, *read: Collection[IngestedFile]) -> bool:
     """Whether one of some files is gone, or is not what was ingested."""
     present = {(file.path, file.fingerprint) for file in files.new}
     return any((file.path, file.fingerprint) not in present for some in read for file in some)
 
 
-def _rows(files: Collection[IngestedFile]) -> int:
+def _stored_rows_of(files: Collection[IngestedFile]) -> int:
     return sum(file.rows for file in files)
 
 
-def _reasons(
+def _reading_reasons(
     derivation: Derivation, columns: Collection[IngestedFile], whole: Collection[IngestedFile]
 ) -> Iterator[str]:
     """What is read again, and what for."""
@@ -387,16 +389,18 @@ def step_from_stored(draft: PlanDraft, node: Node, model: ModelObservation) -> S
         return None
     derived = changed_as_built(draft, node, model, How.DERIVE)
     if derived is not None and derived.derivation is not None:
-        step = _step(draft, node, model, Action.DERIVE, STATES)
+        step = _step_from_sessions(draft, node, model, Action.DERIVE, STATES)
         return replace(step, derivation=derived.derivation)
     refolded = changed_as_built(draft, node, model, How.REFOLD)
     if refolded is not None and refolded.before is not None:
-        step = _step(draft, node, model, Action.REFOLD, REFOLDS)
+        step = _step_from_sessions(draft, node, model, Action.REFOLD, REFOLDS)
         return replace(step, stored_by=refolded.before.query)
     return None
 
 
-def _step(draft: PlanDraft, node: Node, model: ModelObservation, action: Action, why: str) -> Step:
+def _step_from_sessions(
+    draft: PlanDraft, node: Node, model: ModelObservation, action: Action, why: str
+) -> Step:
     """A step over the versions of the inputs that the stored sessions were made from."""
     trace = model.trace
     assert trace is not None, "only a built table has sessions to follow from"

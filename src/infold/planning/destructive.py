@@ -36,11 +36,13 @@ def destroyed(
 ) -> tuple[Destroyed, ...]:
     """The tables that lose something by a plan, and what is to happen then."""
     by_model = {change.model: change for change in changes}
-    losses_by_model = dict(_given_up(project, by_model.values()))
+    losses_by_model = dict(_losses_without_step(project, by_model.values()))
     for step in plan.steps:
         if step.action in (Action.BUILD, Action.DERIVE) and step.previous_trace is not None:
             change = by_model.get(step.model)
-            losses_by_model[step.model] = tuple(_of_step(project, step, change, stored(step.model)))
+            losses_by_model[step.model] = tuple(
+                _losses_of_step(project, step, change, stored(step.model))
+            )
     return tuple(
         Destroyed(name, losses, policy(project, name, options, by_model.get(name)))
         for name, losses in losses_by_model.items()
@@ -59,7 +61,7 @@ def policy(
     return of_model or of_removed or project.target.on_destructive_change
 
 
-def _given_up(
+def _losses_without_step(
     project: Project, changes: Iterable[Redefinition]
 ) -> Iterator[tuple[str, tuple[Loss, ...]]]:
     """
@@ -76,7 +78,7 @@ def _given_up(
             yield change.model, change.destroys
 
 
-def _of_step(
+def _losses_of_step(
     project: Project, step: Step, change: Redefinition | None, stored: Iterable[str]
 ) -> Iterator[Loss]:
     """What a step that replaces a table takes from it."""

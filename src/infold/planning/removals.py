@@ -34,7 +34,7 @@ def refuse_removals(project: Project, plan: Plan, *, allowed: bool) -> None:
 
 def refuse_lost_rows(source: Source, diff: FileDiff) -> None:
     """The same once the new files of one source were ``counted``, in any format."""
-    loss = "" if diff.removals_allowed else _too_much(source, diff)
+    loss = "" if diff.removals_allowed else _excessive_loss(source, diff)
     if loss:
         raise mismatches.source_shrank(((source.name, loss),))
 
@@ -51,18 +51,18 @@ def excessive_removals(project: Project, plan: Plan) -> Iterator[tuple[str, str]
     """The sources that lose too much, each with how much it is."""
     for step in plan.steps:
         diff = step.files
-        loss = "" if diff is None else _too_much(project.sources[diff.source], diff)
+        loss = "" if diff is None else _excessive_loss(project.sources[diff.source], diff)
         if diff is not None and loss:
             yield diff.source, loss
 
 
-def _too_much(source: Source, diff: FileDiff) -> str:
+def _excessive_loss(source: Source, diff: FileDiff) -> str:
     """How much a source lost, if that is too much."""
     fewer = _rows_lost_in_files(source, diff)
     if not diff.lost and not fewer:
         return ""
-    files, rows = len(diff.ingested), _rows_of(diff.ingested)
-    removed_rows = _rows_of(diff.lost) + sum(fewer)
+    files, rows = len(diff.ingested), _rows_of_files(diff.ingested)
+    removed_rows = _rows_of_files(diff.lost) + sum(fewer)
     part = max(ALL * len(diff.lost) / files, ALL * removed_rows / (rows or 1))
     limit = source.removal_limit
     allowed = part <= limit if limit is not None else part < ALL and (files <= FEW or part <= HALF)
@@ -95,5 +95,5 @@ def _rows_lost_in_files(source: Source, diff: FileDiff) -> list[int]:
     return [] if moved else fewer
 
 
-def _rows_of(files: Sequence[IngestedFile]) -> int:
+def _rows_of_files(files: Sequence[IngestedFile]) -> int:
     return sum(file.rows + file.waiting for file in files)

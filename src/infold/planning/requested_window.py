@@ -32,8 +32,8 @@ def parse_window(
     """The window as asked for, open where an end was not given; None when neither was."""
     if start is None and end is None:
         return None
-    first = MIN if start is None else _instant("--start", start)
-    last = MAX if end is None else _instant("--end", end)
+    first = MIN if start is None else _parsed_end("--start", start)
+    last = MAX if end is None else _parsed_end("--end", end)
     if first >= last:
         raise command_errors.window_empty(str(start), str(end))
     chosen = frozenset(names)
@@ -56,7 +56,7 @@ def parse_as_of(text: str | None) -> int | None:
 
 def parse_instant(option: str, text: str | None) -> int | None:
     """The instant of an option or argument; None when it was not given."""
-    return None if text is None else _instant(option, text)
+    return None if text is None else _parsed_end(option, text)
 
 
 def is_instant(text: str) -> bool:
@@ -68,7 +68,7 @@ def is_instant(text: str) -> bool:
     return True
 
 
-def _instant(option: str, text: str) -> int:
+def _parsed_end(option: str, text: str) -> int:
     try:
         return parse_instant_text(text)
     except ValueError:
@@ -111,7 +111,7 @@ def restate(project: Project, terms: Sequence[str], window: Interval | None) -> 
     """
     ranges = Ranges.ever() if window is None else Ranges((window,))
     names = _with_table(project, select_models(project, terms))
-    restated = {name: ranges for name in names if window is None or _by_cell(project, name)}
+    restated = {name: ranges for name in names if window is None or _is_by_cell(project, name)}
     skipped = tuple(
         (name, "a window bounds no model of its kind") for name in sorted(names - restated.keys())
     )
@@ -142,7 +142,7 @@ def backbuild(project: Project, terms: Sequence[str], window: Interval) -> Resta
                 times = ranges[node.name]
                 read = Ranges.ever() if entry.time_column is None else entry.times_read(times)
                 ranges[entry.name] = ranges.get(entry.name, Ranges()) | read
-    restated = {name: cells for name, cells in ranges.items() if _by_cell(project, name)}
+    restated = {name: cells for name, cells in ranges.items() if _is_by_cell(project, name)}
     names = frozenset(ranges)
     skipped = tuple(
         (name, "it is brought up to date, not built again")
@@ -158,5 +158,5 @@ def _with_table(project: Project, names: Iterable[str]) -> frozenset[str]:
     return frozenset(name for name in names if project[name].model.kind.is_stored)
 
 
-def _by_cell(project: Project, name: str) -> bool:
+def _is_by_cell(project: Project, name: str) -> bool:
     return project[name].model.kind.is_by_cell

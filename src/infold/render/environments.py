@@ -253,7 +253,7 @@ def _table_json(table: TableDiff) -> dict[str, Any]:
             {"name": name, "production": old or None, "environment": new or None}
             for name, old, new in table.columns
         ],
-        "cells": [[_end(part.start), _end(part.end)] for part in table.cells],
+        "cells": [[_end_json(part.start), _end_json(part.end)] for part in table.cells],
         "added": table.added,
         "removed": table.removed,
         "changed": table.changed,
@@ -264,5 +264,5 @@ def _table_json(table: TableDiff) -> dict[str, Any]:
     }
 
 
-def _end(at: int) -> str | None:
+def _end_json(at: int) -> str | None:
     return None if at in (MIN, MAX) else formatting.iso(at)

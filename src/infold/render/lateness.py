@@ -40,7 +40,7 @@ def lateness_screen(project: Project, models: Sequence[Lateness], look: Look) ->
 
 def _table_lines(table: Lateness, look: Look) -> list[str]:
     if table.measures is None:
-        return look.wrapped(f"{table.model}: {_unknown(table)}")
+        return look.wrapped(f"{table.model}: {_why_unknown(table)}")
     rows = formatting.count(table.measures.rows, "row")
     since = "" if table.since is None else f", since {show_instant(table.since)}"
     lines = look.wrapped(f"{table.model}: {rows} of {table.source}, by {table.column}{since}")
@@ -49,7 +49,7 @@ def _table_lines(table: Lateness, look: Look) -> list[str]:
     return [*lines, "", *_heat_lines(table.measures.heat, look)]
 
 
-def _unknown(table: Lateness) -> str:
+def _why_unknown(table: Lateness) -> str:
     """Why nothing is known."""
     if table.column is not None:
         return "nothing is known yet: no row has both times."
@@ -126,7 +126,7 @@ def _heat_lines(heat: Heat, look: Look) -> list[str]:
         if cell is None:
             lines.append("  …")
             continue
-        line = _together([counts for at, counts in rows.items() if at in cell])
+        line = _summed([counts for at, counts in rows.items() if at in cell])
         signs = [
             "…" if place is None else shade(look, line.get(place, 0), limits)
             for place in across.columns
@@ -151,7 +151,7 @@ def _place(across: Axis, at: int) -> tuple[Interval, ...]:
     return tuple(one for one in across.columns if one is not None and at in one)
 
 
-def _together(lines: Sequence[dict[Interval, int]]) -> dict[Interval, int]:
+def _summed(lines: Sequence[dict[Interval, int]]) -> dict[Interval, int]:
     sums: dict[Interval, int] = {}
     for line in lines:
         for place, rows in line.items():

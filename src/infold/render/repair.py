@@ -37,7 +37,7 @@ def repair_screen(report: RepairReport) -> str:
     if report.lost:
         parts += ["", *report.lost]
     if report.written:
-        parts += ["", *_written(report.written)]
+        parts += ["", *_foreign_write_lines(report.written)]
     if report.misnamed:
         names = formatting.names(report.misnamed)
         parts += ["", f"In the metastore, missing or not as the tables are: {names}"]
@@ -47,7 +47,7 @@ def repair_screen(report: RepairReport) -> str:
     return "\n".join(parts)
 
 
-def _written(tables: Sequence[str]) -> list[str]:
+def _foreign_write_lines(tables: Sequence[str]) -> list[str]:
     """What there is to do about tables that somebody else wrote to; only a person can decide."""
     what = formatting.names(tables)
     return [

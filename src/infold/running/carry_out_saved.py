@@ -39,10 +39,10 @@ def plan_to_save(
         warehouse=warehouse_of(project),
         as_of=plan.as_of,
         asked=asked,
-        applied=_applied(ledger),
+        applied=_applied_digests(ledger),
         definitions=definitions,
-        versions=_versions(ledger),
-        entries=_entries(ledger),
+        versions=_newest_versions(ledger),
+        entries=_newest_entries(ledger),
         files=files_of(observed),
         steps=steps_of(plan),
     )
@@ -118,10 +118,10 @@ def refuse_outdated(
     Files are only compared where the ledger is as it was: they are compared with what it knows.
     """
     changed = [
-        *_differing(saved.definitions, definitions, "its definition changed"),
-        *_differing(saved.applied, _applied(ledger), "another definition was applied"),
-        *_differing(saved.versions, _versions(ledger), "its table changed"),
-        *_differing(saved.entries, _entries(ledger), "entries were made by hand"),
+        *_changed_names(saved.definitions, definitions, "its definition changed"),
+        *_changed_names(saved.applied, _applied_digests(ledger), "another definition was applied"),
+        *_changed_names(saved.versions, _newest_versions(ledger), "its table changed"),
+        *_changed_names(saved.entries, _newest_entries(ledger), "entries were made by hand"),
     ]
     _refuse_changed(changed)
     observed = observe()
@@ -141,7 +141,7 @@ def _refuse_changed(changed: Sequence[tuple[str, str]]) -> None:
         raise apply_errors.plan_outdated(found=reasons)
 
 
-def _differing(
+def _changed_names(
     before: Mapping[str, object], after: Mapping[str, object], why: str
 ) -> Iterator[tuple[str, str]]:
     for name in sorted(before.keys() | after.keys()):
@@ -168,16 +168,16 @@ def _changed_files(
             yield model, "other rows have come due"
 
 
-def _applied(ledger: Ledger) -> dict[str, str]:
+def _applied_digests(ledger: Ledger) -> dict[str, str]:
     return {name: entry.digest for name, entry in ledger.applied().items()}
 
 
-def _versions(ledger: Ledger) -> dict[str, int]:
+def _newest_versions(ledger: Ledger) -> dict[str, int]:
     keys = table_keys(ledger)
     heads = ledger.newest_versions().items()
     return {name: version.number for name, version in heads if name not in keys}
 
 
-def _entries(ledger: Ledger) -> dict[str, int]:
+def _newest_entries(ledger: Ledger) -> dict[str, int]:
     keys = table_keys(ledger)
     return {name: newest for name, newest in ledger.newest_entries().items() if name not in keys}

@@ -335,7 +335,7 @@ class Runner:
             self.progress.step(seq, total, step)
         if len(numbered) == 1:
             [(seq, (step, turn))] = numbered
-            self._report(progress, step, self._try_step(progress.run, seq, step, engine, turn))
+            self._report_end(progress, step, self._try_step(progress.run, seq, step, engine, turn))
             return
         engines = [engine, *(engine.concurrent(at) for at in range(len(numbered) - 1))]
         with ThreadPoolExecutor(len(numbered)) as pool:
@@ -346,11 +346,11 @@ class Runner:
         for (seq, (step, _)), future in zip(numbered, begun, strict=True):
             if future.exception() is None:
                 self.progress.step(seq, total, step)
-                self._report(progress, step, future.result())
+                self._report_end(progress, step, future.result())
         for future in begun:
             future.result()  # raises what ends the run
 
-    def _report(
+    def _report_end(
         self, progress: RunProgress, step: Step, result: Receipt | errors.InfoldError
     ) -> None:
         """Report the end of a step, and record it."""
@@ -496,7 +496,7 @@ class KeyLocations:
             if not step.expected:
                 model = observed.models[step.model]
                 questions += [
-                    _question(step.model, model, one) for one in unlocated_lookups(node, model)
+                    _key_question(step.model, model, one) for one in unlocated_lookups(node, model)
                 ]
         return [key for key in questions if key not in self.answers]
 
@@ -515,14 +515,14 @@ class KeyLocations:
         inputs = tuple(
             replace(
                 diff,
-                changed_keys=self.answers.get(_question(name, model, diff), diff.changed_keys),
+                changed_keys=self.answers.get(_key_question(name, model, diff), diff.changed_keys),
             )
             for diff in model.inputs
         )
         return replace(model, inputs=inputs)
 
 
-def _question(name: str, model: ModelObservation, diff: InputDiff) -> KeyQuestion:
+def _key_question(name: str, model: ModelObservation, diff: InputDiff) -> KeyQuestion:
     return (
         name,
         diff.name,
@@ -689,7 +689,7 @@ class DestructiveChanges:
 
     def refuse(self, plan: Plan, options: PlanOptions) -> tuple[str, ...]:
         """Raise what a plan may not destroy; what is said of the rest."""
-        destroyed_tables = destroyed(self.project, plan, self._changes, self._stored, options)
+        destroyed_tables = destroyed(self.project, plan, self._changes, self._columns, options)
         refuse_destructive(self.project, destroyed_tables)
         return tuple(loss_notes(destroyed_tables))
 
@@ -703,21 +703,21 @@ class DestructiveChanges:
         """
         if self.project.target.apply is Apply.MANUAL and not self.project.applies:
             return ()
-        stored = {name: columns for name in sorted(models) if (columns := self._stored(name))}
+        stored = {name: columns for name in sorted(models) if (columns := self._columns(name))}
         if not stored:
             return ()  # as in a first run: the engine analyses nothing for an answer without use
         destroyed_tables = [
             Destroyed(model, losses, policy(self.project, model, options))
             for name, types in engine.column_types(list(stored)).items()
-            for model in (self._replaced(name),)
+            for model in (self._model_that_readers_have(name),)
             if (losses := lost_types(self.project[name], stored[name], types))
         ]
         refuse_destructive(self.project, destroyed_tables)
         return tuple(loss_notes(destroyed_tables))
 
-    def _stored(self, model: str) -> Mapping[str, Type]:
-        return self.lake.columns(table_name(self._replaced(model)))
+    def _columns(self, model: str) -> Mapping[str, Type]:
+        return self.lake.columns(table_name(self._model_that_readers_have(model)))
 
-    def _replaced(self, model: str) -> str:
+    def _model_that_readers_have(self, model: str) -> str:
         """The model with the table that readers have, where one is built apart."""
         return self.project.apart.get(model, model)

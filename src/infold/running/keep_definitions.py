@@ -57,7 +57,7 @@ def keep_definitions(
         _refuse_other_applied(project, ledger, digests)
     elif project.target.protected:
         before = {name: entry.digest for name, entry in ledger.applied().items()}
-        refused = frozenset() if rebuilds_allowed else _changed(project, ledger, restamped)
+        refused = frozenset() if rebuilds_allowed else _redefined(project, ledger, restamped)
         for name in before.keys() - digests.keys():
             if name in traces:  # its table stays as it is
                 applied[name] = before[name]
@@ -110,7 +110,7 @@ def _refuse_other_applied(project: Project, ledger: Ledger, digests: Mapping[str
         raise apply_errors.applied_meanwhile(target=project.target.name, models=names)
 
 
-def _changed(project: Project, ledger: Ledger, restamped: Container[str]) -> frozenset[str]:
+def _redefined(project: Project, ledger: Ledger, restamped: Container[str]) -> frozenset[str]:
     """The models with a table of another definition, and views that such tables are built from."""
     traces = ledger.traces()
     tables = [
@@ -129,7 +129,7 @@ def with_definitions(plan: Plan, digests: Mapping[str, str]) -> Plan:
     return replace(
         plan,
         steps=tuple(
-            replace(step, trace=_by_definition(step.trace, digests.get(step.model, "")))
+            replace(step, trace=_restamped_trace(step.trace, digests.get(step.model, "")))
             if step.trace is not None
             else step
             for step in plan.steps
@@ -137,5 +137,5 @@ def with_definitions(plan: Plan, digests: Mapping[str, str]) -> Plan:
     )
 
 
-def _by_definition(trace: Trace, digest: str) -> Trace:
+def _restamped_trace(trace: Trace, digest: str) -> Trace:
     return replace(trace, definition=digest, earlier=merge_earlier(trace.earlier, digest))

@@ -135,7 +135,7 @@ class Observer:
                 self._refused.setdefault(name, change.refused)
         models = {
             node.name: replace(
-                self._model(
+                self._observe_model(
                     node,
                     traces.get(node.name),
                     heads,
@@ -225,7 +225,7 @@ class Observer:
         known = self.ledger.locations()
         return self.lake.moved_tables({t: known.get(t, "") for t in map(table_name, heads)})
 
-    def _model(
+    def _observe_model(
         self,
         node: Node,
         trace: Trace | None,
@@ -292,10 +292,10 @@ class Observer:
         """Whether rows may follow from the states that they have, of this definition."""
         if node.grouped is None or node.grouped.followed is None:
             return False
-        known = self._noted(node.name, None, lambda: self.lake.metadata(table_name(node.name)))
+        known = self._tried(node.name, None, lambda: self.lake.metadata(table_name(node.name)))
         return known is not None and known.state == state_mark(node.fingerprint)
 
-    def _noted(self, model: str, otherwise: Seen, look: Callable[[], Seen]) -> Seen:
+    def _tried(self, model: str, otherwise: Seen, look: Callable[[], Seen]) -> Seen:
         """What a look finds; the model is refused where that has an error."""
         try:
             return look()
@@ -308,7 +308,7 @@ class Observer:
     ) -> tuple[Stretch, ...]:
         """The stretches of a table; it is refused where one is not understood any more."""
         trace = trace and by_definitions_in_force(node, trace, change)
-        return () if trace is None else self._noted(trace.model, (), lambda: self.stretches(trace))
+        return () if trace is None else self._tried(trace.model, (), lambda: self.stretches(trace))
 
     def _run_behind(self, node: Node, head: Version | None) -> RunRecord | None:
         """

@@ -70,14 +70,14 @@ class InputChanges:
         unchanged = self.ledger.unchanged(name, read)
         columns = self._columns_in_force(node, name, earlier) if unchanged else None
         if columns is None:
-            return read, _net(changes)
+            return read, _net_changes(changes)
         newer: Mapping[int, Sequence[CellChange]] = changes_of_columns(columns, changes, unchanged)
         if not newer:
             return newest, ()
         read = min(newer) - 1
         if node.model.kind.is_folded:
             newer = {number: some for number, some in changes.items() if number > read}
-        return read, _net(newer)
+        return read, _net_changes(newer)
 
     def _columns_in_force(
         self, node: Node, name: str, earlier: Sequence[Stretch]
@@ -90,5 +90,5 @@ class InputChanges:
         return frozenset().union(*known) if len(known) == len(columns_read) else None
 
 
-def _net(changes: Mapping[int, Sequence[CellChange]]) -> tuple[CellChange, ...]:
+def _net_changes(changes: Mapping[int, Sequence[CellChange]]) -> tuple[CellChange, ...]:
     return net_changes(change for number in sorted(changes) for change in changes[number])

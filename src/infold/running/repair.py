@@ -86,7 +86,7 @@ class Repairer:
         """
         refuse_other_project(self.project, self.ledger)
         check_names(self.project, self.lake)
-        tables = tuple(self._checked())
+        tables = tuple(self._check_tables())
         swaps = tuple(self._swaps_to_forget(tables))
         orphans = self._orphans(forgotten=swaps)
         shared = _shared_namespace(self.project)
@@ -99,7 +99,7 @@ class Repairer:
             self.project.target.ledger,
             tables,
             orphans,
-            tuple(self._lost(tables, swaps)),
+            tuple(self._losses(tables, swaps)),
             swaps=swaps,
             dropped=orphans if drop_orphans else tuple(dict.fromkeys(drop)),
             shared=shared,
@@ -120,7 +120,7 @@ class Repairer:
                 recover(self.ledger, self.lake)
                 try:
                     check_readers(self.project, self.lake)
-                    report = self._repaired(run, self.look(drop_orphans=drop_orphans, drop=drop))
+                    report = self._carry_out(run, self.look(drop_orphans=drop_orphans, drop=drop))
                     refresh_readers(self.project, self.lake)
                 except BaseException as error:
                     why = f"{type(error).__name__}: {error}"
@@ -131,7 +131,7 @@ class Repairer:
             self.ledger.release()
         return replace(report, done=True)
 
-    def _repaired(self, run: str, report: RepairReport) -> RepairReport:
+    def _carry_out(self, run: str, report: RepairReport) -> RepairReport:
         heads, traces = self.ledger.newest_versions(), self.ledger.traces()
         # Before anything is erased: once that is done, nothing tells why they have to go.
         for swap in report.swaps:
@@ -164,10 +164,10 @@ class Repairer:
 
     # -- looking
 
-    def _checked(self) -> Iterator[CheckedTable]:
+    def _check_tables(self) -> Iterator[CheckedTable]:
         """What is wrong with each table, and what is done about it."""
         heads, traces = self.ledger.newest_versions(), self.ledger.traces()
-        wrong = self._contradictory(traces)
+        wrong = self._contradictory_tables(traces)
         known = self.ledger.locations()
         moved = self.lake.moved_tables({t: known.get(t, "") for t in map(table_name, heads)})
         damaged = Damage(self.ledger, self.lake).find(self.project, heads, moved)
@@ -177,7 +177,7 @@ class Repairer:
             if name in swapped:
                 continue
             checked.append(
-                self._check(name, heads.get(name), traces.get(name), wrong, name in damaged)
+                self._check_table(name, heads.get(name), traces.get(name), wrong, name in damaged)
             )
         tables = [one for one in checked if one is not None]
         aside = [*self._check_set_aside()]
@@ -190,7 +190,7 @@ class Repairer:
         stored = [node.name for node in self.project if node.model.kind.is_stored]
         return dict.fromkeys((*stored, *sorted(known)))
 
-    def _check(
+    def _check_table(
         self,
         name: str,
         version: Version | None,
@@ -202,7 +202,7 @@ class Repairer:
             head = self.lake.metadata(table_name(name))
         except InfoldError as error:
             return CheckedTable(name, Repair.LEAVE, error.what)
-        unknown = () if head is None else self._unknown(head)
+        unknown = () if head is None else self._unknown_steps(head)
         if head is not None and (head.foreign is not None or not head.steps):
             # What the ledger knows of it is mended. The table stays, and stays refused.
             is_own = head.steps or (version is not None and version.snapshot is not None)
@@ -219,7 +219,7 @@ class Repairer:
         late = None if version is None else late_step(self.ledger, version, head)
         strange = frozenset((*unknown, late) if late else unknown)
         why = _difference(version, head, unknown, late)
-        if why and self._goes_back(version, trace, head, strange):
+        if why and self._can_set_back(version, trace, head, strange):
             assert version is not None
             what = f"{why}; version {version.number} is still there"
             return CheckedTable(name, Repair.SET_BACK, what, unknown, version.snapshot)
@@ -232,7 +232,7 @@ class Repairer:
             return CheckedTable(name, Repair.BUILD, "the ledger has no trace of it", forget=forget)
         return CheckedTable(name, Repair.KEEP, f"version {version.number}")
 
-    def _goes_back(
+    def _can_set_back(
         self,
         version: Version | None,
         trace: Trace | None,
@@ -252,11 +252,11 @@ class Repairer:
         snapshot = version.snapshot
         return snapshot is not None and self.lake.can_set_back(head.table, snapshot)
 
-    def _unknown(self, head: TableMetadata) -> tuple[str, ...]:
+    def _unknown_steps(self, head: TableMetadata) -> tuple[str, ...]:
         known = self.ledger.step_models(head.steps)
         return tuple(step for step in head.steps if step not in known)
 
-    def _contradictory(self, traces: Mapping[str, Trace]) -> Mapping[str, str]:
+    def _contradictory_tables(self, traces: Mapping[str, Trace]) -> Mapping[str, str]:
         """Tables with rows in the ledger that contradict each other, and all that read those."""
         contradictory = dict(self.ledger.contradictions())
         while more := {
@@ -280,7 +280,7 @@ class Repairer:
             except InfoldError as error:
                 yield CheckedTable(table, Repair.LEAVE, error.what)
                 continue
-            unknown = () if head is None else self._unknown(head)
+            unknown = () if head is None else self._unknown_steps(head)
             if head is None or not unknown:
                 continue
             steps = [*head.steps]
@@ -338,11 +338,11 @@ class Repairer:
                 head = self.lake.metadata(table_name(key))
             except InfoldError:
                 return False
-            if head is None or self._unknown(head):
+            if head is None or self._unknown_steps(head):
                 return False
         return True
 
-    def _lost(self, tables: Iterable[CheckedTable], swaps: Collection[str]) -> Iterator[str]:
+    def _losses(self, tables: Iterable[CheckedTable], swaps: Collection[str]) -> Iterator[str]:
         """What nobody can know any more, in sentences."""
         if swaps:
             yield SWAPS_LOST

@@ -111,7 +111,7 @@ class RunProgress:
         failures = tuple(self._with_committed_batches(entry) for entry in self.failures.values())
         return RunResult(
             self.run,
-            self._state(),
+            self._state_of_run(),
             tuple(self.plans),
             tuple(self.done),
             self.receipt,
@@ -150,7 +150,7 @@ class RunProgress:
         self.failures[""] = Failure("", error)
         return self.result({})
 
-    def _state(self) -> str:
+    def _state_of_run(self) -> str:
         if not self.failures:
             return "done"
         refused = all(failure.refused for failure in self.failures.values())

@@ -103,11 +103,11 @@ class SourceListings:
         self, model: str, source: Source, locations: Mapping[str, str]
     ) -> frozenset[str]:
         """The folders that may be left out."""
-        path = self._path(source)
+        path = self._dated_path(source)
         last = FullListing.of_text(locations.get(FULL_LISTING.format(model), ""))
         if path is None or source.full_listing is None or last is None:
             return frozenset()
-        if last.of != _declared(source) or last.is_over(source.full_listing, self.as_of):
+        if last.of != _listing_declaration(source) or last.is_over(source.full_listing, self.as_of):
             return frozenset()
         newest: dict[str, int] = {}
         for name, (_, id_) in self.ledger.file_versions(model).items():
@@ -124,7 +124,7 @@ class SourceListings:
         known = self._listed.get(source.name)
         if known is not None and known.left_out <= frozenset(skip):
             return known
-        path, look = self._path(source), self.dated
+        path, look = self._dated_path(source), self.dated
         with _named_failures(), paused_collector():
             if skip and look is not None:
                 listed = look.listing(source, skip)
@@ -162,7 +162,7 @@ class SourceListings:
         self, model: str, source: Source, listed: Listed, changes: ListedChanges
     ) -> None:
         """Note a full listing for the ledger, if a later one may leave out what it has."""
-        name, path = FULL_LISTING.format(model), self._path(source)
+        name, path = FULL_LISTING.format(model), self._dated_path(source)
         self.compared.pop(name, None)
         if path is None or listed.left_out or not changes.none:
             return
@@ -172,7 +172,7 @@ class SourceListings:
         ):
             return
         newest = max((id_ for _, id_ in self.ledger.file_versions(model).values()), default=0)
-        self.compared[name] = str(FullListing(self.as_of, newest, _declared(source)))
+        self.compared[name] = str(FullListing(self.as_of, newest, _listing_declaration(source)))
 
     def _reads_left_out(
         self, model: str, source: Source, listed: Listed, changes: ListedChanges
@@ -190,10 +190,10 @@ class SourceListings:
         )
 
     def _is_left_out(self, source: Source, listed: Listed) -> Callable[[str], bool]:
-        path, out = self._path(source), listed.left_out
+        path, out = self._dated_path(source), listed.left_out
         return lambda name: path is not None and path.folder(name) in out
 
-    def _path(self, source: Source) -> DatedPath | None:
+    def _dated_path(self, source: Source) -> DatedPath | None:
         """Where its dated folders are; None for a source that is always listed whole."""
         look = self.dated
         if look is None or source.full_listing is None:
@@ -214,7 +214,7 @@ def _is_old(path: DatedPath, folder: str, source: Source, at: int) -> bool:
     return end is not None and end + source.listing_window <= at
 
 
-def _declared(source: Source) -> str:
+def _listing_declaration(source: Source) -> str:
     """Tells what makes other files be listed, or taken in, from what made the recorded ones."""
     says = repr((source.path, source.settle, source.listing_window))
     says += file_policy_fingerprint(source)

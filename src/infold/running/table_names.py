@@ -67,7 +67,7 @@ def free_key(
 def swap_tables(ledger: Ledger, lake: Lake, run: str, swap: Swap) -> None:
     """Give the tables their new names, and let the ledger follow; raises ``tables_moved``."""
     step = f"{run}-swap"
-    ledger.begin_step(run, step, 1, swap.environment, swap.kind.value, _detail(swap))
+    ledger.begin_step(run, step, 1, swap.environment, swap.kind.value, _detail_of_swap(swap))
     if not lake.rename(renamings(swap)):
         ledger.close_step(step, "failed", "a table moved")
         raise environment_errors.tables_moved(command=swap.kind.value)
@@ -84,7 +84,7 @@ def drop_replaced(ledger: Ledger, lake: Lake, run: str, swap: DoneSwap) -> None:
     detail = {"swap": swap.id, "tables": tables}
     ledger.begin_step(run, step, 0, swap.environment, DROP_KEPT, detail)
     ledger.forget_swap(swap.id)
-    _drop(lake, tables)
+    _drop_tables(lake, tables)
     ledger.close_step(step, "done")
 
 
@@ -184,7 +184,7 @@ def moves_names(record: StepRecord) -> bool:
 
 def recover_swap(ledger: Ledger, lake: Lake, record: StepRecord) -> str:
     """Finish a swap that a dead run began, or find that it never happened; which, in words."""
-    swap = _swap(record.detail)
+    swap = _swap_of_detail(record.detail)
     moves = renamings(swap)
     if not moves or lake.was_renamed(moves):
         ledger.finish_swap(record.id, swap)
@@ -204,9 +204,9 @@ def recover_drop(ledger: Ledger, lake: Lake, record: StepRecord) -> str:
         ledger.close_step(record.id, "forgotten")
         return f"a run died before it {'dropped replaced tables' if several else 'forgot it'}"
     if several:
-        _drop(lake, record.detail["tables"])
+        _drop_tables(lake, record.detail["tables"])
     elif record.action == FORGET:
-        _drop(lake, {record.model: record.detail.get("location")})
+        _drop_tables(lake, {record.model: record.detail.get("location")})
     ledger.close_step(record.id, "done")
     if several:
         return "replaced tables, which a dead run had begun to drop, were dropped"
@@ -223,7 +223,7 @@ def _has_gone_on(ledger: Ledger, lake: Lake, model: str) -> bool:
     return head is not None and not ledger.step_models(head.steps).keys() >= {*head.steps}
 
 
-def _drop(lake: Lake, tables: Mapping[str, str | None]) -> None:
+def _drop_tables(lake: Lake, tables: Mapping[str, str | None]) -> None:
     """Drop tables by their keys; with them the folders where they were, if nothing lies there."""
     for key, location in tables.items():
         lake.drop(table_name(key))
@@ -231,7 +231,7 @@ def _drop(lake: Lake, tables: Mapping[str, str | None]) -> None:
             lake.delete_folder(location)
 
 
-def _detail(swap: Swap) -> dict[str, Any]:
+def _detail_of_swap(swap: Swap) -> dict[str, Any]:
     """A swap as the detail of its step."""
     return {
         "kind": swap.kind.value,
@@ -255,8 +255,8 @@ def _detail(swap: Swap) -> dict[str, Any]:
     }
 
 
-def _swap(detail: Mapping[str, Any]) -> Swap:
-    """The swap that :func:`_detail` wrote."""
+def _swap_of_detail(detail: Mapping[str, Any]) -> Swap:
+    """The swap that :func:`_detail_of_swap` wrote."""
     return Swap(
         SwapKind(detail["kind"]),
         detail["environment"],

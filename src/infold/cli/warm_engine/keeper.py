@@ -164,11 +164,11 @@ class Keeper:
         with suppress(OSError):
             client, _ = self.listening.accept()
             with suppress(OSError, ValueError):  # it has gone away, or makes no sense
-                waits = self._hears(client)
+                waits = self._receive(client)
             if not waits:
                 client.close()
 
-    def _hears(self, client: socket.socket) -> bool:
+    def _receive(self, client: socket.socket) -> bool:
         """Answer a client, or let it wait; whether it waits. Raises OSError or ValueError."""
         client.settimeout(REQUEST_SECONDS)
         if wire.peer(client)[1] != os.geteuid():
@@ -310,10 +310,10 @@ def _run(keeper: Keeper) -> None:
     while not (keeper.ends and keeper.command is None):
         keeper.turn(SIGN_SECONDS if keeper.waiting else TURN_SECONDS)
         keeper.look_around()
-    _close(keeper)
+    _end_engine(keeper)
 
 
-def _close(keeper: Keeper) -> None:
+def _end_engine(keeper: Keeper) -> None:
     """Let nobody come any more, and the JVM end."""
     from infold.spark.jvm.lasting import end
 

@@ -38,7 +38,7 @@ def graph_screen(project: Project, graph: Graph, look: Look) -> str:
     drawn = _lanes(graph, look)
     widest = max(len(lane) for lane, _ in drawn)
     if widest > look.width - _LEAST_NAME:
-        return look.screen([*lines, *(_listed(node, look) for node in graph.nodes)])
+        return look.screen([*lines, *(_listed_line(node, look) for node in graph.nodes)])
     for lane, node in drawn:
         room = look.width - len(lane) - 1
         name = formatting.clip(node.name, room)
@@ -55,7 +55,7 @@ _LEAST_NAME = 16
 """How much room a name needs beside the lanes."""
 
 
-def _listed(node: GraphNode, look: Look) -> str:
+def _listed_line(node: GraphNode, look: Look) -> str:
     reads = f" < {', '.join(node.reads)}" if node.reads else ""
     return formatting.clip(f"{node.name}{reads}", look.width)
 
@@ -66,7 +66,7 @@ def _lanes(graph: Graph, look: Look) -> list[tuple[str, GraphNode]]:
     drawn = []
     for node in graph.nodes:
         read = [i for i, lane in enumerate(lanes) if lane and node.name in lane.readers]
-        after = _without(lanes, node.name)
+        after = _lanes_after(lanes, node.name)
         first = read[-1] + 1 if read else 0
         place = next((i for i in range(first, len(lanes)) if lanes[i] is None), len(lanes))
         drawn.append((_line(lanes, after, read, place, node, look), node))
@@ -78,7 +78,7 @@ def _lanes(graph: Graph, look: Look) -> list[tuple[str, GraphNode]]:
     return drawn
 
 
-def _without(lanes: list[_Lane | None], reader: str) -> list[_Lane | None]:
+def _lanes_after(lanes: list[_Lane | None], reader: str) -> list[_Lane | None]:
     """The lanes once a node is drawn: those that it read last end."""
     left_lanes: list[_Lane | None] = []
     for lane in lanes:

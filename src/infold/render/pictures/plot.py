@@ -49,7 +49,7 @@ def _over_time_lines(table: str, drawn: OverTime, look: Look, *, as_lines: bool)
         margin = 4 + min(max(len(cell_text(name)) for name in names), max(8, look.width // 3))
     axes = axis(Ranges.of(point.cell for point in points), drawn.finest, look.width - margin)
     by = f", for each {drawn.by}" if drawn.by else ""
-    lines = look.wrapped(f"{table} by {drawn.time}, a column is {_a(axes)}{by}")
+    lines = look.wrapped(f"{table} by {drawn.time}, a column is {_unit_with_article(axes)}{by}")
     header = [" " * margin + line for line in header_lines(axes, look.width - margin)]
     for series in drawn.series:
         lines += ["", *look.wrapped(_title(series, axes, drawn))]
@@ -63,12 +63,11 @@ def _over_time_lines(table: str, drawn: OverTime, look: Look, *, as_lines: bool)
             lines += [*_bar_lines(_columns(series, axes), axes, look), *header]
     if not drawn.by and any(not one.adds_up for one in drawn.series):
         low, high = ("#", ":") if look.plain else ("█", "░")
-        if axes.granularity is not drawn.finest or _several(drawn.series):
-            text = f"  {low} all values of {_a(axes)} reach here, {high} some do"
+        if axes.granularity is not drawn.finest or _has_ranges(drawn.series):
+            unit = _unit_with_article(axes)
+            text = f"  {low} all values of {unit} reach here, {high} some do"
             if as_lines:
-                text = (
-                    f"  Where there are two lines: the lowest and the highest value of {_a(axes)}"
-                )
+                text = f"  Where there are two lines: the lowest and the highest value of {unit}"
             lines += ["", *look.wrapped(text)]
     return lines
 
@@ -98,12 +97,12 @@ def _after_label(label: str, text: str, look: Look) -> str:
     return f"  {label:>{_NUMBER}}{ruler} " + look.tinted(text.rstrip(), "blue")
 
 
-def _a(axis: Axis) -> str:
+def _unit_with_article(axis: Axis) -> str:
     unit = axis.granularity.value
     return f"an {unit}" if unit == "hour" else f"a {unit}"
 
 
-def _several(series: Sequence[Series]) -> bool:
+def _has_ranges(series: Sequence[Series]) -> bool:
     return any(point.low != point.high for one in series for point in one.points)
 
 
@@ -113,12 +112,12 @@ def _title(series: Series, axis: Axis, drawn: OverTime) -> str:
         return f"{series.name}: no values"
     if series.adds_up:
         known = [one[1] for one in _columns(series, axis) if one is not None]
-        return f"{series.name}: up to {compact(max(known))} in {_a(axis)}"
+        return f"{series.name}: up to {compact(max(known))} in {_unit_with_article(axis)}"
     low = min(point.low for point in series.points)
     high = max(point.high for point in series.points)
     reach = compact(low) if low == high else f"{compact(low)} to {compact(high)}"
     if drawn.by and axis.granularity is not drawn.finest:
-        reach += f", the highest of {_a(axis)}"
+        reach += f", the highest of {_unit_with_article(axis)}"
     return f"{series.name}: {reach}"
 
 
@@ -156,17 +155,17 @@ def _bar_lines(columns: Columns, axis: Axis, look: Look) -> list[str]:
     wide = max(1, axis.step - 1)
     lines = []
     for line in range(up, -down, -1):
-        sign = _up(line, unit, look) if line > 0 else _down(1 - line, unit, look)
-        label = _label(line, up, down, unit)
+        sign = _above(line, unit, look) if line > 0 else _below(1 - line, unit, look)
+        label = _scale_label(line, up, down, unit)
         text = "".join(
-            (_quiet(axis.columns[i], line) if one is None else sign(one) * wide).ljust(axis.step)
+            (_gap_mark(axis.columns[i], line) if one is None else sign(one) * wide).ljust(axis.step)
             for i, one in enumerate(columns)
         )
         lines.append(_after_label(label, text, look))
     return lines
 
 
-def _quiet(column: Interval | None, line: int) -> str:
+def _gap_mark(column: Interval | None, line: int) -> str:
     """A stretch without anything is marked once, at the foot of the bars."""
     return "…" if column is None and line == 1 else " "
 
@@ -183,7 +182,7 @@ def _scale(top: float, bottom: float) -> tuple[int, int, float]:
     return HEIGHT - down, down, max(top / (HEIGHT - down), -bottom / down)
 
 
-def _label(line: int, up: int, down: int, unit: float) -> str:
+def _scale_label(line: int, up: int, down: int, unit: float) -> str:
     if line == up and up:
         return compact(up * unit)
     if line == 1 - down and down:
@@ -194,7 +193,7 @@ def _label(line: int, up: int, down: int, unit: float) -> str:
 Sign = Callable[[tuple[float, float]], str]
 
 
-def _up(line: int, unit: float, look: Look) -> Sign:
+def _above(line: int, unit: float, look: Look) -> Sign:
     """The sign of a value in one of the lines above zero, counted from it."""
 
     def sign(value: tuple[float, float]) -> str:
@@ -213,7 +212,7 @@ def _up(line: int, unit: float, look: Look) -> Sign:
     return sign
 
 
-def _down(line: int, unit: float, look: Look) -> Sign:
+def _below(line: int, unit: float, look: Look) -> Sign:
     """What a column shows in a line below zero, ``line`` lines down from it, from 1 on."""
 
     def sign(value: tuple[float, float]) -> str:
@@ -345,7 +344,7 @@ def line_texts(
                 if (x, y) in dots
             ]
             quiet = line == 0 and at % step == 0 and cells[at // step] is None
-            text += _sign(inside, look) if inside else "…" if quiet else " "
+            text += _braille(inside, look) if inside else "…" if quiet else " "
         lines.append(text)
     return lines
 
@@ -361,11 +360,11 @@ def _dots(columns: Columns, wide: int, scale: Scale, top: int) -> Iterator[Dot]:
                 else (at * wide + wide // 2, round(scale.share(ends[end]) * top))
             )
             if dot is not None:
-                yield from _between(before or dot, dot)
+                yield from _line_of_dots(before or dot, dot)
             before = dot
 
 
-def _between(first: Dot, last: Dot) -> Iterator[Dot]:
+def _line_of_dots(first: Dot, last: Dot) -> Iterator[Dot]:
     """
     The dots of a straight line, with no gap in it.
 
@@ -377,7 +376,7 @@ def _between(first: Dot, last: Dot) -> Iterator[Dot]:
         yield x + round(across * part / count), y + round(up * part / count)
 
 
-def _sign(inside: Sequence[Dot], look: Look) -> str:
+def _braille(inside: Sequence[Dot], look: Look) -> str:
     if look.plain:
         return "|" if len(inside) > 1 else "_-'"[inside[0][1]]
     return chr(_BRAILLE + sum(_SIGNS[y][x] for x, y in inside))
