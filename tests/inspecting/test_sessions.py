@@ -574,7 +574,7 @@ class TestArrivals:
     def test_arrivals_by_version(self) -> None:
         """With some of the files, most events first; later ones are late."""
         first, second = event_batches(
-            self.EVENTS, map(version, (1, 2, 3)), self.PATHS, made=1, known=True
+            self.EVENTS, map(version, (1, 2, 3)), self.PATHS, read_at_creation=1, known=True
         )
 
         assert (first.events, first.first, first.last, first.late) == (4, 10, 16, False)
@@ -584,12 +584,12 @@ class TestArrivals:
     def test_lateness_that_is_unknown(self) -> None:
         """For the oldest events of an unknown first version, and rows of a rebuilt input."""
         first, second = event_batches(
-            self.EVENTS, map(version, (1, 2, 3)), self.PATHS, made=1, known=False
+            self.EVENTS, map(version, (1, 2, 3)), self.PATHS, read_at_creation=1, known=False
         )
         assert (first.late, second.late) == (None, True)
         (group,) = event_batches(
-            [Event(10, 2)], [version(1), version(2, whole=True)], {}, made=1, known=True
+            [Event(10, 2)], [version(1), version(2, whole=True)], {}, read_at_creation=1, known=True
         )
         assert (group.rebuilt, group.late) == (True, None)
-        (group,) = event_batches([Event(10), Event(11)], [], {}, made=1, known=True)
+        (group,) = event_batches([Event(10), Event(11)], [], {}, read_at_creation=1, known=True)
         assert (group.version, group.events, group.late) == (None, 2, None), "it was recomputed"

@@ -182,20 +182,20 @@ def make_plan(
     from infold.planning.plan_notes import audit_notes, extraction_notes, unused_forward_only
 
     asked = choose_models(project, asked, select, exclude)
-    made = without_refused(
+    draft = without_refused(
         project, planned(project, observed, asked), observed.refused, asked.selected
     )
     refuse_unknown_allowed(once_complete(project), asked)
     tables = lake_of(project)
     lost = destroyed(
-        project, made, observed.redefinitions, lambda m: tables.columns(table_name(m)), asked
+        project, draft, observed.redefinitions, lambda m: tables.columns(table_name(m)), asked
     )
     lost = (*lost, *lost_by_beginning(project, observed, asked))
-    notes = (*made.notes, *removals.removal_warnings(project, made), *unapplied_notes(project))
+    notes = (*draft.notes, *removals.removal_warnings(project, draft), *unapplied_notes(project))
     notes = (*notes, *notes_apart(project, observed), *extraction_notes(project, asked.selected))
-    notes = (*notes, *audit_notes(project, made, observed.redefinitions))
-    made = replace(
-        made,
+    notes = (*notes, *audit_notes(project, draft, observed.redefinitions))
+    draft = replace(
+        draft,
         notes=(*notes, *loss_notes(lost, planned=True), *unused_forward_only(observed, asked)),
         destroyed=lost,
         redefinitions=observed.redefinitions,
@@ -203,10 +203,10 @@ def make_plan(
     )
     if project.target.protected:
         notes = protection_warnings(
-            project, made, asked, unrecorded_table(ledger_of(project), lake_of(project))
+            project, draft, asked, unrecorded_table(ledger_of(project), lake_of(project))
         )
-        made = replace(made, notes=(*made.notes, *notes))
-    return made
+        draft = replace(draft, notes=(*draft.notes, *notes))
+    return draft
 
 
 def run(
@@ -288,9 +288,9 @@ def forgettable(
     Raises ``run_errors.protected``, so that nobody is asked to confirm what would be refused.
     """
     drops = dropper(project)
-    found, missing = (drops.models_with_data(), ()) if terms is None else drops.find_models(terms)
-    drops.refuse_protected("forget" if terms else "tear down", found, allowed=allow_refresh)
-    return found, missing
+    models, missing = (drops.models_with_data(), ()) if terms is None else drops.find_models(terms)
+    drops.refuse_protected("forget" if terms else "tear down", models, allowed=allow_refresh)
+    return models, missing
 
 
 def forget(

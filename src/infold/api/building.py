@@ -74,10 +74,10 @@ def project_to_run(
     return _apart_as_asked(observer_of(base, as_of, asked=asked), asked, allowed=False).project
 
 
-def _apart_as_asked(observer: Observer, asked: PlanOptions, *, allowed: bool) -> TablesApart:
+def _apart_as_asked(observer: Observer, options: PlanOptions, *, allowed: bool) -> TablesApart:
     """The project as a run goes by it, now."""
-    may = may_build_apart(observer, asked, allowed=allowed)
-    return tables_apart(observer.project, observer.ledger, observer.lake, may, asked)
+    may_begin = may_build_apart(observer, options, allowed=allowed)
+    return tables_apart(observer.project, observer.ledger, observer.lake, may_begin, options)
 
 
 def with_apart(project: Project) -> Project:
@@ -94,20 +94,20 @@ def notes_apart(project: Project, observed: Observations) -> tuple[str, ...]:
     """What is said of the tables of a project that are, or would be, built apart."""
     if not project.apart:
         return ()
-    found = progress_apart(project, observed, ledger_of(project), lake_of(project))
-    return (*map(apart_note, found), *waiting_notes(project))
+    tables = progress_apart(project, observed, ledger_of(project), lake_of(project))
+    return (*map(apart_note, tables), *waiting_notes(project))
 
 
 def lost_by_beginning(
-    project: Project, observed: Observations, asked: PlanOptions
+    project: Project, observed: Observations, options: PlanOptions
 ) -> Iterator[Destroyed]:
     """What readers lose by tables that would begin to be built apart."""
     new = {model for key, model in project.apart.items() if observed.models[key].trace is None}
-    yield from _destroyed(project, observed.redefinitions, new, asked)
+    yield from _destroyed(project, observed.redefinitions, new, options)
 
 
 def may_build_apart(
-    observer: Observer, asked: PlanOptions, *, allowed: bool
+    observer: Observer, options: PlanOptions, *, allowed: bool
 ) -> Callable[[Sequence[Node]], Collection[str]]:
     """Which changed models begin to be built apart: those that take more than one run."""
     target = observer.project.target
@@ -117,41 +117,43 @@ def may_build_apart(
             node
             for node in nodes
             if node.backfill_limit is not None
-            and (asked.selected is None or node.name in asked.selected)
+            and (options.selected is None or node.name in options.selected)
         ]
         if not limited or (target.protected and target.apply is not Apply.MANUAL and not allowed):
             return ()
-        seen = observer.observe_all()
-        return [node.name for node in limited if exceeds_limit(node, seen.models[node.name], asked)]
+        models = observer.observe_all().models
+        return [node.name for node in limited if exceeds_limit(node, models[node.name], options)]
 
     return may_begin
 
 
-def with_own_tables(project: Project, asked: PlanOptions) -> PlanOptions:
+def with_own_tables(project: Project, options: PlanOptions) -> PlanOptions:
     """What is asked for, with the tables that are built apart of the models that are asked for."""
-    if not project.apart or asked.selected is None:
-        return asked
-    own = {key for key, model in project.apart.items() if model in asked.selected}
-    return replace(asked, selected=(asked.selected - project.apart.keys()) | own)
+    if not project.apart or options.selected is None:
+        return options
+    keys = {key for key, model in project.apart.items() if model in options.selected}
+    return replace(options, selected=(options.selected - project.apart.keys()) | keys)
 
 
 def choose_models(
-    project: Project, asked: PlanOptions | None, select: Sequence[str], exclude: Sequence[str]
+    project: Project, options: PlanOptions | None, select: Sequence[str], exclude: Sequence[str]
 ) -> PlanOptions:
     """What is asked for of a project with tables that are built apart."""
-    return with_own_tables(project, with_chosen(project, asked, select, exclude))
+    return with_own_tables(project, with_chosen(project, options, select, exclude))
 
 
 def _destroyed(
-    project: Project, changes: Sequence[Redefinition], models: Collection[str], asked: PlanOptions
+    project: Project, changes: Sequence[Redefinition], models: Collection[str], options: PlanOptions
 ) -> Iterator[Destroyed]:
     """What changes of some models destroy, unless `infold apply` has permitted it before."""
     base = once_complete(project)
     permitted = base.target.apply is Apply.MANUAL
-    for one in changes:
-        asks = one.model in base.applies or not permitted
-        if asks and one.model in models and one.destroys:
-            yield Destroyed(one.model, one.destroys, policy(base, one.model, asked, one))
+    for change in changes:
+        asks = change.model in base.applies or not permitted
+        if asks and change.model in models and change.destroys:
+            yield Destroyed(
+                change.model, change.destroys, policy(base, change.model, options, change)
+            )
 
 
 @dataclass
@@ -192,8 +194,8 @@ class Building:
             if not models:
                 break
             # What was asked to be built again was; the saved plan was carried out.
-            left = replace(self.request.options, restated={})
-            self.request, self.saved = replace(self.request, options=left), None
+            options = replace(self.request.options, restated={})
+            self.request, self.saved = replace(self.request, options=options), None
         return together(results)
 
     def _try_once(self) -> RunResult:
@@ -207,14 +209,14 @@ class Building:
 
     def _tables_apart(self) -> TablesApart:
         """The project to run, as it is now."""
-        asked = with_chosen(self.base, self.request.options, self.select, self.exclude)
-        observer = self._observer(self.base, asked)
-        return _apart_as_asked(observer, asked, allowed=self.request.allow_refresh)
+        options = with_chosen(self.base, self.request.options, self.select, self.exclude)
+        observer = self._observer(self.base, options)
+        return _apart_as_asked(observer, options, allowed=self.request.allow_refresh)
 
-    def _observer(self, project: Project, asked: PlanOptions | None = None) -> Observer:
+    def _observer(self, project: Project, options: PlanOptions | None = None) -> Observer:
         """Observes a project as it was asked for."""
         estimate = self.request.max_rows is not None
-        return observer_of(project, self.as_of, estimate=estimate, asked=asked)
+        return observer_of(project, self.as_of, estimate=estimate, asked=options)
 
     def _engine(self, project: Project, observer: Observer, run: str, first: Plan) -> Engine:
         """What carries steps out."""
@@ -229,13 +231,13 @@ class Building:
 
         apart = self._tables_apart()
         project, request = apart.project, self.request
-        asked = choose_models(project, request.options, self.select, self.exclude)
-        asked = replace(asked, jobs=request.options.jobs)
-        self._selected = asked.selected
-        refuse_unknown_allowed(self.base, asked)
-        observer = self._observer(project, asked)
-        changed = ChangedDefinitions(project, observer.ledger, asked.forward_only)
-        declared = ChangedDefinitions(self.base, observer.ledger, asked.forward_only)
+        options = choose_models(project, request.options, self.select, self.exclude)
+        options = replace(options, jobs=request.options.jobs)
+        self._selected = options.selected
+        refuse_unknown_allowed(self.base, options)
+        observer = self._observer(project, options)
+        changed = ChangedDefinitions(project, observer.ledger, options.forward_only)
+        declared = ChangedDefinitions(self.base, observer.ledger, options.forward_only)
         observer.redefinitions = changed
         if self.saved is not None:
             listing = listing_as_saved(self.saved, project, observer.ledger, observer.listing)
@@ -245,7 +247,7 @@ class Building:
 
         def at_begin() -> Iterator[str]:
             if apart.recorded:
-                self._refuse_moved(apart, asked)
+                self._refuse_moved(apart, options)
             if self.saved is not None:
                 refuse_if_outdated(
                     observer,
@@ -254,7 +256,7 @@ class Building:
                     allow_removals=request.allow_removals,
                 )
             else:  # a saved plan has nothing of what a database has by now
-                yield from self._extraction.extract(project, asked.selected)
+                yield from self._extraction.extract(project, options.selected)
 
         def record() -> Mapping[str, str]:
             # The definitions come first: whoever is killed before that has applied nothing.
@@ -262,7 +264,7 @@ class Building:
                 *(project, observer.ledger, definitions_of(apart.once_complete)),
                 changes=changed(observer.ledger.traces()),
                 rebuilds_allowed=request.allow_refresh,
-                forward_only=asked.forward_only,
+                forward_only=options.forward_only,
             )
             if apart.tables != observer.ledger.own_tables().get(BUILT_APART, ()):
                 observer.ledger.put_own_tables(BUILT_APART, apart.tables)
@@ -288,10 +290,10 @@ class Building:
             at_end=at_end,
             writer_lock=lambda: sole_writer(project, observer.ledger),
         )
-        result = runner.run(replace(request, options=asked))
+        result = runner.run(replace(request, options=options))
         return replace(result, notes=(*result.notes, *waiting_notes(project)))
 
-    def _refuse_moved(self, apart: TablesApart, asked: PlanOptions) -> None:
+    def _refuse_moved(self, apart: TablesApart, options: PlanOptions) -> None:
         """
         Raise ``applied_meanwhile`` where another run changed what this one follows from.
 
@@ -302,7 +304,7 @@ class Building:
                 target=apart.project.target.name, models=sorted({one.model for one in apart.tables})
             )
         models = {one.model for one in apart.begun}
-        lost = _destroyed(apart.project, apart.begun, models, asked)
+        lost = _destroyed(apart.project, apart.begun, models, options)
         refuse_destructive(apart.once_complete, tuple(lost))
 
     def _swap_complete(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -346,7 +348,7 @@ class Building:
 def plan_to_save(
     project: Project,
     observed: Observations,
-    made: Plan,
+    plan: Plan,
     asked: PlanOptions | None = None,
     *,
     select: Sequence[str] = (),
@@ -355,7 +357,7 @@ def plan_to_save(
     """A plan with everything that it follows from; the arguments are those of ``make_plan``."""
     asked = with_chosen(project, asked, select, exclude)
     ledger = ledger_of(project)
-    return carry_out_saved.plan_to_save(project, ledger, observed, made, asked, _digests(project))
+    return carry_out_saved.plan_to_save(project, ledger, observed, plan, asked, _digests(project))
 
 
 def read_saved(path: Path) -> SavedPlan:
@@ -402,13 +404,13 @@ def refuse_if_outdated(
 
 
 def refuse_too_much(
-    project: Project, made: Plan, *, max_rows: int | None, allow_removals: bool
+    project: Project, plan: Plan, *, max_rows: int | None, allow_removals: bool
 ) -> None:
     """Refuse what a run would refuse for its limits, before anything is applied."""
-    if max_rows is not None and made.rows_to_read > max_rows:
-        raise run_errors.over_budget(rows=made.rows_to_read, max_rows=max_rows)
-    refuse_destructive(project, made.destroyed)
-    refuse_removals(project, made, allowed=allow_removals)
+    if max_rows is not None and plan.rows_to_read > max_rows:
+        raise run_errors.over_budget(rows=plan.rows_to_read, max_rows=max_rows)
+    refuse_destructive(project, plan.destroyed)
+    refuse_removals(project, plan, allowed=allow_removals)
 
 
 def _digests(project: Project) -> Mapping[str, str]:
@@ -416,9 +418,9 @@ def _digests(project: Project) -> Mapping[str, str]:
     from infold.core.definition_text import digest_of
     from infold.declare.definitions import definitions_of
 
-    found = {name: digest_of(one) for name, one in definitions_of(project).items()}
+    digests = {name: digest_of(definition) for name, definition in definitions_of(project).items()}
     if project.once_complete is not None:
-        for name, one in definitions_of(project.once_complete).items():
-            if found.get(name) != digest_of(one):
-                found[f"{name}, as it is wanted"] = digest_of(one)
-    return found
+        for name, definition in definitions_of(project.once_complete).items():
+            if digests.get(name) != digest_of(definition):
+                digests[f"{name}, as it is wanted"] = digest_of(definition)
+    return digests

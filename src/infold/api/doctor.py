@@ -79,12 +79,12 @@ def _check(name: str, look: Callable[[], tuple[str, Found]]) -> tuple[Check, Fou
     """Look at one thing; its value is for what follows, None if it failed."""
     started = time.perf_counter()
     try:
-        found, value = look()
+        text, value = look()
     except Exception as error:  # noqa: BLE001 - whatever fails is what the user wants to know
         known = known_failure(error) or faults.check_failed(name=name, why=in_a_line(error))
         spent = time.perf_counter() - started
         return Check(name, CheckVerdict.FAILED, known.each[0].what, spent, known.each), None
-    return Check(name, CheckVerdict.OK, found, time.perf_counter() - started), value
+    return Check(name, CheckVerdict.OK, text, time.perf_counter() - started), value
 
 
 def _left_out(name: str, needs: str) -> Check:
@@ -105,8 +105,8 @@ def _java() -> tuple[str, Path]:
 def _opened(root: Path, target: str | None) -> tuple[str, Project]:
     project = opening.open_project(root, target, declared=True)
     models = sum(not node.landed for node in project)
-    found = f"{count(models, 'model')}, {count(len(project.sources), 'source')}"
-    return f"{project.name}, target {project.target.name}: {found}", project
+    counts = f"{count(models, 'model')}, {count(len(project.sources), 'source')}"
+    return f"{project.name}, target {project.target.name}: {counts}", project
 
 
 def _ledger(project: Project) -> tuple[str, None]:
@@ -137,11 +137,11 @@ def _warehouse(project: Project) -> tuple[str, None]:
     if project.target.in_store:
         return _warehouse_in_store(project), None
     folder = project.warehouse
-    made = next(at for at in (folder, *folder.parents) if at.exists())
-    with tempfile.TemporaryFile(dir=made):
-        free = shutil.disk_usage(made).free
-    there = "" if made == folder else "the first run makes it; "
-    return f"{folder}: {there}{free / 2**30:,.0f} GiB are free", None
+    existing = next(at for at in (folder, *folder.parents) if at.exists())
+    with tempfile.TemporaryFile(dir=existing):
+        free = shutil.disk_usage(existing).free
+    note = "" if existing == folder else "the first run makes it; "
+    return f"{folder}: {note}{free / 2**30:,.0f} GiB are free", None
 
 
 def _tables(project: Project) -> tuple[str, None]:
@@ -160,9 +160,9 @@ def _tables(project: Project) -> tuple[str, None]:
 
 def _metastore(project: Project) -> tuple[str, None]:
     """Whether it answers, and has nothing else under the names of the tables."""
-    found = check_readers(project, opening.lake_of(project))
+    tables = check_readers(project, opening.lake_of(project))
     where = f"{hide_passwords(project.target.catalog.uri)}, namespace {project.catalog_namespace}"
-    return f"{where}: {count(len(found), 'table')} registered", None
+    return f"{where}: {count(len(tables), 'table')} registered", None
 
 
 def _warehouse_in_store(project: Project) -> str:
@@ -187,16 +187,16 @@ def _source(project: Project, source: Source, spark: Any) -> tuple[str, None]:
     from infold.lake.reading.formats import files_of
 
     files, young = files_of(source.format).list_files(project, source, now())
-    found = f"{count(len(files), 'file')}, {sum(file.size for file in files):,} bytes"
+    text = f"{count(len(files), 'file')}, {sum(file.size for file in files):,} bytes"
     if FORMATS[source.format].is_extracted:
-        found = f"{try_table(project, source)}; {found} were extracted of it"
+        text = f"{try_table(project, source)}; {text} were extracted of it"
     if young:
-        found += f"; {count(len(young), 'file')} too young to be read (`settle`)"
+        text += f"; {count(len(young), 'file')} too young to be read (`settle`)"
     if not files:
-        return f"{found}: nothing to read", None
+        return f"{text}: nothing to read", None
     if spark is None:
-        return f"{found}; no row was read, as that needs Spark", None
+        return f"{text}; no row was read, as that needs Spark", None
     from infold.spark import probes
 
     newest = max(files, key=lambda file: file.modified_at)
-    return f"{found}; {probes.row(spark, project, source, newest)}", None
+    return f"{text}; {probes.row(spark, project, source, newest)}", None

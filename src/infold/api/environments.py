@@ -77,14 +77,14 @@ _MOST_RUNS = 1_000
 
 
 def variant_observer(
-    found: Variant,
+    environment: Variant,
     as_of: int | None = None,
     *,
     estimate: bool = False,
     asked: PlanOptions | None = None,
 ) -> Observer:
     """Observes an environment: a model that changed has another table there, never the same."""
-    observer = observer_of(found.project, as_of, estimate=estimate, asked=asked)
+    observer = observer_of(environment.project, as_of, estimate=estimate, asked=asked)
     observer.redefinitions = lambda _: {}
     return observer
 
@@ -98,19 +98,21 @@ def diff_environment(declared: Project, name: str, select: Sequence[str] = ()) -
     """
     from infold.inspecting.table_diff import table_diff
 
-    found = stored(declared, name)
-    wanted = select_models(found.declared, select)
-    there, stretched = found.production.project, found.production.stretched
-    decided = own_models(found.declared, there, lambda *_: None, assume=True, stretched=stretched)
-    changes = [one for one in decided.changes if not select or one.model in wanted]
+    environment = stored(declared, name)
+    chosen = select_models(environment.declared, select)
+    live, stretched = environment.production.project, environment.production.stretched
+    decided = own_models(
+        environment.declared, live, lambda *_: None, assume=True, stretched=stretched
+    )
+    changes = [one for one in decided.changes if not select or one.model in chosen]
     ledger, tables = ledger_of(declared), lake_of(declared)
     heads = ledger.newest_versions()
     diffs = []
-    for model, key in found.own.items():
-        if model not in wanted or key not in heads:
+    for model, key in environment.own.items():
+        if model not in chosen or key not in heads:
             continue
-        if model in there:
-            diffs.append(table_diff(ledger, tables, found.declared[model], model, key))
+        if model in live:
+            diffs.append(table_diff(ledger, tables, environment.declared[model], model, key))
         else:
             diffs.append(TableDiff(model, (0, heads[key].rows), compared=False))
     return EnvironmentDiff(name, tuple(changes), tuple(diffs))
@@ -126,7 +128,7 @@ class ShownByName:
     """How many steps came before these."""
 
     def step(self, index: int, total: int | None, step: Any) -> None:
-        """A step begins."""
+        """Counted on from the steps of the levels before; keys are shown as models' names."""
         every = None if total is None else total + self.before
         self.shown.step(index + self.before, every, with_model_names(step, self.models))
 
@@ -156,32 +158,32 @@ def show_environment(declared: Project, name: str, table: str, **options: Any) -
 
     ``options`` are those of :func:`infold.api.show`.
     """
-    found = stored(declared, name)
-    project, own = project_of(found, table)
-    return show(project, own, **options)
+    environment = stored(declared, name)
+    project, key = project_of(environment, table)
+    return show(project, key, **options)
 
 
 def environment_lateness(
     declared: Project, name: str, terms: Sequence[str] = (), bins: tuple[int, int] | None = None
 ) -> tuple[Lateness, ...]:
     """How late rows came in tables of events as an environment has them: own, or production's."""
-    found = stored(declared, name)
+    environment = stored(declared, name)
     measured: list[Lateness] = []
-    for model in events_of(found.declared, terms):
-        project, own = project_of(found, model)
-        if own in project:
-            measured += lateness(project, (own,), bins)
-    return with_model_names(tuple(measured), found.models)
+    for model in events_of(environment.declared, terms):
+        project, key = project_of(environment, model)
+        if key in project:
+            measured += lateness(project, (key,), bins)
+    return with_model_names(tuple(measured), environment.models)
 
 
-def project_of(found: Variant, table: str) -> tuple[Project, str]:
+def project_of(environment: Variant, table: str) -> tuple[Project, str]:
     """The project that has a table of an environment, and the table's name in it."""
-    keys = {model: key for key, model in found.models.items()}
+    keys = {model: key for key, model in environment.models.items()}
     if table in keys:
-        return found.project, keys[table]
+        return environment.project, keys[table]
     if table == "set_aside":
-        return found.project, table
-    return found.production.project, table
+        return environment.project, table
+    return environment.production.project, table
 
 
 T = TypeVar("T")
@@ -195,11 +197,11 @@ def _of_own_tables(
     judge: Callable[[Project, frozenset[str], Progress], T],
 ) -> T:
     """What is found of the tables that an environment has of its own, by the names of models."""
-    found = stored(declared, name)
-    wanted = select_models(found.declared, select)
-    keys = frozenset(key for model, key in found.own.items() if model in wanted)
-    shown = ShownByName(progress or SilentProgress(), found.models)
-    return with_model_names(judge(found.project, keys, shown), found.models)
+    environment = stored(declared, name)
+    chosen = select_models(environment.declared, select)
+    keys = frozenset(key for model, key in environment.own.items() if model in chosen)
+    shown = ShownByName(progress or SilentProgress(), environment.models)
+    return with_model_names(judge(environment.project, keys, shown), environment.models)
 
 
 def verify_environment(
@@ -237,12 +239,12 @@ def environment_status(
     declared: Project, name: str, as_of: int | None = None, *, with_cells: bool = False
 ) -> tuple[Project, tuple[ModelStatus, ...]]:
     """The state of each table that is an environment's own, and the project of these."""
-    found = stored(declared, name)
-    observer = variant_observer(found, as_of)
-    asked = PlanOptions(selected=frozenset(found.own.values()))
-    known = states(found.project, observer, asked, with_cells=with_cells)
-    own = tuple(entry for entry in known if entry.model in found.models)
-    return with_model_names((found.project, own), found.models)
+    environment = stored(declared, name)
+    observer = variant_observer(environment, as_of)
+    options = PlanOptions(selected=frozenset(environment.own.values()))
+    known = states(environment.project, observer, options, with_cells=with_cells)
+    own = tuple(entry for entry in known if entry.model in environment.models)
+    return with_model_names((environment.project, own), environment.models)
 
 
 def explain_environment(
@@ -260,17 +262,17 @@ def explain_environment(
     """
     from infold.inspecting.explain import explain
 
-    found = stored(declared, name)
-    project, key = project_of(found, model)
+    environment = stored(declared, name)
+    project, key = project_of(environment, model)
     if key not in project:
-        raise command_errors.unknown_model(model, [*found.own, *(n.name for n in project)])
-    if project is not found.project:
+        raise command_errors.unknown_model(model, [*environment.own, *(n.name for n in project)])
+    if project is not environment.project:
         shared = (("table", f"production's: {name} has none of its own"),)
         explained = explain(observer_of(project, as_of, estimate=True), key, cell)
         return replace(explained, applied=None, notes=(*shared, *explained.notes))
-    explained = explain(variant_observer(found, as_of, estimate=True), key, cell)
-    shown = with_model_names(explained, found.models)
-    return replace(shown, sql=found.declared[model].model.written)
+    explained = explain(variant_observer(environment, as_of, estimate=True), key, cell)
+    shown = with_model_names(explained, environment.models)
+    return replace(shown, sql=environment.declared[model].model.written)
 
 
 def environment_history(
@@ -292,7 +294,7 @@ def environment_history(
 
 
 def list_environments(project: Project) -> tuple[EnvironmentSize, ...]:
-    """The environments of a target."""
+    """The environments of a target with the rows and bytes of their own tables."""
     ledger, tables = ledger_of(project), lake_of(project)
     refuse_other_project(project, ledger)
     heads = ledger.newest_versions()
@@ -358,49 +360,54 @@ def plan_environment(
     refuse_other_project(declared, ledger)
     known: frozenset[str] = frozenset()
     while True:
-        found = variant(checked_name(name), declared, ledger, tables, known, assume=True)
-        observer = variant_observer(found, as_of, estimate=True)
+        environment = variant(checked_name(name), declared, ledger, tables, known, assume=True)
+        observer = variant_observer(environment, as_of, estimate=True)
         observed = observer.observe_all()
-        everything = planned(found.project, observed, PlanOptions(selected=found.to_build))
-        if known == (known := found.up_to_date(observed, everything)):
+        everything = planned(
+            environment.project, observed, PlanOptions(selected=environment.to_build)
+        )
+        if known == (known := environment.up_to_date(observed, everything)):
             break
-    chosen = _asked(found, asked, select, exclude)
-    made = without_refused(
-        found.project, planned(found.project, observed, chosen), observed.refused, chosen.selected
+    chosen = _options_for_own(environment, asked, select, exclude)
+    plan = without_refused(
+        environment.project,
+        planned(environment.project, observed, chosen),
+        observed.refused,
+        chosen.selected,
     )
-    shared = [node.name for node in declared if node.name in found.production.project]
-    shared = [name for name in shared if name not in found.models.values()]
-    made = replace(
-        made,
-        skipped=tuple(one for one in made.skipped if one.model not in found.project.shared),
-        redefinitions=found.decided.changes,
+    shared = [node.name for node in declared if node.name in environment.production.project]
+    shared = [name for name in shared if name not in environment.models.values()]
+    plan = replace(
+        plan,
+        skipped=tuple(one for one in plan.skipped if one.model not in environment.project.shared),
+        redefinitions=environment.decided.changes,
         notes=(
-            *made.notes,
-            *extraction_notes(found.project, chosen.selected),
-            *_sharing(shared),
+            *plan.notes,
+            *extraction_notes(environment.project, chosen.selected),
+            *_sharing_notes(shared),
         ),
     )
-    covered = coverage(found.project, made) if made else {}
-    shown = PlannedEnvironment(found.project, observed, made, covered)
-    return with_model_names(shown, found.models)
+    covered = coverage(environment.project, plan) if plan else {}
+    shown = PlannedEnvironment(environment.project, observed, plan, covered)
+    return with_model_names(shown, environment.models)
 
 
-def _sharing(shared: Sequence[str]) -> Iterator[str]:
+def _sharing_notes(shared: Sequence[str]) -> Iterator[str]:
     if shared:
         yield f"production's tables are used of: {', '.join(shared)}"
 
 
-def _asked(
-    found: Variant, asked: PlanOptions | None, select: Sequence[str], exclude: Sequence[str]
+def _options_for_own(
+    environment: Variant, options: PlanOptions | None, select: Sequence[str], exclude: Sequence[str]
 ) -> PlanOptions:
     """What is asked for, of the tables that are the environment's own."""
-    asked = with_chosen(found.declared, asked, select, exclude)
-    own = found.decided.identities
-    chosen = own if asked.selected is None else [m for m in own if m in asked.selected]
+    options = with_chosen(environment.declared, options, select, exclude)
+    models = environment.decided.identities
+    chosen = models if options.selected is None else [m for m in models if m in options.selected]
     return replace(
-        asked,
-        selected=frozenset(found.own[model] for model in chosen),
-        allow_destructive=frozenset(found.own.values()),  # nobody relies upon its tables
+        options,
+        selected=frozenset(environment.own[model] for model in chosen),
+        allow_destructive=frozenset(environment.own.values()),  # nobody relies upon its tables
     )
 
 
@@ -446,12 +453,12 @@ def run_environment(
         finish_steps(declared, wait)
         extraction = Extraction(shown, beside=True)
         level = _Level(declared, name, request, shown, extraction, select, exclude, as_of)
-        return _by_levels(level)
+        return _run_by_levels(level)
 
     return told(declared, "run", progress, carry_out, sinks=sinks, environment=name)
 
 
-def _by_levels(level: _Level) -> RunResult:
+def _run_by_levels(level: _Level) -> RunResult:
     """Build an environment, each level once those before it are there."""
     results: list[RunResult] = []
     for _ in range(len(level.declared.nodes) + 1):
@@ -491,78 +498,78 @@ class _Level:
         """Build what is known to be its own; whether that was all is known then."""
         ledger, tables = ledger_of(self.declared), lake_of(self.declared)
         refuse_other_project(self.declared, ledger)
-        found = self._variant(ledger, tables, self.known)
-        asked = _asked(found, self.request.options, self.select, self.exclude)
+        environment = self._variant(ledger, tables, self.known)
+        options = _options_for_own(environment, self.request.options, self.select, self.exclude)
         estimate = self.request.max_rows is not None
-        observer = variant_observer(found, self.as_of, estimate=estimate, asked=asked)
+        observer = variant_observer(environment, self.as_of, estimate=estimate, asked=options)
         observer.listing = self.extraction.checked(observer.listing)
 
         def at_begin() -> Iterator[str]:
-            again = self._variant(observer.ledger, observer.lake, self.known)
-            if again.follows_from != found.follows_from:
+            newest = self._variant(observer.ledger, observer.lake, self.known)
+            if newest.follows_from != environment.follows_from:
                 raise environment_errors.environment_moved(name=self.name)
-            yield from self.extraction.extract(found.project, asked.selected)
+            yield from self.extraction.extract(environment.project, options.selected)
 
         runner = Runner(
-            project=found.project,
+            project=environment.project,
             ledger=observer.ledger,
             lake=observer.lake,
             observer=observer,
-            engine=lambda run_id, first: engine(found.project, observer, run_id, first),
-            progress=ShownByName(self.progress, found.models, self.before),
+            engine=lambda run_id, first: engine(environment.project, observer, run_id, first),
+            progress=ShownByName(self.progress, environment.models, self.before),
             at_begin=at_begin,
-            record=partial(_record, found, observer.ledger),
-            at_end=partial(self._end, found, observer),
+            record=partial(_record_environment, environment, observer.ledger),
+            at_end=partial(self._end, environment, observer),
             writer_lock=lambda: sole_writer(self.declared, observer.ledger),
         )
-        request = replace(self.request, options=asked)
+        request = replace(self.request, options=options)
         try:
-            return with_model_names(runner.run(request), found.models)
+            return with_model_names(runner.run(request), environment.models)
         except RunFailed as failed:
-            raise RunFailed(with_model_names(failed.result, found.models)) from failed
+            raise RunFailed(with_model_names(failed.result, environment.models)) from failed
 
     def _variant(self, ledger: Ledger, tables: Lake, known: frozenset[str]) -> Variant:
         return variant(self.name, self.declared, ledger, tables, known)
 
-    def _end(self, found: Variant, observer: Observer, run: str) -> Iterator[str]:
+    def _end(self, environment: Variant, observer: Observer, run: str) -> Iterator[str]:
         """Find out what else is its own; if nothing is, drop what it no longer uses."""
         observed = observer.observe_all()
-        left = planned(found.project, observed, PlanOptions(selected=found.to_build))
-        self.up_to_date = found.up_to_date(observed, left)
+        rest = planned(environment.project, observed, PlanOptions(selected=environment.to_build))
+        self.up_to_date = environment.up_to_date(observed, rest)
         after = self._variant(observer.ledger, observer.lake, self.up_to_date)
         self.is_last = self.up_to_date == self.known or (
-            after.decided.identities == found.decided.identities
-            and after.decided.waiting == found.decided.waiting
+            after.decided.identities == environment.decided.identities
+            and after.decided.waiting == environment.decided.waiting
         )
         if not self.is_last:
             return
-        made = observer.ledger.environments()[self.name]
+        recorded = observer.ledger.environments()[self.name]
         whole = not after.decided.waiting and len(self.up_to_date) == len(after.decided.identities)
         built_at = now() if whole else None
-        observer.ledger.put_environment(replace(made, tables=after.tables, built_at=built_at))
+        observer.ledger.put_environment(replace(recorded, tables=after.tables, built_at=built_at))
         yield from drop_left_tables(observer.ledger, observer.lake, run, self.name)
         for model in after.decided.waiting:
             yield f"{model} waits: whether it differs is known once what it reads is up to date"
 
 
-def _record(found: Variant, ledger: Ledger) -> Mapping[str, str]:
+def _record_environment(environment: Variant, ledger: Ledger) -> Mapping[str, str]:
     """Record an environment before it is built; the digests of definitions, by key."""
-    name, at = found.project.environment, now()
-    digests = {model: digest_of(one) for model, one in found.definitions.items()}
-    by_digest = {digests[model]: one for model, one in found.definitions.items()}
-    lifetime = found.declared.target.environment_ttl
+    name, at = environment.project.environment, now()
+    digests = {model: digest_of(one) for model, one in environment.definitions.items()}
+    by_digest = {digests[model]: one for model, one in environment.definitions.items()}
+    lifetime = environment.declared.target.environment_ttl
     known = ledger.environments().get(name)
     # First of all that it is not built: nobody may promote it by definitions that nothing is of.
-    ledger.put_environment(recorded(found, known, _user(), at, lifetime))
+    ledger.put_environment(recorded(environment, known, _user_and_host(), at, lifetime))
     ledger.keep_definitions(by_digest, digests, {}, environment=name)
-    for model, key in found.own.items():  # entries made by hand hold in the environment too
+    for model, key in environment.own.items():  # entries made by hand hold in the environment too
         have = len(ledger.entries(key))
         if missing := ledger.entries(model)[have:]:
             ledger.add_entries(key, missing)
-    return {key: digests[model] for model, key in found.own.items()}
+    return {key: digests[model] for model, key in environment.own.items()}
 
 
-def _user() -> str:
+def _user_and_host() -> str:
     """Who is at work, and where."""
     try:
         name = getpass.getuser()
@@ -585,7 +592,7 @@ def find_promotion(
     Raises ``destructive_change`` where readers of a table would lose something, but for those of
     the models that are allowed to.
     """
-    return _found(project, _promotion(project, name, allow_destructive))
+    return _find_swap(project, _promotion(project, name, allow_destructive))
 
 
 def promote(
@@ -606,7 +613,7 @@ def promote(
 
 def find_rollback(project: Project) -> SwapPreview:
     """What :func:`rollback` would do; nothing is written, but a dead swap is finished."""
-    return _found(project, _rollback(project))
+    return _find_swap(project, _rollback(project))
 
 
 def rollback(project: Project, shown: SwapPreview, *, wait: float = 0.0) -> None:
@@ -629,7 +636,7 @@ def _rollback(project: Project) -> FindSwap:
     return lambda ledger, tables: rolled_back(project, ledger, tables)
 
 
-def _found(project: Project, find: FindSwap) -> SwapPreview:
+def _find_swap(project: Project, find: FindSwap) -> SwapPreview:
     refuse_other_project(project, ledger_of(project))
     finish_swaps(project)
     outside = dropper(project)
@@ -642,9 +649,9 @@ def _carry_out(project: Project, shown: SwapPreview, find: FindSwap, wait: float
     by = dropper(project)
 
     def swap() -> Swap:
-        now = find(by.ledger, by.lake)
-        if now != shown:
+        current = find(by.ledger, by.lake)
+        if current != shown:
             raise environment_errors.promote_changed()
-        return now.swap
+        return current.swap
 
     by.swap(swap, command=shown.swap.kind.value, wait=wait)

@@ -59,11 +59,11 @@ class Extraction:
         from infold.lake.databases.extraction import extract
 
         self.progress.note(f"{source.name}: {source.table} is read")
-        needed = _needed(project, source) if self.beside else None
+        needed = _needed_columns(project, source) if self.beside else None
         with open_table(source, project.root) as table:
             folder = extracted_folder(project, source)
-            found = extract(source, folder, table, datetime.now(UTC), needed)
-        return extracted_note(source, rows=found.rows, whole=found.whole, changed=found.changed)
+            result = extract(source, folder, table, datetime.now(UTC), needed)
+        return extracted_note(source, rows=result.rows, whole=result.whole, changed=result.changed)
 
     def checked(self, listing: Listing) -> Listing:
         """A listing that raises what kept a source from being read."""
@@ -76,7 +76,7 @@ class Extraction:
         return listed
 
 
-def _needed(project: Project, source: Source) -> frozenset[str]:
+def _needed_columns(project: Project, source: Source) -> frozenset[str]:
     """The columns of a source that own models of an environment take in."""
     readers = [
         node for node in project if node.source == source.name and node.name not in project.shared
@@ -90,8 +90,8 @@ def try_table(project: Project, source: Source) -> str:
     from infold.lake.databases.extraction import wanted_columns
 
     with open_table(source, project.root) as table:
-        found = wanted_columns(source, table)
-    return f"{source.table} has the {len(found)} columns"
+        columns = wanted_columns(source, table)
+    return f"{source.table} has the {len(columns)} columns"
 
 
 def open_table(source: Source, root: Path) -> AbstractContextManager[OpenTable]:

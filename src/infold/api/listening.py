@@ -37,7 +37,9 @@ def told(
     """
     end: BaseException | None = None
     try:
-        return _told(project, command, progress or SilentProgress(), carry_out, sinks, environment)
+        return _run_with_listeners(
+            project, command, progress or SilentProgress(), carry_out, sinks, environment
+        )
     except BaseException as error:
         end = error
         raise
@@ -82,7 +84,7 @@ def tell_of_end(
             raise
 
 
-def _told(
+def _run_with_listeners(
     project: Project,
     command: str,
     shown: Progress,
@@ -126,8 +128,8 @@ def _traces_are_wanted() -> bool:
     """Whether the environment says where traces go, and does not say that none are sent."""
     off = os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
     exporter = os.environ.get("OTEL_TRACES_EXPORTER", "").strip().lower()
-    there = any(os.environ.get(name, "").strip() for name in _ENDPOINTS)
-    return there and not off and exporter in ("", "otlp")
+    is_declared = any(os.environ.get(name, "").strip() for name in _ENDPOINTS)
+    return is_declared and not off and exporter in ("", "otlp")
 
 
 def _lineage_of(project: Project, declared: Lineage) -> Listener:

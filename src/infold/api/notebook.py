@@ -56,18 +56,18 @@ class _Printed(SilentProgress):
 
     def done(self, step: Step, receipt: Receipt) -> None:
         """The step's line."""
-        _say(step_line(self.index, step, receipt, self.width))
+        _print_line(step_line(self.index, step, receipt, self.width))
 
     def failed(self, step: Step, error: InfoldError) -> None:
         """The step's line; the error is raised at the end."""
-        _say(failed_line(self.index, step, error, self.width))
+        _print_line(failed_line(self.index, step, error, self.width))
 
     def note(self, text: str) -> None:
         """The text, on a line of its own."""
-        _say(f"     {text}")
+        _print_line(f"     {text}")
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     print(line, flush=True)  # noqa: T201 (into the output of a notebook's cell)
 
 
@@ -109,10 +109,10 @@ class Project:
         asked, at = _window(project, terms, start, end), _instant("as_of", as_of)
         project = api.project_to_run(project, asked, select=terms, exclude=exclude, as_of=at)
         observed = api.observe_all(project, as_of=at, asked=asked)
-        found = api.make_plan(project, observed, asked, select=terms, exclude=exclude)
-        covered = api.coverage(project, found) if found else {}
-        text = plan_screen(project, observed, found, covered, _typed(terms, exclude, start, end))
-        return Plan(found, text, lambda: json_shapes.plan(found))
+        plan = api.make_plan(project, observed, asked, select=terms, exclude=exclude)
+        covered = api.coverage(project, plan) if plan else {}
+        text = plan_screen(project, observed, plan, covered, _typed(terms, exclude, start, end))
+        return Plan(plan, text, lambda: json_shapes.plan(plan))
 
     def run(
         self,
@@ -140,7 +140,7 @@ class Project:
         from infold.render.run import summary_screen
 
         project = self.opened()
-        found = api.run(
+        result = api.run(
             project,
             asked=_window(project, terms, start, end),
             select=terms,
@@ -152,11 +152,11 @@ class Project:
             allow_removals=allow_removals,
             progress=progress or _Printed(project),
         )
-        if found.steps:
-            text = summary_screen(found)
+        if result.steps:
+            text = summary_screen(result)
         else:
-            text = nothing_screen(project, None, found.plans[-1], notes=found.notes)
-        return Run(found, text, lambda: json_shapes.run(found))
+            text = nothing_screen(project, None, result.plans[-1], notes=result.notes)
+        return Run(result, text, lambda: json_shapes.run(result))
 
     def table(
         self,
@@ -174,8 +174,8 @@ class Project:
         """
 
         def read(most: int | None) -> pa.Table:
-            found = api.show(self.opened(), name, columns=columns, where=where, limit=most)
-            return found if most is None else found.slice(0, most)
+            rows = api.show(self.opened(), name, columns=columns, where=where, limit=most)
+            return rows if most is None else rows.slice(0, most)
 
         return Table(name, read, limit)
 
@@ -192,10 +192,10 @@ class Project:
             raise unknown_model(project, model)
         at, granularity = _instant("cell", cell), project[model].model.granularity
         if at is not None and granularity is None:
-            raise command_errors.not_a_cell(model=model, text=_text(cell))
+            raise command_errors.not_a_cell(model=model, text=_instant_text(cell))
         chosen = None if at is None or granularity is None else granularity.cell(at)
-        found = api.explain(project, model, chosen, _instant("as_of", as_of))
-        return Explanation(found, explain_screen(found), lambda: json_shapes.explanation(found))
+        result = api.explain(project, model, chosen, _instant("as_of", as_of))
+        return Explanation(result, explain_screen(result), lambda: json_shapes.explanation(result))
 
     def status(self, *terms: str, as_of: Time | None = None) -> Status:
         """The state of each model, or of those of some terms."""
@@ -204,12 +204,12 @@ class Project:
         from infold.render.status import status_screen
 
         project = api.with_apart(self.opened())
-        wanted = select_models(project, terms)
+        chosen = select_models(project, terms)
         every = api.status(project, _instant("as_of", as_of))
-        found = tuple(one for one in every if one.model in wanted)
-        gaps = {one.model: one.covered.gaps for one in found if one.covered}
-        text = status_screen(project, found, gaps)
-        return Status(found, text, lambda: json_shapes.status(project, found, gaps))
+        statuses = tuple(one for one in every if one.model in chosen)
+        gaps = {one.model: one.covered.gaps for one in statuses if one.covered}
+        text = status_screen(project, statuses, gaps)
+        return Status(statuses, text, lambda: json_shapes.status(project, statuses, gaps))
 
     def verify(
         self, *terms: str, sample: int | None = None, progress: Progress | None = None
@@ -220,9 +220,9 @@ class Project:
 
         project = self.opened()
         shown = progress or _Printed(project)
-        found = api.verify(project, select=terms, sample=sample, progress=shown)
-        text = verification_screen(found)
-        return Verification(found, text, lambda: json_shapes.verification(found))
+        report = api.verify(project, select=terms, sample=sample, progress=shown)
+        text = verification_screen(report)
+        return Verification(report, text, lambda: json_shapes.verification(report))
 
     def __repr__(self) -> str:
         project = self.opened()
@@ -230,21 +230,21 @@ class Project:
         return f"{project.name} · {project.target.name} · {self.root}\nmodels: {named}"
 
 
-def _text(time: Time | None) -> str:
+def _instant_text(time: Time | None) -> str:
     return time if isinstance(time, str) else "" if time is None else time.isoformat()
 
 
 def _instant(name: str, time: Time | None) -> int | None:
     from infold.planning.requested_window import parse_instant
 
-    return None if time is None else parse_instant(name, _text(time))
+    return None if time is None else parse_instant(name, _instant_text(time))
 
 
 def _window(
     project: core.Project, terms: Sequence[str], start: Time | None, end: Time | None
 ) -> PlanOptions:
     """The options of a plan for the times from ``start`` to before ``end``."""
-    first, last = (None if time is None else _text(time) for time in (start, end))
+    first, last = (None if time is None else _instant_text(time) for time in (start, end))
     return PlanOptions(window=api.window_of(project, first, last, terms))
 
 
@@ -254,7 +254,7 @@ def _typed(
     """The same options as a command has them, for the line that says how to go on."""
     import shlex
 
-    given = [("start", _text(start)), ("end", _text(end))]
+    given = [("start", _instant_text(start)), ("end", _instant_text(end))]
     given += [("select", term) for term in terms] + [("exclude", term) for term in exclude]
     return "".join(f" --{name} {shlex.quote(value)}" for name, value in given if value)
 
@@ -340,9 +340,9 @@ class Table:
         _check_installed("polars", "to_polars")
         import polars as pl
 
-        found = pl.from_arrow(self.to_arrow())
-        assert isinstance(found, pl.DataFrame), "a table of columns is no series"
-        return found
+        frame = pl.from_arrow(self.to_arrow())
+        assert isinstance(frame, pl.DataFrame), "a table of columns is no series"
+        return frame
 
     def to_duckdb(
         self, connection: duckdb.DuckDBPyConnection | None = None
@@ -358,20 +358,20 @@ class Table:
         return (connection or duckdb.default_connection()).from_arrow(self.to_arrow())
 
     def __repr__(self) -> str:
-        columns, rows, more = self._first()
+        columns, rows, more = self._first_rows()
         return table_screen(self.name, columns, rows, more=None if more else 0)
 
     def _repr_html_(self) -> str:
-        columns, rows, more = self._first()
+        columns, rows, more = self._first_rows()
         note = f"{self.name}: {len(rows)} rows" + (" shown, there are more." if more else ".")
         return rows_html(columns, rows, note)
 
-    def _first(self) -> tuple[Sequence[str], list[list[Any]], bool]:
+    def _first_rows(self) -> tuple[Sequence[str], list[list[Any]], bool]:
         """The columns, the first rows, and whether there are more."""
         most = SHOWN_ROWS + 1 if self.limit is None else min(self.limit, SHOWN_ROWS + 1)
-        found = self._read(most)
-        rows = [list(row.values()) for row in rows_of(found.slice(0, SHOWN_ROWS))]
-        return found.column_names, rows, found.num_rows > SHOWN_ROWS
+        table = self._read(most)
+        rows = [list(row.values()) for row in rows_of(table.slice(0, SHOWN_ROWS))]
+        return table.column_names, rows, table.num_rows > SHOWN_ROWS
 
 
 def _check_installed(package: str, method: str) -> None:

@@ -53,8 +53,8 @@ def open_project(
 
     if declared:
         return load(Path(root), target, downgrade=downgrade)
-    found, wrong = load_with_mistakes(Path(root), target, downgrade=downgrade)
-    return by_applied(found, wrong)
+    project, wrong = load_with_mistakes(Path(root), target, downgrade=downgrade)
+    return by_applied(project, wrong)
 
 
 def by_applied(declared: Project, wrong: InfoldErrors | None = None) -> Project:
@@ -224,8 +224,8 @@ def spark_work(project: Project, tables: Lake | None = None) -> Work:
     spark = session(project)
     from infold.spark.engine import SparkEngine
 
-    found = lake_of(project) if tables is None else tables
-    return SparkEngine(spark, project, ledger_of(project), found, "show").work("")
+    lake = lake_of(project) if tables is None else tables
+    return SparkEngine(spark, project, ledger_of(project), lake, "show").work("")
 
 
 def dropper(project: Project) -> Dropper:
@@ -235,19 +235,19 @@ def dropper(project: Project) -> Dropper:
 
 
 def with_chosen(
-    project: Project, asked: PlanOptions | None, select: Sequence[str], exclude: Sequence[str]
+    project: Project, options: PlanOptions | None, select: Sequence[str], exclude: Sequence[str]
 ) -> PlanOptions:
     """What a plan is asked for, with the models that some terms name."""
-    asked = asked or PlanOptions()
+    options = options or PlanOptions()
     chosen = chosen_models(project, select, exclude)
     if chosen is None:
-        return asked
-    return replace(asked, selected=with_landed(project, chosen, exclude))
+        return options
+    return replace(options, selected=with_landed(project, chosen, exclude))
 
 
-def refuse_unknown_allowed(project: Project, asked: PlanOptions) -> None:
+def refuse_unknown_allowed(project: Project, options: PlanOptions) -> None:
     """Raise ``unknown_model`` where an allowed change is of no model, not even a removed one."""
-    names = asked.allow_destructive - {node.name for node in project}
+    names = options.allow_destructive - {node.name for node in project}
     if names:
         known = {node.name for node in project} | ledger_of(project).applied().keys()
         for name in sorted(names - known):

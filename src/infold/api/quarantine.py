@@ -33,7 +33,7 @@ def add_quarantine_entries(
     from infold.inspecting.manual_entries import manual_entries_for
 
     ledger = ledger_of(project)
-    found = manual_entries_for(
+    entries = manual_entries_for(
         project,
         ledger,
         lake_of(project),
@@ -45,8 +45,8 @@ def add_quarantine_entries(
         reason=reason,
         force=force,
     )
-    ledger.add_entries(model, found)
-    return tuple(_as_shown(project, model, entry) for entry in found)
+    ledger.add_entries(model, entries)
+    return tuple(_as_shown(project, model, entry) for entry in entries)
 
 
 def list_quarantine_entries(project: Project) -> Mapping[str, tuple[tuple[ManualEntry, bool], ...]]:

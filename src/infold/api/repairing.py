@@ -28,12 +28,12 @@ def look_at_ledger(
         # What cannot be read tells nothing: as if there was none.
         none = SqlLedger(Path(f"{ledger.place}.none"))
         entries = _number(entries_in(Path(ledger.place)))
-        found = _repairer(project, none).look(drop_orphans=drop_orphans, drop=drop)
-        return replace(found, damage=why, entries=entries)
-    found = _repairer(project, ledger).look(drop_orphans=drop_orphans, drop=drop)
+        report = _repairer(project, none).look(drop_orphans=drop_orphans, drop=drop)
+        return replace(report, damage=why, entries=entries)
+    report = _repairer(project, ledger).look(drop_orphans=drop_orphans, drop=drop)
     if (path := damaged_file(ledger)) is None:
-        return found
-    return replace(found, aside=str(path), entries=_number(entries_left(ledger, path)))
+        return report
+    return replace(report, aside=str(path), entries=_number(entries_left(ledger, path)))
 
 
 def repair_ledger(
@@ -91,10 +91,10 @@ def after_swaps(project: Project, wait: float) -> Project:
 
 def finish_swaps(project: Project, wait: float = 0.0) -> bool:
     """Finish or forget a swap of tables that a dead command began; whether there was one."""
-    found = any(moves_names(step) for step in ledger_of(project).unfinished())
-    if found:
+    is_unfinished = any(moves_names(step) for step in ledger_of(project).unfinished())
+    if is_unfinished:
         dropper(project).recover(wait)
-    return found
+    return is_unfinished
 
 
 def finish_steps(project: Project, wait: float = 0.0) -> None:

@@ -74,8 +74,8 @@ def show(
         return shown_rows(
             project, shown, table, columns, where, limit, *beside, order=order, stored=stored
         )
-    found = manifest(project, manifest_table, select, where)
-    return select_rows(found if order is None else in_order(found, order), columns, limit)
+    rows = manifest(project, manifest_table, select, where)
+    return select_rows(rows if order is None else in_order(rows, order), columns, limit)
 
 
 def lateness(
@@ -102,11 +102,11 @@ def events_of(project: Project, terms: Sequence[str]) -> Sequence[str]:
 
     named = select_models(project, terms)
     every = [node.name for node in project if node.model.kind is Kind.EVENTS]
-    wanted = [name for name in every if name in named]
-    if terms and not wanted:
+    chosen = [name for name in every if name in named]
+    if terms and not chosen:
         others = [node.name for node in project if node.name in named]
         raise command_errors.not_events(others, every)
-    return wanted
+    return chosen
 
 
 def export_to_store(project: Project, url: str, write: Callable[[Path], None]) -> None:
@@ -136,8 +136,8 @@ def manifest(
     from infold.lake.chosen_rows import filtered_rows
 
     names = select_models(project, select)
-    found = manifest_rows(project, ledger_of(project), lake_of(project), table, names)
-    return found if where is None else filtered_rows(found, where)
+    rows = manifest_rows(project, ledger_of(project), lake_of(project), table, names)
+    return rows if where is None else filtered_rows(rows, where)
 
 
 def coverage(project: Project, plan: Plan | None = None) -> Mapping[str, Ranges]:

@@ -48,49 +48,49 @@ def sole_writer(project: Project, ledger: Ledger) -> Iterator[None]:
                     _end_kept(project, ledger)
             raise
         if project.target.engine.remote:
-            _keep(ledger, ())
+            _keep_sessions(ledger, ())
 
 
 def announce(project: Project, ledger: Ledger, session: Any) -> None:
     """Let a session be known to whoever takes the lease over, before it writes."""
     from infold.spark.connect.clients import RemoteSession
 
-    own, known = RemoteSession.of(project.target.engine, session).as_json(), _kept(ledger)
+    own, known = RemoteSession.of(project.target.engine, session).as_json(), _sessions(ledger)
     if own not in known:
-        _keep(ledger, (*known, own))
+        _keep_sessions(ledger, (*known, own))
 
 
 def _end_kept(project: Project, ledger: Ledger) -> None:
-    found = _kept(ledger)
-    if not found:
+    kept = _sessions(ledger)
+    if not kept:
         return
     from infold.spark.connect.clients import RemoteSession, end
 
-    for one in (RemoteSession(**each) for each in found):
-        same = project.target.engine.server == one.server
+    for session in (RemoteSession(**each) for each in kept):
+        is_this_server = project.target.engine.server == session.server
         try:
-            end(one, remote_url(project) if same else one.server)
+            end(session, remote_url(project) if is_this_server else session.server)
         except InfoldError:
             raise
         except Exception as error:
             why = failures.in_a_line(error)
-            raise faults.session_left(server=one.server, why=why) from error
-    _keep(ledger, ())
+            raise faults.session_left(server=session.server, why=why) from error
+    _keep_sessions(ledger, ())
 
 
-def _kept(ledger: Ledger) -> Sequence[Mapping[str, str]]:
+def _sessions(ledger: Ledger) -> Sequence[Mapping[str, str]]:
     from infold.ledger.remote_sessions import kept_sessions
 
-    return kept_sessions(_stored(ledger))
+    return kept_sessions(_sql_ledger(ledger))
 
 
-def _keep(ledger: Ledger, sessions: Sequence[Mapping[str, str]]) -> None:
+def _keep_sessions(ledger: Ledger, sessions: Sequence[Mapping[str, str]]) -> None:
     from infold.ledger.remote_sessions import keep_sessions
 
-    keep_sessions(_stored(ledger), sessions)
+    keep_sessions(_sql_ledger(ledger), sessions)
 
 
-def _stored(ledger: Ledger) -> SqlLedger:
+def _sql_ledger(ledger: Ledger) -> SqlLedger:
     from infold.ledger import SqlLedger
 
     assert isinstance(ledger, SqlLedger), "a project's ledger is in a database"

@@ -135,8 +135,8 @@ def _forget_catalog(key: _Key) -> None:
     """Forget the sessions of a catalog whose file is gone: they would go on answering from it."""
     from infold.spark.jvm.lasting import close_catalog
 
-    for one in [one for one in _sessions if one[:-1] == key[:-1]]:
-        close_catalog(_sessions.pop(one))
+    for session_key in [session_key for session_key in _sessions if session_key[:-1] == key[:-1]]:
+        close_catalog(_sessions.pop(session_key))
 
 
 def _key(project: Project, number: int) -> _Key:
@@ -238,10 +238,10 @@ def engine(project: Project, observer: Observer, run_id: str, first: Plan) -> En
     size = run_size(observer, first)
 
     def numbered(number: int) -> Any:
-        found = numbered_session(project, size, number)
+        spark = numbered_session(project, size, number)
         if project.target.engine.remote:
-            announce(project, observer.ledger, found)
-        return found
+            announce(project, observer.ledger, spark)
+        return spark
 
     own = (numbered(0), project, observer.ledger, observer.lake, run_id)
     from infold.spark.engine import SparkEngine

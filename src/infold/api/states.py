@@ -29,17 +29,17 @@ def states(
     with_cells: bool = False,
 ) -> tuple[ModelStatus, ...]:
     """The state of each model of a project; ``with_cells`` with those of its table."""
-    seen = observer.observe_all()
-    todo = planned(project, seen, asked or PlanOptions())
+    observed = observer.observe_all()
+    todo = planned(project, observed, asked or PlanOptions())
     steps = {step.model: step for step in todo.steps}
-    known = {entry.model: entry for entry in model_states(project, seen, todo)}
+    known = {entry.model: entry for entry in model_states(project, observed, todo)}
     built_at, left_out = _built_at(observer.ledger), observer.ledger.left_out()
     stored = observer.ledger.stored()
-    found = (
+    statuses = (
         model_status(
             node,
             observer.ledger,
-            seen,
+            observed,
             steps.get(node.name),
             known.get(node.name),
             stored=stored.get(node.name, StoredCells()),
@@ -49,10 +49,10 @@ def states(
         )
         for node in project
     )
-    refused, apart = seen.refused, _apart(project, observer, seen)
+    refused, apart = observed.refused, _apart(project, observer, observed)
     judged: dict[str, list[JudgedAudit]] = {}
-    for one in audits_found(project, observer.ledger):
-        judged.setdefault(one.result.model, []).append(one)
+    for audit in audits_found(project, observer.ledger):
+        judged.setdefault(audit.result.model, []).append(audit)
     return tuple(
         replace(
             entry,
@@ -61,27 +61,31 @@ def states(
             refused=refused.get(entry.model),
             waits_for=refused_inputs(project, entry.model, refused),
         )
-        for entry in found
+        for entry in statuses
     )
 
 
 def _built_at(ledger: Ledger) -> Mapping[str, int]:
     """When the table of each model was built last: a rollback builds nothing."""
-    found = {name: head.committed_at for name, head in ledger.newest_versions().items()}
+    built_at = {name: head.committed_at for name, head in ledger.newest_versions().items()}
     swapped = {model for swap in ledger.swaps() for model in swap.kept}
-    for name in swapped & found.keys():
+    for name in swapped & built_at.keys():
         *_, head = versions = ledger.versions(name)
-        found[name] = min(one.committed_at for one in versions if one.step == head.step)
-    return found
+        built_at[name] = min(one.committed_at for one in versions if one.step == head.step)
+    return built_at
 
 
-def _apart(project: Project, observer: Observer, seen: Observations) -> Mapping[str, BuiltApart]:
+def _apart(
+    project: Project, observer: Observer, observed: Observations
+) -> Mapping[str, BuiltApart]:
     """The tables that are built apart, by model."""
     if not project.apart:
         return {}
     from infold.inspecting.tables_apart import progress_apart
 
-    return {one.model: one for one in progress_apart(project, seen, observer.ledger, observer.lake)}
+    return {
+        one.model: one for one in progress_apart(project, observed, observer.ledger, observer.lake)
+    }
 
 
 def model_status(
@@ -105,8 +109,8 @@ def model_status(
     if model_state is None:
         return ModelStatus(name, node.model.kind, State.VIEW)
     model = observed.models[name]
-    there = model.trace is not None  # else what the ledger knows is of a table that is gone
-    stored = stored if there else StoredCells()
+    is_built = model.trace is not None  # else what the ledger knows is of a table that is gone
+    stored = stored if is_built else StoredCells()
     aside = sum(file.set_aside for file in ledger.files_set_aside(name))
     incremental = node.model.incremental
     expression = incremental.cron if incremental is not None else None
@@ -123,13 +127,13 @@ def model_status(
         partly=step is not None and _is_partial(node, step),
         pending=model.trace.pending if model.trace else (),
         version=model.version,
-        last_built_at=built_at if there else None,
+        last_built_at=built_at if is_built else None,
         last_event=stored.last,
-        set_aside=aside + (left_out if there else 0),
+        set_aside=aside + (left_out if is_built else 0),
         waiting=sum(file.waiting for file in ledger.files_due(name, MAX)),
         next_due=due,
         model_state=model_state,
-        cells=tuple(ledger.cells(name)) if there and with_cells else (),
+        cells=tuple(ledger.cells(name)) if is_built and with_cells else (),
     )
 
 
@@ -142,9 +146,9 @@ def _stale_cells(node: Node, model: ModelObservation, step: Step | None, stored:
     """
     if step is None or not node.model.kind.is_by_cell or not stored:
         return Ranges() if step is None else step.stale_cells
-    there = Ranges.of((*cells_with_rows(node, model), *stored))
+    filled = Ranges.of((*cells_with_rows(node, model), *stored))
     endless = any(part.start <= MIN or part.end >= MAX for part in step.stale_cells)
-    return step.stale_cells & there if endless and there - step.stale_cells else step.stale_cells
+    return step.stale_cells & filled if endless and filled - step.stale_cells else step.stale_cells
 
 
 def _is_partial(node: Node, step: Step) -> bool:

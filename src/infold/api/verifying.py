@@ -63,10 +63,10 @@ def audit_models(
     for node in nodes:
         shown.note(f"judging {node.name}")
         with spark_work(project) as work:
-            found = audit_stored(work, node, clock)
-        if found is None:
+            judged = audit_stored(work, node, clock)
+        if judged is None:
             missing.append(node.name)
         else:
-            ledger.record_audits(node.name, found)
-            results += found
+            ledger.record_audits(node.name, judged)
+            results += judged
     return AuditReport(tuple(results), tuple(missing), clock, time.monotonic() - started)

@@ -42,7 +42,7 @@ def stop_engine(root: Path, target: str | None) -> bool | None:
     answer is killed: it has no part in what a command does.
     """
     try:
-        connection, watched = _reached(_socket(root, target))
+        connection, watched = _connected(_socket(root, target))
     except OSError:
         return None
     with connection:
@@ -61,7 +61,7 @@ def stop_engine(root: Path, target: str | None) -> bool | None:
     return True
 
 
-def _reached(file: str) -> tuple[socket.socket, int]:
+def _connected(file: str) -> tuple[socket.socket, int]:
     """
     A connection to an engine, and its process. Raises OSError if there is none.
 

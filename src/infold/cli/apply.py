@@ -60,16 +60,16 @@ def command(
         declared = shared_options.opened(declared=True)
         project = api.project_of_saved(declared, saved)
         allowed = saved.asked.allow_destructive | set(options.allow_destructive)
-        asked = replace(saved.asked, allow_destructive=allowed)
-        given |= {"asked": asked, "as_of": saved.as_of, "saved": saved}
+        plan_options = replace(saved.asked, allow_destructive=allowed)
+        given |= {"asked": plan_options, "as_of": saved.as_of, "saved": saved}
         _carry_out(project, given, as_json=as_json, shown=False)
         return
     project = options.project_to_apply()
-    asked = options.plan_options(project)
+    plan_options = options.plan_options(project)
     chosen = {"select": options.selected, "exclude": options.exclude}
-    project = api.project_to_run(project, asked, as_of=options.instant, **chosen)
-    observed = api.observe_all(project, as_of=options.instant, asked=asked)
-    plan = api.make_plan(project, observed, asked, **chosen)
+    project = api.project_to_run(project, plan_options, as_of=options.instant, **chosen)
+    observed = api.observe_all(project, as_of=options.instant, asked=plan_options)
+    plan = api.make_plan(project, observed, plan_options, **chosen)
     nothing = not (plan or plan.refused or project.applies)
     if not as_json:
         covered = api.coverage(project, plan) if plan else {}
@@ -80,7 +80,7 @@ def command(
         return
     api.refuse_too_much(project, plan, max_rows=max_rows, allow_removals=allow_removals)
     confirm_apply(project.target.name, yes=yes, asks=not as_json)
-    given |= {"asked": asked, "as_of": options.instant} | chosen
+    given |= {"asked": plan_options, "as_of": options.instant} | chosen
     _carry_out(project, given, as_json=as_json, shown=True)
 
 

@@ -35,5 +35,5 @@ def command(terms: tuple[str, ...], options: shared_options.Rebuild, sinks: Sink
     names = select_models(project, [term.removeprefix("+") for term in terms])
     chosen = requested_window.parse_window(project, names, options.start, options.end)
     assert chosen is not None, "both ends were given"
-    again = requested_window.backbuild(project, terms, chosen)
-    return build_again("backbuild", project, again, options, sinks)
+    request = requested_window.backbuild(project, terms, chosen)
+    return build_again("backbuild", project, request, options, sinks)

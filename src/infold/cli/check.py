@@ -54,8 +54,8 @@ def _check(*, deep: bool, as_json: bool = False, begin: str = "") -> None:
     else:
         from infold.render.formatting import count
 
-        found = f"{count(models, 'model')}, {count(sources, 'source')}"
-        click.echo(f"{begin}{found}, no findings in {spent:.0f} ms.")
+        counts = f"{count(models, 'model')}, {count(sources, 'source')}"
+        click.echo(f"{begin}{counts}, no findings in {spent:.0f} ms.")
         for note in notes:
             click.echo(f"note: {note}")
 
@@ -70,14 +70,14 @@ def _watch(*, deep: bool) -> NoReturn:
     root, _ = click.get_current_context().obj
     first = True
     for _ in each_change(root):
-        now = time.strftime("%H:%M:%S  ")
+        clock = time.strftime("%H:%M:%S  ")
         try:
-            _check(deep=deep, begin=now)
+            _check(deep=deep, begin=clock)
         except (InfoldError, OSError) as raised:  # a file may be gone while it is written anew
             error = as_user_error(raised, root)
             if first and all(one.at is None for one in error.each):
                 raise  # no project, no such target: nothing that is mended in a file
-            click.echo(f"{now}{count(len(error.each), 'finding')}\n\n{error}\n", err=True)
+            click.echo(f"{clock}{count(len(error.each), 'finding')}\n\n{error}\n", err=True)
         first = False
     raise AssertionError("files of a project change for ever")
 
@@ -87,5 +87,5 @@ def _raise_misdefined(project: Project) -> None:
     from infold import api
     from infold.messages.errors import InfoldErrors
 
-    if found := api.definition_errors(project):
-        raise InfoldErrors(found.values())
+    if by_model := api.definition_errors(project):
+        raise InfoldErrors(by_model.values())

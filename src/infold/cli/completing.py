@@ -23,13 +23,13 @@ Found = Callable[[click.Context, str], Iterable[str]]
 _MANIFEST = ("set_aside", "audit_failures")
 
 
-def _completer(found: Found) -> Completer:
-    """The values of ``found`` that begin with what is typed; none where anything goes wrong."""
+def _completer(candidates: Found) -> Completer:
+    """Those ``candidates`` that begin with what is typed; none where anything goes wrong."""
 
-    @wraps(found)
+    @wraps(candidates)
     def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
         try:
-            values = [one for one in found(ctx, incomplete) if one.startswith(incomplete)]
+            values = [one for one in candidates(ctx, incomplete) if one.startswith(incomplete)]
         except Exception:  # noqa: BLE001 - whatever it is, it is no news for a person at a Tab
             return []
         return sorted(dict.fromkeys(values))
@@ -63,7 +63,7 @@ def _model_names(ctx: click.Context) -> list[str]:
 
 @_completer
 def models(ctx: click.Context, _: str) -> Iterable[str]:
-    """Names of models."""
+    """Names of models; a landed source is none."""
     return _model_names(ctx)
 
 

@@ -23,9 +23,9 @@ def command(name: str, models: tuple[str, ...], as_json: bool) -> int:
     from infold.api.environments import diff_environment
     from infold.render.environments import diff_json, diff_screen
 
-    found = diff_environment(shared_options.opened(declared=True), name, models)
+    diff = diff_environment(shared_options.opened(declared=True), name, models)
     if as_json:
-        print_json(diff_json(found))
+        print_json(diff_json(diff))
     else:
-        click.echo(diff_screen(found))
-    return 0 if found.equal else ExitCode.CHANGED
+        click.echo(diff_screen(diff))
+    return 0 if diff.equal else ExitCode.CHANGED

@@ -27,11 +27,11 @@ def status(as_json: bool) -> None:
     from infold.api.warm_engines import engine_of
     from infold.render.checkup import warm_engine_json, warm_engine_screen
 
-    found = engine_of(*click.get_current_context().obj)
+    engine = engine_of(*click.get_current_context().obj)
     if as_json:
-        print_json(warm_engine_json(found))
+        print_json(warm_engine_json(engine))
     else:
-        click.echo(warm_engine_screen(found))
+        click.echo(warm_engine_screen(engine))
 
 
 @command.command("stop")

@@ -27,11 +27,11 @@ def list_(as_json: bool) -> None:
     from infold.render.environments import environments_json, environments_screen
 
     project = shared_options.opened(declared=True)
-    found = list_environments(project)
+    environments = list_environments(project)
     if as_json:
-        print_json(environments_json(found))
+        print_json(environments_json(environments))
     else:
-        click.echo(environments_screen(project.target.name, found, api.now()))
+        click.echo(environments_screen(project.target.name, environments, api.now()))
 
 
 @command.command("drop")
@@ -45,8 +45,8 @@ def drop(name: str, yes: bool, wait: float, as_json: bool) -> None:
     from infold.render.environments import dropped_text, tables_text
 
     project = shared_options.opened(declared=True)
-    found = find_environment(project, name)
-    confirm(f"drop the environment {name}, {tables_text(found)}", yes=yes, asks=not as_json)
+    size = find_environment(project, name)
+    confirm(f"drop the environment {name}, {tables_text(size)}", yes=yes, asks=not as_json)
     dropped = drop_environment(project, name, wait=wait)
     if as_json:
         print_json({"dropped": [name]})

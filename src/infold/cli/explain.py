@@ -109,8 +109,8 @@ def _print_history(
     from infold import api
     from infold.render.session_history import session_history_screen, session_history_shape
 
-    found = api.session_history(project, id_, model, deep=deep)
+    histories = api.session_history(project, id_, model, deep=deep)
     if as_json:
-        print_json(session_history_shape(found))
+        print_json(session_history_shape(histories))
     else:
-        click.echo(session_history_screen(found))
+        click.echo(session_history_screen(histories))

@@ -31,9 +31,9 @@ def command(
     from infold.render.repair import forgotten_screen
 
     project = shared_options.opened(without_ledger=True)
-    found, missing = api.forgettable(project, models, allow_refresh=allow_refresh)
-    if found:
-        confirm(f"forget {names(found)} and drop what is stored", yes=yes, asks=not as_json)
+    found_models, missing = api.forgettable(project, models, allow_refresh=allow_refresh)
+    if found_models:
+        confirm(f"forget {names(found_models)} and drop what is stored", yes=yes, asks=not as_json)
         done = api.forget(project, models, allow_refresh=allow_refresh, wait=wait)
     else:
         from infold.core.report import Forgotten

@@ -29,15 +29,15 @@ def command(models: tuple[str, ...], check_only: bool) -> int:
     root = click.get_current_context().obj[0].resolve()
     if not (root / PROJECT_FILE).is_file():
         raise command_errors.no_project(path=str(root))
-    found = format_models(root, models)
-    for file, text in found.changed.items():
+    formatted = format_models(root, models)
+    for file, text in formatted.changed.items():
         if not check_only:
             (root / file).write_bytes(text.encode())
         click.echo(file)
     done = "would be formatted" if check_only else "formatted"
-    are = "it is" if len(found.same) == 1 else "they are"
-    rest = f"{count(len(found.same), 'file')} left as {are}" if found.same else "no other"
-    click.echo(f"{count(len(found.changed), 'file')} {done}, {rest}.")
-    if found.left:
-        raise InfoldErrors(found.left)
-    return ExitCode.FAILED if check_only and found.changed else 0
+    are = "it is" if len(formatted.same) == 1 else "they are"
+    rest = f"{count(len(formatted.same), 'file')} left as {are}" if formatted.same else "no other"
+    click.echo(f"{count(len(formatted.changed), 'file')} {done}, {rest}.")
+    if formatted.left:
+        raise InfoldErrors(formatted.left)
+    return ExitCode.FAILED if check_only and formatted.changed else 0

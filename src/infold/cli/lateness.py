@@ -29,12 +29,12 @@ def command(terms: tuple[str, ...], env: str | None, as_json: bool) -> None:
     look = output.terminal_look()
     room = None if as_json else bins(look)
     if name is None:
-        found = api.lateness(project, terms, room)
+        measured = api.lateness(project, terms, room)
     else:
         from infold.api.environments import environment_lateness
 
-        found = environment_lateness(project, name, terms, room)
+        measured = environment_lateness(project, name, terms, room)
     if as_json:
-        print_json(lateness_json(project, found))
+        print_json(lateness_json(project, measured))
     else:
-        click.echo(lateness_screen(project, found, look))
+        click.echo(lateness_screen(project, measured, look))

@@ -45,13 +45,13 @@ def command(
         _plan_environment(name, options, saves=save is not None, as_json=as_json)
         return
     project = options.project_to_apply()
-    asked = options.plan_options(project)
+    plan_options = options.plan_options(project)
     chosen = {"select": options.selected, "exclude": options.exclude}
-    project = api.project_to_run(project, asked, as_of=options.instant, **chosen)
-    observed = api.observe_all(project, as_of=options.instant, asked=asked)
-    plan = api.make_plan(project, observed, asked, **chosen)
+    project = api.project_to_run(project, plan_options, as_of=options.instant, **chosen)
+    observed = api.observe_all(project, as_of=options.instant, asked=plan_options)
+    plan = api.make_plan(project, observed, plan_options, **chosen)
     if save is not None and not plan.refused:
-        saved = api.plan_to_save(project, observed, plan, asked, **chosen)
+        saved = api.plan_to_save(project, observed, plan, plan_options, **chosen)
         write_text(save, text_of(saved))
     if as_json:
         print_json(json_shapes.plan(plan))
@@ -74,7 +74,7 @@ def _plan_environment(
     if saves:
         raise click.UsageError("--save is for `infold apply FILE`, which is about production.")
     project = options.project_for_environment()
-    found = plan_environment(
+    result = plan_environment(
         project,
         name,
         asked=options.plan_options(project),
@@ -83,9 +83,9 @@ def _plan_environment(
         as_of=options.instant,
     )
     if as_json:
-        print_json({"environment": name, **json_shapes.plan(found.plan)})
+        print_json({"environment": name, **json_shapes.plan(result.plan)})
     else:
         typed = f" --env {name}{options.as_typed}"
-        screen = plan_screen(found.project, found.observed, found.plan, found.covered, typed)
+        screen = plan_screen(result.project, result.observed, result.plan, result.covered, typed)
         click.echo(screen)
-    end_if_refused(found.plan.refused, part=bool(found.plan), as_json=as_json)
+    end_if_refused(result.plan.refused, part=bool(result.plan), as_json=as_json)

@@ -142,7 +142,7 @@ def _add_entries(
     if not sessions and not users and not entries:
         raise click.UsageError("Name a SESSION, or a user with --user.")
     project = shared_options.opened()
-    made = api.add_quarantine_entries(
+    added = api.add_quarantine_entries(
         project,
         model,
         terms=sessions,
@@ -153,6 +153,6 @@ def _add_entries(
         force=force,
     )
     if as_json:
-        print_json(quarantine_json([], {model: [(entry, False) for entry in made]}))
+        print_json(quarantine_json([], {model: [(entry, False) for entry in added]}))
     else:
-        click.echo(entries_screen(model, made))
+        click.echo(entries_screen(model, added))

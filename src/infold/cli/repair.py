@@ -41,15 +41,15 @@ def command(
 
     root, target = click.get_current_context().obj
     project = api.open_project(root, target, declared=True)
-    found = look_at_ledger(project, drop_orphans=drop_orphans, drop=drop)
-    nothing = not (found.changes or found.unrecorded or found.dropped or found.misnamed)
+    report = look_at_ledger(project, drop_orphans=drop_orphans, drop=drop)
+    nothing = not (report.changes or report.unrecorded or report.dropped or report.misnamed)
     if not as_json:
-        click.echo(repair_screen(found))
+        click.echo(repair_screen(report))
     if dry_run or nothing:
         if as_json:
-            print_json(repair_json(found))
+            print_json(repair_json(report))
         return
-    confirm(question(found), yes=yes, asks=not as_json)
+    confirm(question(report), yes=yes, asks=not as_json)
     done = repair_ledger(project, drop_orphans=drop_orphans, drop=drop, wait=wait)
     if as_json:
         print_json(repair_json(done))

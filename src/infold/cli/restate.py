@@ -38,8 +38,8 @@ def command(terms: tuple[str, ...], options: shared_options.Rebuild, sinks: Sink
     chosen = requested_window.parse_window(
         project, select_models(project, terms), options.start, options.end
     )
-    again = requested_window.restate(project, terms, chosen)
-    return build_again("restate", project, again, options, sinks)
+    request = requested_window.restate(project, terms, chosen)
+    return build_again("restate", project, request, options, sinks)
 
 
 def build_again(

@@ -93,13 +93,13 @@ def command(
             sinks=sinks,
         )
     project = options.project() if name is None else options.project_for_environment()
-    asked = options.plan_options(project)
+    plan_options = options.plan_options(project)
     with summarized(project, as_json=as_json, verbose=verbose) as print_summary:
         with progress(project, quiet=as_json, verbose=verbose) as shown:
             run = api.run if name is None else _run_in(name)
             result = run(
                 project,
-                asked=asked,
+                asked=plan_options,
                 select=options.selected,
                 exclude=options.exclude,
                 as_of=options.instant,
@@ -161,7 +161,7 @@ def _watch(options: shared_options.BuildOptions, *, verbose: bool, **asked: Any)
 
 
 def _run_in(name: str) -> Callable[..., RunResult]:
-    """What runs an environment."""
+    """The function that runs the environment ``name``, with the arguments of ``api.run``."""
     from functools import partial
 
     from infold.api.environments import run_environment

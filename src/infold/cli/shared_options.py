@@ -123,10 +123,10 @@ def existing_environment(env: str | None) -> str | None:
     """The same for commands that only look: a branch without an environment is production's."""
     from infold import api
 
-    found = environment(env)
-    if found is None or env is not None:
-        return found
-    return found if found in api.ledger_of(opened(declared=True)).environments() else None
+    name = environment(env)
+    if name is None or env is not None:
+        return name
+    return name if name in api.ledger_of(opened(declared=True)).environments() else None
 
 
 def opened(
@@ -385,14 +385,14 @@ def _declared(
     command: Command,
     options: tuple[Callable[[Command], Command], ...],
     name: str,
-    made: type[BuildOptions | Rebuild],
+    type_: type[BuildOptions | Rebuild],
 ) -> Command:
     """A command with options, which it gets as one value by a name."""
 
     @wraps(command)
     def with_options(**values: Any) -> Any:
-        own = {field.name: values.pop(field.name) for field in fields(made)}
-        return command(**{name: made(**own)}, **values)
+        own = {field.name: values.pop(field.name) for field in fields(type_)}
+        return command(**{name: type_(**own)}, **values)
 
     declared: Command = with_options
     for option in reversed(options):

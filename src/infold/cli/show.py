@@ -102,7 +102,7 @@ def command(
 
     format_, output = _destination(format_, output, older)
     project, stored = _opened(table, env)
-    wanted = _names(columns)
+    column_names = _names(columns)
     if select and manifest_table_of(table) is None:
         raise click.UsageError(
             "--select is for manifest tables, which have rows of several models."
@@ -115,33 +115,33 @@ def command(
     if plot or lines:
         from infold.cli.show_plot import draw
 
-        draw(project, (table, stored), wanted, where, select, limit, as_lines=lines)
+        draw(project, (table, stored), column_names, where, select, limit, as_lines=lines)
         return
     limit = _ROWS if limit is None else limit
     # Of stored tables one row more tells that there are more; a manifest table is small.
     most = limit + 1 if limit and manifest_table_of(table) is None else None
-    found = api.show(
+    rows_read = api.show(
         project,
         stored,
-        columns=wanted,
+        columns=column_names,
         where=where,
         select=select,
         limit=most,
         order=_names(order),
         note=lambda text: click.echo(text, err=True),
     )
-    shown = found.slice(0, limit) if limit else found
+    shown = rows_read.slice(0, limit) if limit else rows_read
     if format_ is not None:
         _export(project, table, shown, format_, output)
         return
-    left: int | None = found.num_rows - shown.num_rows
+    not_shown: int | None = rows_read.num_rows - shown.num_rows
     if (
-        left and manifest_table_of(table) is None
+        not_shown and manifest_table_of(table) is None
     ):  # of stored tables no more rows were read than are shown
-        left = _rows_not_shown(project, stored, where, shown.num_rows)
+        not_shown = _rows_not_shown(project, stored, where, shown.num_rows)
     rows = [list(row.values()) for row in rows_of(shown)]
     note = f"where {where}" if where else ""
-    click.echo(table_screen(table, shown.column_names, rows, more=left, note=note))
+    click.echo(table_screen(table, shown.column_names, rows, more=not_shown, note=note))
 
 
 def _names(typed: str | None) -> list[str] | None:

@@ -60,9 +60,9 @@ def draw(
         note = f"where {where}" if where else ""
         click.echo(table_screen(table, rows.column_names, [], note=note))
         return
-    left = rows.num_rows > most
+    has_more = rows.num_rows > most
     note = f"{formatting.count(min(most, rows.num_rows), 'row')} drawn"
-    note += ", there are more (--limit)." if left else "."
+    note += ", there are more (--limit)." if has_more else "."
     click.echo(plot_screen(table, drawn, output.terminal_look(), note, as_lines=as_lines))
 
 

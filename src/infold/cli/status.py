@@ -52,22 +52,22 @@ def command(
     if first is not None and last is not None and first >= last:
         raise command_errors.window_empty(str(since), str(until), ("--since", "--until"))
     project = api.with_apart(project) if name is None else project
-    wanted = select_models(project, terms)
+    chosen = select_models(project, terms)
     instant = requested_window.parse_as_of(as_of)
     if name is None:
-        found = api.status(project, instant, with_cells=plot)
+        statuses = api.status(project, instant, with_cells=plot)
     else:
         from infold.api.environments import environment_status
 
-        project, found = environment_status(project, name, instant, with_cells=plot)
-    models = [entry for entry in found if entry.model in wanted]
-    seen = Ranges((Interval(MIN if first is None else first, MAX if last is None else last),))
+        project, statuses = environment_status(project, name, instant, with_cells=plot)
+    models = [entry for entry in statuses if entry.model in chosen]
+    shown = Ranges((Interval(MIN if first is None else first, MAX if last is None else last),))
     models = [
         replace(
             entry,
-            covered=entry.covered & seen,
-            stale=entry.stale & seen,
-            cells=tuple(one for one in entry.cells if seen.overlaps(one.cell)),
+            covered=entry.covered & shown,
+            stale=entry.stale & shown,
+            cells=tuple(one for one in entry.cells if shown.overlaps(one.cell)),
         )
         for entry in models
     ]

@@ -73,11 +73,11 @@ def _export(documents: Documents, folder: Path) -> int | None:
     from infold.page.export import export
     from infold.render.formatting import count
 
-    found = export(documents, folder)
-    click.echo(f"{count(found.documents, 'document')} written. Open {folder / 'index.html'}")
-    if not found.errors:
+    exported = export(documents, folder)
+    click.echo(f"{count(exported.documents, 'document')} written. Open {folder / 'index.html'}")
+    if not exported.errors:
         return None
-    click.echo(f"{count(len(found.errors), 'document')} with an error in place of data:")
-    for name, text in found.errors.items():
+    click.echo(f"{count(len(exported.errors), 'document')} with an error in place of data:")
+    for name, text in exported.errors.items():
         click.echo(f"  {name}: {text}")
     return int(ExitCode.FAILED)

@@ -53,37 +53,37 @@ class FarTime:
         return self.isoformat(" ")
 
 
-def rows_of(found: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
+def rows_of(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
     """The rows, by the names of their columns."""
-    columns = [values_of(column) for column in found.columns]
-    names = found.schema.names
+    columns = [values_of(column) for column in table.columns]
+    names = table.schema.names
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """The values of a column."""
+    """The values as Python has them; a date or time beyond year 9999 as a ``FarTime``."""
     try:
         return list(column.to_pylist())
     except (OverflowError, ValueError):  # one of them is beyond Python's years
         return [_value(one) for one in column]
 
 
-def _value(one: Any) -> Any:
+def _value(scalar: Any) -> Any:
     import pyarrow as pa
 
-    if not one.is_valid:
+    if not scalar.is_valid:
         return None
-    kind = one.type
+    kind = scalar.type
     if pa.types.is_struct(kind):
-        return {kind.field(at).name: _value(one[at]) for at in range(kind.num_fields)}
+        return {kind.field(at).name: _value(scalar[at]) for at in range(kind.num_fields)}
     if pa.types.is_map(kind):
-        return [(_value(pair[0]), _value(pair[1])) for pair in one.values]
+        return [(_value(pair[0]), _value(pair[1])) for pair in scalar.values]
     if pa.types.is_nested(kind):
-        return [_value(part) for part in one.values]
+        return [_value(part) for part in scalar.values]
     try:
-        return one.as_py()
+        return scalar.as_py()
     except (OverflowError, ValueError):
         if pa.types.is_date32(kind):
-            return FarTime(one.value * DAY, is_day=True)
-        micros = pa.scalar(one.value, pa.timestamp(kind.unit)).cast(pa.timestamp("us")).value
+            return FarTime(scalar.value * DAY, is_day=True)
+        micros = pa.scalar(scalar.value, pa.timestamp(kind.unit)).cast(pa.timestamp("us")).value
         return FarTime(micros, "" if kind.tz is None else "+00:00")

@@ -220,9 +220,9 @@ class AuditsFailed(InfoldError):  # noqa: N818 (what happened, as RunFailed)
     @classmethod
     def of(cls, error: InfoldError, results: Iterable[AuditResult]) -> AuditsFailed:
         """The error with the results behind it."""
-        found = cls(error.slug, error.what, error.facts, error.todo, error.exit_code)
-        found.results = tuple(results)
-        return found
+        failed = cls(error.slug, error.what, error.facts, error.todo, error.exit_code)
+        failed.results = tuple(results)
+        return failed
 
 
 def audits_of(error: BaseException) -> tuple[AuditResult, ...]:
@@ -238,5 +238,5 @@ def hull(cells: Ranges) -> Interval:
 
 def failed(results: Sequence[AuditResult]) -> tuple[AuditResult, ...]:
     """Those that failed, errors first."""
-    found = [result for result in results if result.state is AuditState.FAILED]
-    return tuple(sorted(found, key=lambda one: one.severity is Severity.WARN))
+    failures = [result for result in results if result.state is AuditState.FAILED]
+    return tuple(sorted(failures, key=lambda one: one.severity is Severity.WARN))

@@ -171,8 +171,8 @@ class Derivation:
     @property
     def changes_nothing(self) -> bool:
         """Whether every row stays as it is, and the table has no other column."""
-        same = tuple((name, name) for name in self.stored)
-        return not self.where and len(self.columns) == len(same) and self.plain == same
+        unchanged = tuple((name, name) for name in self.stored)
+        return not self.where and len(self.columns) == len(unchanged) and self.plain == unchanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,12 +230,12 @@ class Redefinition:
     @property
     def kept_if_derived(self) -> frozenset[str]:
         """Of events: the columns that stay as they are, if the stored rows are those that stay."""
-        found = self.derivation
-        if found is None or found.where or self.after is None:
+        derivation = self.derivation
+        if derivation is None or derivation.where or self.after is None:
             return frozenset()
         if self.after.model.kind is not Kind.EVENTS:
             return frozenset()
-        return frozenset(new.lower() for new, old in found.plain if new.lower() == old.lower())
+        return frozenset(new.lower() for new, old in derivation.plain if new.lower() == old.lower())
 
     @property
     def kept_if_evolved(self) -> frozenset[str]:

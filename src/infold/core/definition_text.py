@@ -40,15 +40,15 @@ def digest_of(definition: Definition) -> str:
 @lru_cache(maxsize=4096)  # a command asks several times for the definitions of all models
 def definition_of_text(text: str) -> Definition:
     """The definition that :func:`definition_text` wrote."""
-    found = _value(Definition, json.loads(text))
-    assert isinstance(found, Definition)
-    return found
+    definition = _value(Definition, json.loads(text))
+    assert isinstance(definition, Definition)
+    return definition
 
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        found = {name: _plain(getattr(value, name)) for name in _names(type(value))}
-        return {_CUT: value.key, **found} if isinstance(value, DeclaredCut) else found
+        by_name = {name: _plain(getattr(value, name)) for name in _names(type(value))}
+        return {_CUT: value.key, **by_name} if isinstance(value, DeclaredCut) else by_name
     if isinstance(value, tuple):
         return [_plain(entry) for entry in value]
     return dict(value) if isinstance(value, Mapping) else value
@@ -59,22 +59,22 @@ def _names(of: type) -> tuple[str, ...]:
     return tuple(field.name for field in fields(of))
 
 
-def _value(wanted: Any, raw: Any) -> Any:
+def _value(type_: Any, raw: Any) -> Any:
     """The value of a type that was written as ``raw``."""
-    parts = get_args(wanted)
-    if get_origin(wanted) in (Union, types.UnionType):
+    parts = get_args(type_)
+    if get_origin(type_) in (Union, types.UnionType):
         [of] = [part for part in parts if part is not type(None)]
         return None if raw is None else _value(of, raw)
-    if get_origin(wanted) is tuple:
+    if get_origin(type_) is tuple:
         return tuple(_value(parts[0], entry) for entry in raw)
-    if wanted is DeclaredCut:
+    if type_ is DeclaredCut:
         # A class with slots is made twice, and the later one is used.
-        wanted = {cut.key: cut for cut in DeclaredCut.__subclasses__()}[raw[_CUT]]
-    if isinstance(wanted, type) and is_dataclass(wanted):
-        hints = _hints(wanted)
-        known = {name: raw[name] for name in _names(wanted) if name in raw}
-        return wanted(**{name: _value(hints[name], value) for name, value in known.items()})
-    return wanted(raw) if isinstance(wanted, type) and issubclass(wanted, StrEnum) else raw
+        type_ = {cut.key: cut for cut in DeclaredCut.__subclasses__()}[raw[_CUT]]
+    if isinstance(type_, type) and is_dataclass(type_):
+        hints = _hints(type_)
+        known = {name: raw[name] for name in _names(type_) if name in raw}
+        return type_(**{name: _value(hints[name], value) for name, value in known.items()})
+    return type_(raw) if isinstance(type_, type) and issubclass(type_, StrEnum) else raw
 
 
 @cache

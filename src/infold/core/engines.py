@@ -63,8 +63,8 @@ class Engine:
     @property
     def addresses(self) -> tuple[tuple[str, int], ...]:
         """Hosts and ports of a server, or of a standalone cluster's masters; else none."""
-        if found := REMOTE.fullmatch(self.remote):
-            return ((found["host"], int(found["port"] or REMOTE_PORT)),)
+        if match := REMOTE.fullmatch(self.remote):
+            return ((match["host"], int(match["port"] or REMOTE_PORT)),)
         if not self.master.startswith("spark://"):
             return ()
         parts = (one.rpartition(":") for one in self.master.removeprefix("spark://").split(","))
@@ -78,9 +78,9 @@ class WarmEngine:
     target: str
     process: int
     jvm: int
-    """The process of Java."""
+    """The number of Java's process."""
     since: int
-    """When it began, in microseconds."""
+    """When it began, in microseconds since 1970."""
     commands: int
     """How many commands it carried out."""
     busy: bool
@@ -89,7 +89,7 @@ class WarmEngine:
     ends_after_seconds: int
     """It ends once it has waited for so long."""
     memory_bytes: int
-    """What Java has in memory."""
+    """The resident memory of Java's process."""
 
 
 # A table equals its definition only where the definition has one meaning. A time zone, a legacy

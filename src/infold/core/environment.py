@@ -46,8 +46,8 @@ def command_of_run(environment: str) -> str:
 
 def model_of_key(key: str) -> str:
     """The model of the table of an environment; any other name as it is."""
-    found = _KEY.match(key)
-    return found.group("model") if found else key
+    match = _KEY.match(key)
+    return match.group("model") if match else key
 
 
 def set_aside_of(environment: str) -> str:
@@ -90,15 +90,15 @@ def tables_from_now_on(
     A table that was there is kept with its key, any other gets a ``new_key``. As long as a model is
     ``waiting``, it keeps its table. ``definitions`` and ``bases`` are digests by model.
     """
-    left = {one.identity: one for one in before}
+    left = {own.identity: own for own in before}
     tables = []
     for model, identity in identities.items():
-        one = left.pop(identity, None)
-        key = one.key if one is not None else new_key(model, identity)
+        own = left.pop(identity, None)
+        key = own.key if own is not None else new_key(model, identity)
         tables.append(OwnTable(model, key, identity, definitions[model], bases.get(model, "")))
     return (
         *tables,
-        *(replace(one, current=one.current and one.model in waiting) for one in left.values()),
+        *(replace(own, current=own.current and own.model in waiting) for own in left.values()),
     )
 
 
@@ -151,8 +151,8 @@ def with_model_names(value: T, models: Mapping[str, str]) -> T:
         return value
     keys = sorted(models, key=len, reverse=True)
     pattern = re.compile("|".join(rf"{re.escape(key)}(?!\w)" for key in keys))
-    found: T = _Names(models, pattern).changed(value)
-    return found
+    renamed: T = _Names(models, pattern).changed(value)
+    return renamed
 
 
 class _Names:
@@ -175,9 +175,9 @@ class _Names:
 
     def _copied(self, value: Any) -> Any:
         """A copy of a value with fields."""
-        found = copy(value)
+        copied = copy(value)
         error = isinstance(value, InfoldError)
         names = vars(value) if error else (field.name for field in fields(value))
         for name in tuple(names):
-            object.__setattr__(found, name, self.changed(getattr(value, name)))
-        return found
+            object.__setattr__(copied, name, self.changed(getattr(value, name)))
+        return copied

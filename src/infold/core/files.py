@@ -39,10 +39,10 @@ class FileListing(Sequence[ListedFile]):
 
     __slots__ = ("fingerprints", "paths")
 
-    def __init__(self, found: Mapping[str, str]) -> None:
-        """``found`` has the fingerprint of each file by its path, as on a disk."""
-        self.paths = sorted(found)
-        self.fingerprints = [*map(found.__getitem__, self.paths)]
+    def __init__(self, fingerprints: Mapping[str, str]) -> None:
+        """``fingerprints`` has the fingerprint of each file by its path, as on a disk."""
+        self.paths = sorted(fingerprints)
+        self.fingerprints = [*map(fingerprints.__getitem__, self.paths)]
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -54,14 +54,14 @@ class FileListing(Sequence[ListedFile]):
     def __getitem__(self, at: int | slice) -> ListedFile | tuple[ListedFile, ...]:
         """One file, or some."""
         if isinstance(at, slice):
-            return tuple(map(_listed, self.paths[at], self.fingerprints[at]))
-        return _listed(self.paths[at], self.fingerprints[at])
+            return tuple(map(_listed_file, self.paths[at], self.fingerprints[at]))
+        return _listed_file(self.paths[at], self.fingerprints[at])
 
     def __iter__(self) -> Iterator[ListedFile]:
-        return map(_listed, self.paths, self.fingerprints)
+        return map(_listed_file, self.paths, self.fingerprints)
 
 
-def _listed(path: str, fingerprint: str) -> ListedFile:
+def _listed_file(path: str, fingerprint: str) -> ListedFile:
     return ListedFile(
         path, int(fingerprint.partition(":")[0]), written_at(fingerprint), fingerprint
     )
@@ -81,14 +81,14 @@ def lasting_path(path: str) -> str:
     return _VERSION.sub("", path)
 
 
-def stat_fingerprint(found: os.stat_result) -> str:
+def stat_fingerprint(stat: os.stat_result) -> str:
     """
     The fingerprint of a file on a disk: ``SIZE:CHANGE.INODE:NANOSECONDS``.
 
     The last is when it was written, as its writer says: tools that copy a file set it to what the
     original had. Nobody sets the time of its last change, nor the number that it has on its disk.
     """
-    return f"{found.st_size}:{found.st_ctime_ns}.{found.st_ino}:{found.st_mtime_ns}"
+    return f"{stat.st_size}:{stat.st_ctime_ns}.{stat.st_ino}:{stat.st_mtime_ns}"
 
 
 def is_as_listed(known: str, listed: str) -> bool:
@@ -106,11 +106,11 @@ def written_at(fingerprint: str) -> int:
     return int(listed_fingerprint(fingerprint).rpartition(":")[2]) // 1000
 
 
-def paths_and_fingerprints(found: Sequence[ListedFile]) -> tuple[Iterable[str], Iterable[str]]:
+def paths_and_fingerprints(files: Sequence[ListedFile]) -> tuple[Iterable[str], Iterable[str]]:
     """Those of a listing, without making values of its files."""
-    if isinstance(found, FileListing):
-        return found.paths, found.fingerprints
-    return map(attrgetter("path"), found), map(attrgetter("fingerprint"), found)
+    if isinstance(files, FileListing):
+        return files.paths, files.fingerprints
+    return map(attrgetter("path"), files), map(attrgetter("fingerprint"), files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,9 +246,9 @@ class DatedPath:
     def end(self, folder: str) -> int | None:
         """The end of a dated folder's day, in UTC; None where there is no such day."""
         left, right = map(re.escape, self.names[-1].split(_DIGITS))
-        found = re.fullmatch(f"{left}({_DIGITS}){right}", folder.rpartition("/")[2])
+        match = re.fullmatch(f"{left}({_DIGITS}){right}", folder.rpartition("/")[2])
         try:
-            day = date.fromisoformat(found[1]) if found else None
+            day = date.fromisoformat(match[1]) if match else None
         except ValueError:
             return None
         return None if day is None else (day - date(1970, 1, 1)).days * DAY + DAY
@@ -308,9 +308,9 @@ def folder_values(path: str, names: Iterable[str]) -> Mapping[str, str | None]:
 
     Names are compared letter by letter. Of two folders of a name the one nearer to the file counts.
     """
-    wanted, found = set(names), {}
+    columns, values = set(names), {}
     for folder in path.split("/")[:-1]:
         name, equals, value = folder.partition("=")
-        if equals and unquote(name) in wanted:
-            found[unquote(name)] = None if value == NULL else unquote(value)
-    return found
+        if equals and unquote(name) in columns:
+            values[unquote(name)] = None if value == NULL else unquote(value)
+    return values

@@ -64,11 +64,11 @@ def datetime_of(at: int) -> datetime:
     return _EPOCH + timedelta(microseconds=at)
 
 
-def instants_of(found: pa.Table, name: str) -> list[int]:
+def instants_of(table: pa.Table, name: str) -> list[int]:
     """A column of dates or timestamps of an Arrow table, in its order."""
     import pyarrow as pa
 
-    column = found[name]
+    column = table[name]
     if pa.types.is_date(column.type):
         return [day * DAY for day in column.cast(pa.int32()).to_pylist()]
     if pa.types.is_timestamp(column.type):
@@ -178,33 +178,33 @@ class Ranges:
         return Ranges.of((*self.parts, *other.parts))
 
     def __and__(self, other: Ranges) -> Ranges:
-        found: list[Interval] = []
+        common: list[Interval] = []
         i = j = 0
         a, b = self.parts, other.parts
         while i < len(a) and j < len(b):
             start, end = max(a[i].start, b[j].start), min(a[i].end, b[j].end)
             if start < end:
-                found.append(Interval(start, end))
+                common.append(Interval(start, end))
             if a[i].end < b[j].end:
                 i += 1
             else:
                 j += 1
-        return Ranges(tuple(found))
+        return Ranges(tuple(common))
 
     def __sub__(self, other: Ranges) -> Ranges:
-        found: list[Interval] = []
+        left: list[Interval] = []
         b = other.parts
         for part in self.parts:
             at = part.start
             i = bisect_right(b, at, key=lambda hole: hole.end)
             while i < len(b) and b[i].start < part.end:
                 if b[i].start > at:
-                    found.append(Interval(at, b[i].start))
+                    left.append(Interval(at, b[i].start))
                 at = max(at, b[i].end)
                 i += 1
             if at < part.end:
-                found.append(Interval(at, part.end))
-        return Ranges(tuple(found))
+                left.append(Interval(at, part.end))
+        return Ranges(tuple(left))
 
     def overlaps(self, interval: Interval) -> bool:
         """Whether any instant of ``interval`` is in this set."""

@@ -60,10 +60,10 @@ def split(url: str) -> tuple[str, str]:
 
 def kind_of(url: str) -> StoreKind:
     """Whose store a URL is in. Raises ``store_errors.unknown_store``."""
-    found = SCHEMES.get(scheme_of(url))
-    if found is None:
+    kind = SCHEMES.get(scheme_of(url))
+    if kind is None:
         raise store_errors.unknown_store(at=url, known=tuple(f"{one}://" for one in SCHEMES))
-    return found
+    return kind
 
 
 def bucket_url(url: str) -> str:
@@ -169,13 +169,13 @@ class Stores:
     def key(self, bucket: str) -> str:
         """What errors call these options."""
         name = split(bucket)[0]
-        own = f".buckets.{name}" if name in dict(self.buckets) else ""
-        return f"storage_options{own} of the target"
+        of_bucket = f".buckets.{name}" if name in dict(self.buckets) else ""
+        return f"storage_options{of_bucket} of the target"
 
     @property
     def own(self) -> tuple[str, ...]:
         """The buckets that have options of their own, as URLs."""
-        return tuple(f"{_meant(name, options)}://{name}" for name, options in self.buckets)
+        return tuple(f"{_kind_of_bucket(name, options)}://{name}" for name, options in self.buckets)
 
 
 def kind_by_name(name: str) -> StoreKind | None:
@@ -185,7 +185,7 @@ def kind_by_name(name: str) -> StoreKind | None:
     return StoreKind.HDFS if ":" in name else None
 
 
-def _meant(name: str, options: StorageOptions) -> StoreKind:
+def _kind_of_bucket(name: str, options: StorageOptions) -> StoreKind:
     """Whose store a bucket is in that no place names, by its name and its options."""
     if (kind := kind_by_name(name)) is not None:
         return kind

@@ -329,10 +329,10 @@ class Step:
         self, query: VersionedQuery, before: Iterable[IngestedFile]
     ) -> FilesOutcome | None:
         """The files without rows that a table is made of, for the ledger; it has those before."""
-        now = {file.id for file in self.snapshots}
-        gone = tuple(file.id for file in before if file.id not in now)
+        new = {file.id for file in self.snapshots}
+        gone = tuple(file.id for file in before if file.id not in new)
         source = query.snapshot_files.source if query.snapshot_files is not None else ""
-        return FilesOutcome(source, self.snapshots, gone, recounted=True) if now or gone else None
+        return FilesOutcome(source, self.snapshots, gone, recounted=True) if new or gone else None
 
     @property
     def rows_to_read(self) -> int:

@@ -56,7 +56,7 @@ class Ledger(SwapRecords, RepairRecords, Protocol):
         """Record a run as running; runs of dead holders that say so are marked ``died``."""
 
     def finish_run(self, run: str, state: str, receipt: Receipt, error: str | None = None) -> None:
-        """Close a run."""
+        """Record how a run ended (``done``, ``failed``, ``refused``), with its numbers."""
 
     def begin_step(
         self, run: str, step: str, seq: int, model: str, action: str, detail: Mapping[str, Any]
@@ -141,7 +141,7 @@ class Ledger(SwapRecords, RepairRecords, Protocol):
         """
 
     def changes_by_version(self, table: str, since: int) -> Mapping[int, Sequence[CellChange]]:
-        """The same changes, by version."""
+        """Changes by versions newer than ``since``, by version (not netted)."""
 
     def unchanged(self, table: str, since: int) -> Mapping[int, Sequence[Unchanged]]:
         """What newer versions left unchanged for readers of some columns, by version."""
@@ -215,7 +215,7 @@ class Ledger(SwapRecords, RepairRecords, Protocol):
         """The definition that runs use for each model, and since when."""
 
     def environments(self) -> Mapping[str, Environment]:
-        """All environments, by name."""
+        """All environments with their tables, by name; what is built apart is none of them."""
 
     def own_tables(self) -> Mapping[str, tuple[OwnTable, ...]]:
         """

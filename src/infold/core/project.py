@@ -209,7 +209,7 @@ class Node:
         return tuple(dict.fromkeys(reference.name for reference in self.references))
 
     def input(self, name: str) -> Input:
-        """The input of that name."""
+        """The input called ``name``. Raises StopIteration where the model does not read it."""
         return next(entry for entry in self.inputs if entry.name == name)
 
     @property
@@ -223,8 +223,8 @@ class Node:
             return name != self.source
         if self.model.kind in (Kind.TABLE, Kind.VIEW):
             return False
-        one = not self.model.kind.is_by_cell and len(self.inputs) == 1
-        return not one and self.input(name).time_column is None
+        is_only_input = not self.model.kind.is_by_cell and len(self.inputs) == 1
+        return not is_only_input and self.input(name).time_column is None
 
     @property
     def unmatched_lookups(self) -> tuple[str, ...]:
@@ -359,10 +359,10 @@ class Project:
     def buckets(self) -> tuple[str, ...]:
         """The buckets of the tables and of the sources, as URLs."""
         paths = (self.target.warehouse, *(one.path or "" for one in self.sources.values()))
-        found = {bucket_url(path) for path in paths if is_url(path)}
-        named = {split(url)[0] for url in found}
+        urls = {bucket_url(path) for path in paths if is_url(path)}
+        named = {split(url)[0] for url in urls}
         more = (url for url in self.target.stores.own if split(url)[0] not in named)
-        return tuple(sorted({*found, *more}))
+        return tuple(sorted({*urls, *more}))
 
     @property
     def namespace(self) -> str:
@@ -391,11 +391,11 @@ class Project:
     def _reachable(
         self, names: Iterable[str], edges: Callable[[str], Iterable[str]]
     ) -> frozenset[str]:
-        found: set[str] = set()
+        reached: set[str] = set()
         todo = list(names)
         while todo:
             for name in edges(todo.pop()):
-                if name in self._by_name and name not in found:
-                    found.add(name)
+                if name in self._by_name and name not in reached:
+                    reached.add(name)
                     todo.append(name)
-        return frozenset(found)
+        return frozenset(reached)

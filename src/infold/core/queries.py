@@ -35,7 +35,7 @@ class Aggregate:
     sql: str
     distinct: bool = False
     order: str | None = None
-    """What ``min_by`` and ``max_by`` choose by."""
+    """The second argument of ``min_by`` and ``max_by``, as SQL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class GroupedQuery:
     columns: tuple[str, ...] | None = None
     having: bool = False
     followed: FollowedSelect | None = None
-    """None: some aggregate is evaluated over all rows of a key again."""
+    """How each aggregate goes on from its state; None: a key's rows are all read again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,8 +124,8 @@ class RunFailed(InfoldErrors):
     def record(self) -> dict[str, object]:
         """One error as it is, several as a list; with the exit code of the run."""
         [*others, first] = [error.record for error in self.errors]
-        found = {"errors": [*others, first]} if others else first
-        return found | {"exit_code": self.exit_code}
+        record = {"errors": [*others, first]} if others else first
+        return record | {"exit_code": self.exit_code}
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +360,7 @@ class LedgerCopy:
     from_: str
     to: str
     rows: Mapping[str, int]
-    """By table."""
+    """How many rows were copied of each table of the ledger."""
     again: bool = False
     """Whether the copy was there already, and only the original was closed."""
     working: str = ""
@@ -527,7 +527,7 @@ class Lateness:
     since: int | None = None
     """Rows that happened before this were not read."""
     measures: Measures | None = None
-    """None if nothing is known."""
+    """None where no row has both times."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,9 +78,9 @@ class SavedPlan:
 def files_of(observed: Observations) -> Mapping[str, SavedFiles]:
     """The files that a plan from these observations covers, by model."""
     return {
-        name: SavedFiles.of(seen.files)
-        for name, seen in observed.models.items()
-        if seen.files is not None
+        name: SavedFiles.of(model.files)
+        for name, model in observed.models.items()
+        if model.files is not None
     }
 
 
@@ -160,9 +160,9 @@ def plan_of_text(text: str) -> SavedPlan:
 
 
 def _plan(value: Mapping[str, Any]) -> SavedPlan:
-    asked = value["asked"]
-    window, selected = asked["window"], asked["selected"]
-    size = asked["batch_size"]
+    options = value["asked"]
+    window, selected = options["window"], options["selected"]
+    size = options["batch_size"]
     return SavedPlan(
         project=_text(value["project"]),
         target=_text(value["target"]),
@@ -172,12 +172,12 @@ def _plan(value: Mapping[str, Any]) -> SavedPlan:
             window=None if window is None else Interval(*map(_number, window)),
             selected=None if selected is None else frozenset(map(_text, selected)),
             batch_size=None if size is None else _number(size),
-            ignore_cron=bool(asked["ignore_cron"]),
-            full_listing=bool(asked.get("full_listing", False)),
-            allow_destructive=frozenset(map(_text, asked.get("allow_destructive", []))),
+            ignore_cron=bool(options["ignore_cron"]),
+            full_listing=bool(options.get("full_listing", False)),
+            allow_destructive=frozenset(map(_text, options.get("allow_destructive", []))),
             forward_only={
                 _text(name): None if at is None else _number(at)
-                for name, at in asked.get("forward_only", {}).items()
+                for name, at in options.get("forward_only", {}).items()
             },
         ),
         applied=_texts(value["applied"]),

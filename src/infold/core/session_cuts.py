@@ -114,7 +114,7 @@ class Midnight(DeclaredCut):
 
     @property
     def definition(self) -> str:
-        """The zone."""
+        """The time zone: another one puts other midnights between the same events."""
         return self.zone
 
     @property
@@ -162,7 +162,7 @@ class Campaign(DeclaredCut):
 
     @property
     def definition(self) -> tuple[object, ...]:
-        """All of its values."""
+        """All of its values, as each of them says between which events a session ends."""
         return self.columns, self.nulls, self.direct
 
     @property
@@ -188,12 +188,12 @@ class StartEvents(DeclaredCut):
 
     @property
     def event_sql(self) -> Sequence[EventSql]:
-        """The condition."""
+        """The condition, as a column of TRUE, FALSE or NULL beside each event."""
         return [EventSql((self.key,), self.sql, SqlType.BOOLEAN)]
 
     @property
     def definition(self) -> str:
-        """The condition."""
+        """The condition as written, with the project's functions in their place."""
         return self.sql
 
     @property
@@ -220,8 +220,8 @@ class Rule(DeclaredCut):
 
     def expanded(self, functions: CutFunctions) -> Self:
         """With its function, where that is found."""
-        found = functions.rule_called(*self.event_sql)
-        return self if found is None else replace(self, sql=found[0], code=found[1])
+        expression = functions.rule_called(*self.event_sql)
+        return self if expression is None else replace(self, sql=expression[0], code=expression[1])
 
     @property
     def event_sql(self) -> Sequence[EventSql]:
@@ -251,12 +251,12 @@ class MaxLength(DeclaredCut):
 
     @property
     def longest(self) -> int:
-        """The length."""
+        """The greatest length of a session, in microseconds."""
         return self.length
 
     @property
     def definition(self) -> int:
-        """The length."""
+        """The greatest length, in microseconds."""
         return self.length
 
     @property

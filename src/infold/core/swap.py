@@ -189,14 +189,14 @@ class RenamedTables(Protocol):
 
 def renamings(swap: Swap) -> tuple[Renaming, ...]:
     """What the storage is asked to rename."""
-    found = []
-    for one in swap.tables:
-        name = table_name(one.model)
-        if one.kept is not None and one.kept_location is not None:
-            found.append(Renaming(name, table_name(one.kept), one.kept_location))
-        if one.own is not None and one.own_location is not None:
-            found.append(Renaming(table_name(one.own), name, one.own_location))
-    return tuple(found)
+    renamed = []
+    for table in swap.tables:
+        name = table_name(table.model)
+        if table.kept is not None and table.kept_location is not None:
+            renamed.append(Renaming(name, table_name(table.kept), table.kept_location))
+        if table.own is not None and table.own_location is not None:
+            renamed.append(Renaming(table_name(table.own), name, table.own_location))
+    return tuple(renamed)
 
 
 def is_swap(record: StepRecord) -> bool:

@@ -80,19 +80,19 @@ class CellChange:
 
 def added_up(states: Iterable[CellState], granularity: Granularity) -> tuple[CellState, ...] | None:
     """The states of longer cells, by those of their parts; None if a cell lies in two of them."""
-    found: dict[Interval, CellState] = {}
+    by_cell: dict[Interval, CellState] = {}
     for part in states:
         cell = granularity.cell(part.cell.start)
         if part.cell.end > cell.end:
             return None
-        known = found.get(cell, CellState(cell, 0, 0))
-        found[cell] = CellState(
+        known = by_cell.get(cell, CellState(cell, 0, 0))
+        by_cell[cell] = CellState(
             cell,
             known.rows + part.rows,
             signed(known.content + part.content),
             _later(known.last, part.last),
         )
-    return tuple(state for _, state in sorted(found.items()))
+    return tuple(state for _, state in sorted(by_cell.items()))
 
 
 def changes_of_rewrite(
@@ -105,17 +105,17 @@ def changes_of_rewrite(
     old, new = ({state.cell: state for state in states} for states in (before, after))
     changes = []
     for cell in sorted({*old, *new}):
-        was, now = (states.get(cell, CellState(cell, 0, 0)) for states in (old, new))
+        old_state, new_state = (states.get(cell, CellState(cell, 0, 0)) for states in (old, new))
         changes.append(
             CellChange(
                 cell=cell,
-                added=now.rows,
-                removed=was.rows,
-                rows_before=was.rows,
-                rows_after=now.rows,
-                content_before=was.content,
-                content_after=now.content,
-                last=now.last,
+                added=new_state.rows,
+                removed=old_state.rows,
+                rows_before=old_state.rows,
+                rows_after=new_state.rows,
+                content_before=old_state.content,
+                content_after=new_state.content,
+                last=new_state.last,
             )
         )
     return tuple(changes)
@@ -130,24 +130,24 @@ def net_changes(changes: Iterable[CellChange]) -> tuple[CellChange, ...]:
     what came before and after are two changes. A cell that ends as it began is left out rightly all
     the same: contents are sums, so what the others did to its rows amounts to nothing.
     """
-    found: dict[Interval, list[CellChange]] = {}
+    by_cell: dict[Interval, list[CellChange]] = {}
     for change in changes:
-        known = found.setdefault(change.cell, [])
-        if known and _follows(known[-1], change):
-            known[-1] = _together(known[-1], change)
+        known = by_cell.setdefault(change.cell, [])
+        if known and _follows_on(known[-1], change):
+            known[-1] = _joined(known[-1], change)
         else:
             known.append(change)
-    every = (change for _, several in sorted(found.items()) for change in several)
+    every = (change for _, several in sorted(by_cell.items()) for change in several)
     return tuple(change for change in every if change.changes_rows)
 
 
-def _follows(first: CellChange, then: CellChange) -> bool:
+def _follows_on(first: CellChange, then: CellChange) -> bool:
     """Whether a cell had the same rows after one change and before another."""
     left = first.rows_after, first.content_after
     return left == (then.rows_before, then.content_before)
 
 
-def _together(first: CellChange, change: CellChange) -> CellChange:
+def _joined(first: CellChange, change: CellChange) -> CellChange:
     return CellChange(
         cell=first.cell,
         added=first.added + change.added,
@@ -199,10 +199,10 @@ class Pending:
 
 def merge_pending(pending: Iterable[Pending]) -> tuple[Pending, ...]:
     """One entry for each cause."""
-    found: dict[Cause, Ranges] = {}
+    by_cause: dict[Cause, Ranges] = {}
     for entry in pending:
-        found[entry.cause] = Ranges.of((*found.get(entry.cause, Ranges()), *entry.ranges))
-    return tuple(Pending(cause, ranges) for cause, ranges in found.items())
+        by_cause[entry.cause] = Ranges.of((*by_cause.get(entry.cause, Ranges()), *entry.ranges))
+    return tuple(Pending(cause, ranges) for cause, ranges in by_cause.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,13 +250,13 @@ class Trace:
 
     @property
     def pending_ranges(self) -> Ranges:
-        """All pending ranges as one set."""
+        """The cells left stale by the last build, whatever the cause."""
         return Ranges.of(part for entry in self.pending for part in entry.ranges)
 
     def with_built(self, built: Ranges) -> Trace:
         """The trace once these cells are built too."""
-        left = (Pending(entry.cause, entry.ranges - built) for entry in self.pending)
-        return replace(self, pending=tuple(entry for entry in left if entry.ranges))
+        pending = (Pending(entry.cause, entry.ranges - built) for entry in self.pending)
+        return replace(self, pending=tuple(entry for entry in pending if entry.ranges))
 
     def redefined_from(self, at: int, definition: str) -> tuple[EarlierCells, ...]:
         """The cells of earlier definitions once ``definition`` holds from an instant on."""
@@ -271,17 +271,17 @@ class Trace:
 
     def built_anew(self, cells: Ranges) -> tuple[EarlierCells, ...]:
         """The cells of earlier definitions once the newest one has built some of them."""
-        left = (EarlierCells(one.cells - cells, one.definition) for one in self.earlier)
-        return merge_earlier(left, self.definition)
+        earlier = (EarlierCells(one.cells - cells, one.definition) for one in self.earlier)
+        return merge_earlier(earlier, self.definition)
 
 
 def merge_earlier(entries: Iterable[EarlierCells], newest: str = "") -> tuple[EarlierCells, ...]:
     """One entry for each definition with cells, but for the ``newest``; the first cells first."""
-    found: dict[str, Ranges] = {}
+    ranges: dict[str, Ranges] = {}
     for entry in entries:
-        found[entry.definition] = found.get(entry.definition, Ranges()) | entry.cells
-    found.pop(newest, None)
-    entries = (EarlierCells(cells, digest) for digest, cells in found.items() if cells)
+        ranges[entry.definition] = ranges.get(entry.definition, Ranges()) | entry.cells
+    ranges.pop(newest, None)
+    entries = (EarlierCells(cells, digest) for digest, cells in ranges.items() if cells)
     return tuple(sorted(entries, key=lambda entry: entry.cells.parts[0]))
 
 
@@ -333,14 +333,14 @@ def changes_of_columns(
 
     ``changes`` and ``unchanged`` are by version.
     """
-    found = {}
+    noticed = {}
     for version in sorted(changes):
         wide = [one.cells for one in unchanged.get(version, ()) if columns <= one.columns]
-        left = tuple(
+        changed = tuple(
             change
             for change in changes[version]
             if all(Ranges((change.cell,)) - cells for cells in wide)
         )
-        if left:
-            found[version] = left
-    return found
+        if changed:
+            noticed[version] = changed
+    return noticed

@@ -46,7 +46,7 @@ def holds_all_values(old: str, new: str) -> bool:
     digits = _DECIMAL.match(old), _DECIMAL.match(new)
     if digits[0] and digits[1]:
         (before, scale), (after, other) = (
-            (int(found[1]), int(found[2] or 0)) for found in digits if found
+            (int(match[1]), int(match[2] or 0)) for match in digits if match
         )
         return scale == other and before <= after
     return old == new
@@ -151,7 +151,7 @@ class Retyping:
         if len(self.path) > 1:
             return is_exact_number(self.before)
         digits = [_DECIMAL_TEXT.match(one) for one in (self.before, self.after)]
-        wide = {int(found[1] or 10) > _LONG_DIGITS for found in digits if found}
+        wide = {int(match[1] or 10) > _LONG_DIGITS for match in digits if match}
         return all(digits) and len(wide) == 1
 
 
@@ -168,8 +168,8 @@ def type_of_text(text: str) -> Type:
     if outer == "map":
         key, value = map(type_of_text, parts)
         return {"type": "map", "keyType": key, "valueType": value}
-    found = [match for part in parts if (match := FIELD.match(part))]
-    named = [{"name": _unquoted(match[1]), "type": type_of_text(match[2])} for match in found]
+    matches = [match for part in parts if (match := FIELD.match(part))]
+    named = [{"name": _unquoted(match[1]), "type": type_of_text(match[2])} for match in matches]
     return {"type": "struct", "fields": named}
 
 

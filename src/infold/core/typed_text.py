@@ -84,8 +84,8 @@ def read_value(text: str, type_: str) -> Any:
 
 
 def _text(text: Any, type_: str) -> str:
-    found = _TEXT.match(type_.strip().lower())
-    if not isinstance(text, str) or (found and found[1] and len(text) > int(found[1])):
+    match = _TEXT.match(type_.strip().lower())
+    if not isinstance(text, str) or (match and match[1] and len(text) > int(match[1])):
         raise ValueError(text)
     return text
 
@@ -94,8 +94,8 @@ def _scalar(text: str, type_: str) -> Any:
     lower = type_.strip().lower()
     if lower in _WHOLE:
         return _whole(text, _WHOLE[lower])
-    if found := _DECIMAL.match(lower):
-        return _decimal(text, int(found[1] or 10), int(found[2] or 0))
+    if match := _DECIMAL.match(lower):
+        return _decimal(text, int(match[1] or 10), int(match[2] or 0))
     return _SCALARS[lower](text)
 
 
@@ -131,22 +131,22 @@ def _double(text: str) -> float:
 
 
 def _date(text: str) -> date:
-    found = date.fromisoformat(text)
-    if found.isoformat() != text:
+    day = date.fromisoformat(text)
+    if day.isoformat() != text:
         raise ValueError(text)
-    return found
+    return day
 
 
 def _timestamp(text: str) -> datetime:
-    found = datetime.fromisoformat(text)
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    instant = datetime.fromisoformat(text)
+    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
 
 
 def _local_time(text: str) -> datetime:
-    found = datetime.fromisoformat(text)
-    if found.tzinfo is not None:
+    local = datetime.fromisoformat(text)
+    if local.tzinfo is not None:
         raise ValueError(text)
-    return found
+    return local
 
 
 _SCALARS: Mapping[str, Callable[[str], Any]] = {
@@ -178,8 +178,8 @@ def _nested(value: Any, type_: str) -> Any:
     if outer == "map" and isinstance(value, dict):
         return {_nested(key, parts[0]): _nested(one, parts[1]) for key, one in value.items()}
     if outer == "struct" and isinstance(value, dict):
-        fields = [found for part in parts if (found := FIELD.match(part))]
-        types = {found[1].strip("`"): found[2] for found in fields}
+        matches = [match for part in parts if (match := FIELD.match(part))]
+        types = {match[1].strip("`"): match[2] for match in matches}
         if not value.keys() <= types.keys():
             raise ValueError(value)
         return {name: _nested(value.get(name), of) for name, of in types.items()}
@@ -212,8 +212,8 @@ def stored_value(value: Any, type_: str) -> Any:
     if outer == "map":
         pairs = value.items() if isinstance(value, dict) else value
         return {stored_value(k, parts[0]): stored_value(v, parts[1]) for k, v in pairs}
-    fields = [found for part in parts if (found := FIELD.match(part))]
-    return {of[1].strip("`"): stored_value(value.get(of[1].strip("`")), of[2]) for of in fields}
+    matches = [match for part in parts if (match := FIELD.match(part))]
+    return {of[1].strip("`"): stored_value(value.get(of[1].strip("`")), of[2]) for of in matches}
 
 
 def value_text(value: Any) -> str:

@@ -92,14 +92,14 @@ class Entry:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What it says."""
+        """What tells one entry from another: two with one key say the same of one owner."""
         return self.action, self.of, self.owner_in_ledger, self.instant
 
     @property
     def entry(self) -> ManualEntry:
         """The same in the words of the ledger."""
-        wanted = {"add": True, "release": False, "auto": None}[self.action]
-        return ManualEntry(0, self.owner_in_ledger, wanted, self.instant, self.instant)
+        in_quarantine = {"add": True, "release": False, "auto": None}[self.action]
+        return ManualEntry(0, self.owner_in_ledger, in_quarantine, self.instant, self.instant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +175,11 @@ class UnitTest:
     def with_clocks(self, default: int) -> UnitTest:
         """The same with a clock in each arrival; before the first that is set it is that one's."""
         clocks = [arrival.clock for arrival in self.arrivals if arrival.clock is not None]
-        now = clocks[0] if clocks else default
+        clock = clocks[0] if clocks else default
         arrivals = []
         for arrival in self.arrivals:
-            now = now if arrival.clock is None else arrival.clock
-            arrivals.append(replace(arrival, clock=now))
+            clock = clock if arrival.clock is None else arrival.clock
+            arrivals.append(replace(arrival, clock=clock))
         return replace(self, arrivals=tuple(arrivals))
 
 
@@ -275,7 +275,7 @@ class TestReport:
 
     @property
     def passed(self) -> bool:
-        """Whether all passed."""
+        """Whether every test passed; a branch that no test takes is no failure."""
         return all(result.passed for result in self.results)
 
 

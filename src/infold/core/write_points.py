@@ -19,14 +19,14 @@ _passed = 0
 
 
 @cache
-def _asked() -> tuple[str, str | None]:
+def _requested_death() -> tuple[str, str | None]:
     """Where to die, and where to write the names; of the process that comes to a first point."""
     return os.environ.get("INFOLD_CRASH_AT", "0"), os.environ.get("INFOLD_CRASH_LOG")
 
 
 def point(name: str) -> None:
     """Pass a write point: ``name`` says which write, and whether it is before or after it."""
-    at, log_file = _asked()
+    at, log_file = _requested_death()
     if at in ("", "0") and not log_file:
         return
     global _passed  # noqa: PLW0603 - one count for the process is what numbers the points

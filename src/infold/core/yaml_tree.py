@@ -126,16 +126,16 @@ class _Converter:
 def join(first: Value, second: Value | None, errors: list[InfoldError]) -> Value:
     """Two mappings as one, as ``merge`` does; what is in both is noted, as neither goes first."""
     if second is not None:
-        errors.extend(_in_both(first, second, ""))
+        errors.extend(_errors_of_keys_in_both(first, second, ""))
     return merge(first, second) or first
 
 
-def _in_both(first: Value, second: Value, prefix: str) -> Iterator[InfoldError]:
+def _errors_of_keys_in_both(first: Value, second: Value, prefix: str) -> Iterator[InfoldError]:
     """An error at each key of ``second`` that ``first`` has, but for mappings in both."""
     for key, value in second.entries.items():
         other, at = first.entries.get(key), second.keys[key]
         if other is not None and other.kind == value.kind == "a mapping":
-            yield from _in_both(other, value, f"{prefix}{key}.")
+            yield from _errors_of_keys_in_both(other, value, f"{prefix}{key}.")
         elif other is not None:
             yield findings.duplicate_key(at, key=f"{prefix}{key}", first=first.keys[key])
 

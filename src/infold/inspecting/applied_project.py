@@ -37,12 +37,12 @@ def project_as_applied(
         return replace(declared, applied=AppliedDefinitions(state.digests))
     if wrong is not None and not state.definitions:
         raise wrong
-    found = _compiled(declared, state.definitions)
+    project = _compiled(declared, state.definitions)
     if wrong is not None:
         mistakes = len(wrong.errors)
-        return replace(found, applied=AppliedDefinitions(state.digests, mistakes=mistakes))
-    unapplied = _differing(state.declared, _definitions_of(found))
-    return replace(found, applied=AppliedDefinitions(state.digests, unapplied=unapplied))
+        return replace(project, applied=AppliedDefinitions(state.digests, mistakes=mistakes))
+    unapplied = _differing(state.declared, _definitions_of(project))
+    return replace(project, applied=AppliedDefinitions(state.digests, unapplied=unapplied))
 
 
 def project_to_apply(
@@ -62,19 +62,19 @@ def project_to_apply(
         return replace(declared, applied=AppliedDefinitions(state.digests, applies))
     from infold.declare.from_definitions import project_of_definitions
 
-    some = {name: one for name, one in state.declared.items() if name in chosen}
+    newer = {name: one for name, one in state.declared.items() if name in chosen}
     sources = {
         name: declared.sources[name]
         for name in (node.source for node in declared if node.name in chosen)
         if name is not None
     }
     try:
-        found = project_of_definitions(declared, {**state.definitions, **some}, sources)
+        project = project_of_definitions(declared, {**state.definitions, **newer}, sources)
     except InfoldError as error:
         raise apply_errors.apply_incomplete(_mistakes(error)) from error
-    after = _definitions_of(found)
-    applies, left = _differing(after, state.definitions), _differing(state.declared, after)
-    return replace(found, applied=AppliedDefinitions(state.digests, applies, left))
+    after = _definitions_of(project)
+    applies, unapplied = _differing(after, state.definitions), _differing(state.declared, after)
+    return replace(project, applied=AppliedDefinitions(state.digests, applies, unapplied))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +116,8 @@ class _State:
             raise apply_errors.applied_unknown(
                 target=declared.target.name, models=lost, why="the ledger does not have them"
             )
-        found = {name: kept[digest] for name, digest in digests.items() if digest in kept}
-        return cls(known, found, digests)
+        definitions = {name: kept[digest] for name, digest in digests.items() if digest in kept}
+        return cls(known, definitions, digests)
 
     @property
     def is_declared(self) -> bool:
@@ -130,7 +130,7 @@ def _adopted(
 ) -> Mapping[str, Definition]:
     """The declared definitions of the tables that were built by them, with the views they read."""
     traces = ledger.traces()
-    found: dict[str, Definition] = {}
+    adopted: dict[str, Definition] = {}
 
     def is_built(node: Node) -> bool:
         trace = traces.get(node.name)
@@ -138,12 +138,12 @@ def _adopted(
         return view or (trace is not None and trace.fingerprint == node.fingerprint)
 
     for node in declared:
-        reads = all(name in found for name in node.reads if name in declared)
+        reads = all(name in adopted for name in node.reads if name in declared)
         if node.name in definitions and reads and is_built(node):
-            found[node.name] = definitions[node.name]
-    if len(found) == len(definitions):
+            adopted[node.name] = definitions[node.name]
+    if len(adopted) == len(definitions):
         return definitions
-    return found if found.keys() & traces.keys() else {}
+    return adopted if adopted.keys() & traces.keys() else {}
 
 
 def _compiled(declared: Project, definitions: Mapping[str, Definition]) -> Project:
@@ -152,22 +152,22 @@ def _compiled(declared: Project, definitions: Mapping[str, Definition]) -> Proje
 
     target = declared.target.name
     try:
-        found = project_of_definitions(declared, definitions, {})
+        project = project_of_definitions(declared, definitions, {})
     except InfoldError as error:
         places, whys = zip(*_mistakes(error), strict=True)
         raise apply_errors.applied_unknown(
             target=target, models=sorted(set(places)), why=whys[0]
         ) from error
-    other = [
+    changed = [
         node.name
-        for node in found
+        for node in project
         if node.name in definitions and definitions[node.name].fingerprint != node.fingerprint
     ]
-    if other:
+    if changed:
         raise apply_errors.applied_unknown(
-            target=target, models=other, why="they mean other rows to this version of infold"
+            target=target, models=changed, why="they mean other rows to this version of infold"
         )
-    return found
+    return project
 
 
 def _mistakes(error: InfoldError) -> tuple[tuple[str, str], ...]:

@@ -26,11 +26,11 @@ def project_as_built(project: Project, ledger: Ledger, trace: Trace) -> Project:
         return project
     if project.environment != PRODUCTION:  # a changed model has another table there
         return project
-    kept = KeptDefinitions(project, ledger)
-    definition = kept.definition(trace.definition)
+    definitions = KeptDefinitions(project, ledger)
+    definition = definitions.definition(trace.definition)
     if definition is None or definition.fingerprint != trace.fingerprint:
         return project
-    return kept.project_of(definition) or project
+    return definitions.project_of(definition) or project
 
 
 class KeptDefinitions:
@@ -60,8 +60,8 @@ class KeptDefinitions:
 
         building = self.declared if declared else self._building
         views = {digest for one in building.values() for digest in one.views.values()}
-        kept = self._ledger.definitions(views | set(definition.views.values()))
-        return project_of_definition(self._project, definition, building, kept)
+        view_definitions = self._ledger.definitions(views | set(definition.views.values()))
+        return project_of_definition(self._project, definition, building, view_definitions)
 
     def stays_computable(self, digest: str) -> bool:
         """Whether a definition means the same over the declared definitions of its inputs."""
@@ -74,8 +74,8 @@ class KeptDefinitions:
         traces = self._ledger.traces()
         digests = {name: one.definition for name, one in traces.items() if one.definition}
         built = self._ledger.definitions(digests.values())
-        found = dict(self.declared)
-        return found | {name: built[one] for name, one in digests.items() if one in built}
+        declared = dict(self.declared)
+        return declared | {name: built[one] for name, one in digests.items() if one in built}
 
 
 class Stretches:
@@ -101,13 +101,13 @@ class Stretches:
             Stretch(one.cells, trace.model, self._project(trace, one)) for one in trace.earlier
         )
 
-    def _project(self, trace: Trace, one: EarlierCells) -> Project:
-        digest = one.definition
+    def _project(self, trace: Trace, earlier: EarlierCells) -> Project:
+        digest = earlier.definition
         if digest not in self._found:
             self._found[digest] = self._compiled(digest)
         project = self._found[digest]
         if project is None:
-            cells = ", ".join(map(str, one.cells))
+            cells = ", ".join(map(str, earlier.cells))
             raise apply_errors.earlier_definition_unknown(
                 model=trace.model, cells=cells, digest=digest[:12]
             )

@@ -42,12 +42,12 @@ def _audit_of(judged: JudgedAudit) -> tuple[str, str, bool]:
 
 def failed_audits(project: Project, ledger: Ledger) -> Mapping[str, tuple[JudgedAudit, ...]]:
     """The audits that failed when they were judged last, by model."""
-    found: dict[str, tuple[JudgedAudit, ...]] = {}
-    for one in audits_found(project, ledger):
-        if one.result.state is AuditState.FAILED:
-            model = one.result.model
-            found[model] = (*found.get(model, ()), one)
-    return found
+    by_model: dict[str, tuple[JudgedAudit, ...]] = {}
+    for judged in audits_found(project, ledger):
+        if judged.result.state is AuditState.FAILED:
+            model = judged.result.model
+            by_model[model] = (*by_model.get(model, ()), judged)
+    return by_model
 
 
 def audit_failure_rows(project: Project, ledger: Ledger) -> pa.Table:

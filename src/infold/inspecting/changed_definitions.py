@@ -46,16 +46,16 @@ class ChangedDefinitions:
 
     def __call__(self, traces: Mapping[str, Trace]) -> Mapping[str, Redefinition]:
         """The changes of models with a table that another definition built, by model."""
-        found = {}
+        changes = {}
         for name, trace in traces.items():
             if name not in self._project or self._project[name].fingerprint == trace.fingerprint:
                 continue
             change = self._change(self._project[name], trace.definition)
             if change is not None:
-                found[name] = self._as_asked(change, trace)
-        return found
+                changes[name] = self._forward_only_if_asked(change, trace)
+        return changes
 
-    def _as_asked(self, change: Redefinition, trace: Trace) -> Redefinition:
+    def _forward_only_if_asked(self, change: Redefinition, trace: Trace) -> Redefinition:
         """The change of a model with a table, forward-only where that was asked for."""
         from infold.planning.forward_only import forward_only, without_earlier_cells
 
@@ -83,7 +83,7 @@ class ChangedDefinitions:
         if not applied:
             return ()
         traces = self._ledger.traces()
-        found = []
+        changes = []
         for node in self._project:
             if node.downgraded:
                 continue
@@ -95,13 +95,13 @@ class ChangedDefinitions:
                 change = self._change(node, digest)
                 built = trace is not None and trace.fingerprint != node.fingerprint
                 if change is not None and trace is not None and built:
-                    change = self._as_asked(change, trace)
-                found.append(change)
+                    change = self._forward_only_if_asked(change, trace)
+                changes.append(change)
             else:
-                found.append(_new(node))
-        gone = [name for name in applied if name not in self._project]
-        removed = [self._removed(name, applied[name]) for name in gone]
-        return tuple(change for change in (*found, *removed) if change is not None)
+                changes.append(_new_model(node))
+        removed_names = [name for name in applied if name not in self._project]
+        removed = [self._removed_model(name, applied[name]) for name in removed_names]
+        return tuple(change for change in (*changes, *removed) if change is not None)
 
     def _fingerprint(self, node: Node, digest: str) -> str:
         """The fingerprint of a kept definition; empty if there is none."""
@@ -120,10 +120,10 @@ class ChangedDefinitions:
             return None
         at = node.name, digest
         if at not in self._found:
-            self._found[at] = self._compared(node, digest)
+            self._found[at] = self._compare(node, digest)
         return self._found[at]
 
-    def _compared(self, node: Node, digest: str) -> Redefinition | None:
+    def _compare(self, node: Node, digest: str) -> Redefinition | None:
         from infold.analysis.definitions.compare import redefinition
         from infold.analysis.definitions.meanings import Meanings
         from infold.analysis.definitions.same_events import same_events
@@ -131,32 +131,32 @@ class ChangedDefinitions:
         definition = self._kept.definition(digest) if digest else None
         built = None if definition is None else self._kept.project_of(definition)
         if built is None:
-            return _unknown(node)
+            return _unknown_change(node)
         before = Meanings.of(built, built.sources)
-        after = self._after[node.name]
+        after = self._declared_meanings[node.name]
         if renamed := self._renamed_inputs(node):
             after = after.with_renamed(renamed)
-        found = redefinition(before[node.name], after)
-        if found is not None and node.model.kind is Kind.EVENTS:
-            found = replace(found, events=same_events(before[node.name], after))
-        if found is None or node.model.kind is not Kind.SESSIONS or definition is None:
-            return found
+        change = redefinition(before[node.name], after)
+        if change is not None and node.model.kind is Kind.EVENTS:
+            change = replace(change, events=same_events(before[node.name], after))
+        if change is None or node.model.kind is not Kind.SESSIONS or definition is None:
+            return change
         # An earlier infold may have stored other states with sessions.
-        same = definition.state == STATE_VERSION
-        return found if same else replace(found, how=How.REBUILD)
+        has_same_state = definition.state == STATE_VERSION
+        return change if has_same_state else replace(change, how=How.REBUILD)
 
     def _renamed_inputs(self, node: Node) -> Mapping[str, Mapping[str, str]]:
         """The stored tables that a model reads, with the columns that get other names now."""
         traces = self._ledger.traces()
-        found: dict[str, Mapping[str, str]] = {}
+        names: dict[str, Mapping[str, str]] = {}
         for name in (entry.name for entry in node.stored_inputs):
             if name in traces and name in self._project:
                 change = self._change(self._project[name], traces[name].definition)
                 if change is not None and change.how is How.EVOLVE:
-                    found[name.lower()] = {new.lower(): old.lower() for old, new in change.renamed}
-        return found
+                    names[name.lower()] = {new.lower(): old.lower() for old, new in change.renamed}
+        return names
 
-    def _removed(self, name: str, digest: str) -> Redefinition:
+    def _removed_model(self, name: str, digest: str) -> Redefinition:
         """
         The removal of a model. Views have no rows to lose; nor is it a loss that nothing
         reads a landed source any more.
@@ -178,20 +178,20 @@ class ChangedDefinitions:
         )
 
     @cached_property
-    def _after(self) -> Meanings:
+    def _declared_meanings(self) -> Meanings:
         from infold.analysis.definitions.meanings import Meanings
 
         return Meanings.of(self._project, self._project.sources)
 
 
-def _new(node: Node) -> Redefinition:
-    return Redefinition(node.name, Category.NEW, (), _build(node), None, node)
+def _new_model(node: Node) -> Redefinition:
+    return Redefinition(node.name, Category.NEW, (), _how_built(node), None, node)
 
 
-def _unknown(node: Node) -> Redefinition:
+def _unknown_change(node: Node) -> Redefinition:
     """A change of a definition that was not kept, or that is no longer understood."""
-    return Redefinition(node.name, Category.UNKNOWN, (), _build(node), None, node)
+    return Redefinition(node.name, Category.UNKNOWN, (), _how_built(node), None, node)
 
 
-def _build(node: Node) -> How:
+def _how_built(node: Node) -> How:
     return How.NOTHING if node.model.kind.is_view else How.REBUILD

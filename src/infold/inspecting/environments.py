@@ -68,47 +68,47 @@ def production(
     """
     traces = ledger.traces()
     kept = _kept(ledger, traces, definitions)
-    same = {name for name, one in kept.items() if definitions.get(name) == one}
-    if len(same) == len(kept):
-        found: Project | None = replace(
+    equal = {name for name, one in kept.items() if definitions.get(name) == one}
+    if len(equal) == len(kept):
+        project: Project | None = replace(
             declared, nodes=tuple(node for node in declared if node.name in kept)
         )
     else:
-        found = _compiled(declared, kept)
-    if found is None:  # together they are not understood; those in the files are
-        found = replace(declared, nodes=tuple(node for node in declared if node.name in same))
-    there = _with_tables(found, traces)
-    digests = {node.name: digest_of(kept[node.name]) for node in there}
+        project = _compiled(declared, kept)
+    if project is None:  # together they are not understood; those in the files are
+        project = replace(declared, nodes=tuple(node for node in declared if node.name in equal))
+    with_tables = _with_tables(project, traces)
+    digests = {node.name: digest_of(kept[node.name]) for node in with_tables}
     stretched = {name: traces[name] for name in digests if name in traces and traces[name].earlier}
-    return Production(there, digests, stretched)
+    return Production(with_tables, digests, stretched)
 
 
 def _kept(
     ledger: Ledger, traces: Mapping[str, Trace], definitions: Mapping[str, Definition]
 ) -> dict[str, Definition]:
     """The definition of each table and view of production, as far as it is known."""
-    own = table_keys(ledger)
+    keys = table_keys(ledger)
     digests = {name: entry.digest for name, entry in ledger.applied().items()}
-    built = {name: one for name, one in traces.items() if name not in own}
+    built = {name: one for name, one in traces.items() if name not in keys}
     digests |= {name: one.definition for name, one in built.items() if one.definition}
     by_digest = {digest_of(one): one for one in definitions.values()}
     by_digest |= ledger.definitions(frozenset(digests.values()) - by_digest.keys())
-    found = {name: by_digest[one] for name, one in digests.items() if one in by_digest}
+    known = {name: by_digest[one] for name, one in digests.items() if one in by_digest}
     for name, trace in built.items():  # of an infold that kept no definition
         declared = definitions.get(name)
         if not trace.definition and declared and declared.fingerprint == trace.fingerprint:
-            found[name] = declared
-    return found
+            known[name] = declared
+    return known
 
 
 def _compiled(declared: Project, kept: Mapping[str, Definition]) -> Project | None:
     from infold.declare.from_definitions import project_of_definitions
 
     try:
-        found = project_of_definitions(declared, kept, {})
+        project = project_of_definitions(declared, kept, {})
     except InfoldErrors:
         return None
-    return replace(found, nodes=tuple(node for node in found if _as_kept(node, kept)))
+    return replace(project, nodes=tuple(node for node in project if _as_kept(node, kept)))
 
 
 def _as_kept(node: Node, kept: Mapping[str, Definition]) -> bool:
@@ -172,14 +172,14 @@ class Variant:
     def up_to_date(self, observed: Observations, plan: Plan) -> frozenset[str]:
         """The identities of its tables for which a plan has nothing to do."""
         busy = {*plan.refused, *(step.model for step in plan.steps)}
-        found = set()
+        identities = set()
         for model, identity in self.decided.identities.items():
             key = self.own[model]
             trace = observed.models[key].trace
-            there = trace is not None and trace.fingerprint == self.project[key].fingerprint
-            if there and trace is not None and not trace.pending and key not in busy:
-                found.add(identity)
-        return frozenset(found)
+            is_built = trace is not None and trace.fingerprint == self.project[key].fingerprint
+            if is_built and trace is not None and not trace.pending and key not in busy:
+                identities.add(identity)
+        return frozenset(identities)
 
 
 def variant(
@@ -200,31 +200,31 @@ def variant(
     from infold.declare.definitions import definitions_of
 
     definitions = definitions_of(declared)
-    there = production(declared, definitions, ledger)
+    live = production(declared, definitions, ledger)
     tables_before = ledger.own_tables().get(name, ())
-    had = {one.identity: one for one in tables_before}
+    known = {one.identity: one for one in tables_before}
 
     def equal_rows(model: str, identity: str) -> bool | None:
-        if identity not in up_to_date or identity not in had:
+        if identity not in up_to_date or identity not in known:
             return None
-        return same_contents(ledger, lake, model, had[identity].key)
+        return same_contents(ledger, lake, model, known[identity].key)
 
     decided = own_models(
-        declared, there.project, equal_rows, assume=assume, stretched=there.stretched
+        declared, live.project, equal_rows, assume=assume, stretched=live.stretched
     )
     digests = {model: digest_of(definitions[model]) for model in definitions}
-    names = {node.name for project in (declared, there.project) for node in project}
+    names = {node.name for project in (declared, live.project) for node in project}
     tables = tables_from_now_on(
         decided.identities,
         tables_before,
         digests,
-        there.digests,
+        live.digests,
         partial(free_key, ledger=ledger, lake=lake, names=names),
         decided.waiting,
     )
     keys = {one.model: one.key for one in tables if one.model in decided.identities and one.current}
-    project = in_environment(name, declared, there.project, keys)
-    return Variant(project, declared, definitions, there, decided, tables)
+    project = in_environment(name, declared, live.project, keys)
+    return Variant(project, declared, definitions, live, decided, tables)
 
 
 def stored_variant(name: str, declared: Project, ledger: Ledger) -> Variant:
@@ -248,12 +248,12 @@ def stored_variant(name: str, declared: Project, ledger: Ledger) -> Variant:
             declared = project_of_definitions(declared, definitions, {})
         except InfoldErrors as error:
             raise environment_errors.environment_unknown(name=name, why=error.what) from error
-    there = production(declared, definitions, ledger)
+    live = production(declared, definitions, ledger)
     tables = known[name].tables
     own = {model: key for model, key in known[name].own.items() if model in declared}
     decided = OwnModels({one.model: one.identity for one in tables if one.model in own})
-    project = in_environment(name, declared, there.project, own)
-    return Variant(project, declared, definitions, there, decided, tables)
+    project = in_environment(name, declared, live.project, own)
+    return Variant(project, declared, definitions, live, decided, tables)
 
 
 def same_contents(ledger: Ledger, lake: Lake, model: str, key: str) -> bool:
@@ -268,17 +268,17 @@ def _columns(lake: Lake, model: str) -> Sequence[tuple[str, str]]:
 
 
 def recorded(
-    found: Variant, known: Environment | None, owner: str, now: int, lifetime: int | None
+    variant: Variant, known: Environment | None, owner: str, now: int, lifetime: int | None
 ) -> Environment:
     """The environment as the ledger keeps it when a run of it begins."""
-    name = found.project.environment
-    made = known or Environment(name, owner, now)
+    name = variant.project.environment
+    environment = known or Environment(name, owner, now)
     return replace(
-        made,
+        environment,
         expires_at=None if lifetime is None else now + lifetime,
         last_run_at=now,
         built_at=None,
-        tables=found.tables,
+        tables=variant.tables,
     )
 
 
@@ -315,14 +315,14 @@ def in_environment(
 
 def view_names(declared: Project, production: Project, own: Mapping[str, str]) -> Mapping[str, str]:
     """New names for the views that are not production's, or that read own tables."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for node in declared:
         if node.model.kind.is_stored:
             continue
-        same = node.name in production and production[node.name] == node
-        if not same or any(name in own or name in found for name in node.reads):
-            found[node.name] = f"{node.name}__{node.fingerprint[:8]}"
-    return found
+        is_shared = node.name in production and production[node.name] == node
+        if not is_shared or any(name in own or name in names for name in node.reads):
+            names[node.name] = f"{node.name}__{node.fingerprint[:8]}"
+    return names
 
 
 def _copies(node: Node, names: Mapping[str, str], declared: Project) -> Iterator[Node]:
@@ -428,8 +428,8 @@ class _Comparison:
         if self._is_same(node.name):
             return None
         if not self._meanings:
-            both = (self.production, self.declared)
-            self._meanings += [Meanings.of(one, one.sources) for one in both]
+            projects = (self.production, self.declared)
+            self._meanings += [Meanings.of(one, one.sources) for one in projects]
         old, new = self._meanings
         return redefinition(old[node.name], new[node.name])
 
@@ -459,8 +459,8 @@ def changed_models(
 ) -> tuple[Redefinition, ...]:
     """What differs from production's definitions, of those of the models that it has."""
     comparison = _Comparison(declared, production)
-    found = (comparison.change(declared[name]) for name in models if name in production)
-    return tuple(change for change in found if change is not None)
+    changes = (comparison.change(declared[name]) for name in models if name in production)
+    return tuple(change for change in changes if change is not None)
 
 
 @dataclass
@@ -487,13 +487,13 @@ class _Decision:
             self.changes[node.name] = change
         if node.model.kind.is_view:
             return
-        there = node.name in self.production
-        other = not there or (change is not None and not same_rows(change))
+        is_known = node.name in self.production
+        differs = not is_known or (change is not None and not same_rows(change))
         reads = [entry.name for entry in node.stored_inputs]
-        seen = [] if other else [self._is_shared(node, name) for name in reads]
-        if any(name in self.waiting for name in reads) or (None in seen):
+        are_shared = [] if differs else [self._is_shared(node, name) for name in reads]
+        if any(name in self.waiting for name in reads) or (None in are_shared):
             self.waiting.append(node.name)
-        elif other or not all(seen):
+        elif differs or not all(are_shared):
             self.identities[node.name] = self._identity(node)
             if change is not None and all(self._is_kept(node.name, name) for name in reads):
                 self._kept[node.name] = change.columns_kept
@@ -532,8 +532,8 @@ class _Decision:
         """
         if name not in self.identities:
             return True
-        kept, read = self._kept.get(name), self._comparison.columns_read(reader, name)
-        return bool(kept) and (read is not None and read <= (kept or frozenset()))
+        kept_columns, read = self._kept.get(name), self._comparison.columns_read(reader, name)
+        return bool(kept_columns) and (read is not None and read <= (kept_columns or frozenset()))
 
     def _identity(self, node: Node) -> str:
         """The hash of everything that a table follows from, but for production's tables."""

@@ -39,14 +39,14 @@ def explain(
         raise observed.refused[name]
     todo = plan(project, observed)
     step = next((entry for entry in todo.steps if entry.model == name), None)
-    left = next((entry.why for entry in todo.skipped if entry.model == name), "")
+    why_left = next((entry.why for entry in todo.skipped if entry.model == name), "")
     if (
         cell is not None
         and step is not None
         and step.stale_cells
         and not step.stale_cells.overlaps(cell)
     ):
-        step, left = None, "nothing that changed reaches this cell"
+        step, why_left = None, "nothing that changed reaches this cell"
     model = observed.models.get(name)
     trace = model.trace if model else None
     head = ledger.newest_versions().get(name)
@@ -67,7 +67,7 @@ def explain(
         rows=sum(entry.rows for entry in cells),
         cells=len(cells),
         step=step,
-        why_left=left,
+        why_left=why_left,
         cell=cell,
         state=state,
         arrivals=_arrivals_at_cell(observer, name, cell) if cell else (),
@@ -86,14 +86,14 @@ def explain(
 def _applied(
     observer: Observer, name: str, declared: Definition | None
 ) -> AppliedDefinition | None:
-    found = observer.ledger.applied().get(name)
-    if found is None:
+    applied = observer.ledger.applied().get(name)
+    if applied is None:
         return None
     # Not by digests: a newer infold writes fields that older texts lack.
-    kept = observer.ledger.definitions([found.digest]).get(found.digest)
+    definition = observer.ledger.definitions([applied.digest]).get(applied.digest)
     state = observer.project.applied
     elsewhere = state is not None and (state.mistakes or name in state.unapplied)
-    return AppliedDefinition(found.digest, found.at, kept == declared and not elsewhere)
+    return AppliedDefinition(applied.digest, applied.at, definition == declared and not elsewhere)
 
 
 def _explained_inputs(observer: Observer, node: Node) -> tuple[ExplainedInput, ...]:
@@ -105,10 +105,10 @@ def _explained_inputs(observer: Observer, node: Node) -> tuple[ExplainedInput, .
 
     def explained(entry: Input) -> ExplainedInput:
         known: tuple[str, ...] = ()
-        some: frozenset[str] | None = None
+        columns: frozenset[str] | None = None
         if entry in node.stored_inputs and node.model.kind.is_stored:
             known = observer.project[entry.name].columns
-            some = read(node.name, entry.name)
+            columns = read(node.name, entry.name)
         return ExplainedInput(
             name=entry.name,
             mapping=_mapping_text(node, entry),
@@ -116,7 +116,7 @@ def _explained_inputs(observer: Observer, node: Node) -> tuple[ExplainedInput, .
             now=heads[entry.name].number if entry.name in heads else None,
             bound=entry.bound if _by_time(node, entry) else None,
             partition_col=entry.time_column if _by_time(node, entry) else None,
-            columns=tuple(c for c in known if c.lower() in some) if known and some else None,
+            columns=tuple(c for c in known if c.lower() in columns) if known and columns else None,
             width=len(known),
         )
 
@@ -201,15 +201,15 @@ def _definitions_in_force(
     if trace is None or not trace.earlier:
         return ()
     newest = EarlierCells(Ranges.ever() - trace.earlier_ranges, trace.definition)
-    found = []
-    for one in (*trace.earlier, newest):
-        at = observer.ledger.kept_at(one.definition)
+    texts = []
+    for entry in (*trace.earlier, newest):
+        at = observer.ledger.kept_at(entry.definition)
         since = "" if at is None else f", kept since {datetime_of(at):%Y-%m-%d %H:%M}"
-        which = "the newest" if one is newest else "an earlier one"
-        if cell is None or one.cells.overlaps(cell):
-            where = f"{', '.join(map(str, one.cells))}: " if cell is None else ""
-            found.append(f"{where}{which}, {one.definition[:12]}{since}")
-    return tuple(("definition" if at == 0 else "", text) for at, text in enumerate(found))
+        which = "the newest" if entry is newest else "an earlier one"
+        if cell is None or entry.cells.overlaps(cell):
+            where = f"{', '.join(map(str, entry.cells))}: " if cell is None else ""
+            texts.append(f"{where}{which}, {entry.definition[:12]}{since}")
+    return tuple(("definition" if at == 0 else "", text) for at, text in enumerate(texts))
 
 
 _BATCHES = {
@@ -273,7 +273,7 @@ def _sessions_text(query: SessionsQuery) -> str:
 
 
 def _bound_text(bound: Bound) -> str:
-    """A bound in words."""
+    """A bound as ``from 2 hours before the cell's start to its end``; negative ends lie inside."""
     start = f"{show_duration(abs(bound.before))} {'before' if bound.before > 0 else 'after'} "
     end = f"{show_duration(abs(bound.after))} {'after' if bound.after > 0 else 'before'} "
     first = f"from {start if bound.before else ''}the cell's start"
@@ -294,14 +294,14 @@ def _layout_text(observer: Observer, node: Node) -> str:
 def _arrivals_at_cell(observer: Observer, name: str, cell: Interval) -> tuple[Arrival, ...]:
     """What arrived for a cell, in the models that ingest files at or above this one."""
     names = observer.project.upstream([name]) | {name}
-    found = [
+    arrivals = [
         entry
         for node in observer.project
         if node.name in names and node.model.kind is Kind.EVENTS
         for entry in observer.ledger.arrivals(node.name)
         if entry.cell.overlaps(cell)
     ]
-    return tuple(sorted(found, key=lambda entry: entry.received, reverse=True)[:_MOST])
+    return tuple(sorted(arrivals, key=lambda entry: entry.received, reverse=True)[:_MOST])
 
 
 def _built_by(
@@ -312,7 +312,7 @@ def _built_by(
     what they did to that.
     """
     ledger = observer.ledger
-    found: list[tuple[int, StepRecord]] = []
+    builds: list[tuple[int, StepRecord]] = []
     versions = ledger.versions(name)[-_MOST:]
     changes = ledger.changes_by_version(name, versions[0].number - 1) if versions else {}
     for version in reversed(versions):
@@ -321,8 +321,8 @@ def _built_by(
             continue
         for run in ledger.runs(1, run=version.run):
             steps = (step for step in run.steps if step.id == version.step)
-            found.extend((version.committed_at, _at_cell(step, cell, own)) for step in steps)
-    return tuple(found)
+            builds.extend((version.committed_at, _at_cell(step, cell, own)) for step in steps)
+    return tuple(builds)
 
 
 def _at_cell(step: StepRecord, cell: Interval | None, own: Sequence[CellChange]) -> StepRecord:

@@ -74,16 +74,16 @@ def lateness_of(
     ``bins`` are how many columns and lines a picture of it may have.
     """
     node = project[name]
-    found, column = _measured(project, node, ledger, lake), received_column(project, node)
-    if found is None:
+    measured, column = _measured(project, node, ledger, lake), received_column(project, node)
+    if measured is None:
         return Lateness(name, node.source, How.NOTHING, column)
     return Lateness(
         model=name,
         source=node.source,
         how=How.RECEIVED,
         column=column,
-        since=found.since,
-        measures=measures_of(found.rows, bins),
+        since=measured.since,
+        measures=measures_of(measured.rows, bins),
     )
 
 
@@ -112,10 +112,10 @@ def received_column(project: Project, node: Node) -> str | None:
         return None
     if not isinstance(select, exp.Select):
         return None
-    for one in select.selects:
-        inner = one.unalias() if isinstance(one, exp.Alias) else one
+    for item in select.selects:
+        inner = item.unalias() if isinstance(item, exp.Alias) else item
         if isinstance(inner, exp.Column) and inner.name.lower() == source.received_column.lower():
-            return str(one.alias_or_name)
+            return str(item.alias_or_name)
         if isinstance(inner, exp.Star):
             return source.received_column
     return None
@@ -133,10 +133,10 @@ def _from_rows(
     since, where = _newest(cells), None
     if since is not None:
         where = f"{quoted(event)} >= '{show_instant(since)}'"
-    found = lake.rows(table_name(node.name), columns=[event, received], where=where)
+    stored = lake.rows(table_name(node.name), columns=[event, received], where=where)
     instant = pa.timestamp("us")
     pair = pa.table(
-        {"event": found[event].cast(instant), "received": found[received].cast(instant)}
+        {"event": stored[event].cast(instant), "received": stored[received].cast(instant)}
     )
     for name in ("event", "received"):  # a wrong unit puts a time into the year 33,000
         pair = pair.filter(within_calendar(pair[name]))
@@ -156,10 +156,10 @@ def _newest(cells: Sequence[CellState]) -> int | None:
     The newest one with rows is read whatever its size: without it there would be nothing to show.
     """
     rows, since = 0, None
-    for one in reversed(cells):
-        if rows and rows + one.rows > MOST_ROWS:
+    for state in reversed(cells):
+        if rows and rows + state.rows > MOST_ROWS:
             return since
-        rows, since = rows + one.rows, one.cell.start
+        rows, since = rows + state.rows, state.cell.start
     return None
 
 
@@ -205,20 +205,20 @@ def _missed(rows: pa.Table, days: Any, missed: Any, length: int) -> Missed:
 def _ages(rows: pa.Table) -> tuple[tuple[str, int], ...]:
     import pyarrow.compute as pc
 
-    found, below = [], 0
+    counts, below = [], 0
     for label, end in AGES:
         upto = _sum(rows["rows"] if end is None else rows["rows"].filter(pc.less(rows["age"], end)))
-        found.append((label, upto - below))
+        counts.append((label, upto - below))
         below = upto
-    return tuple(found)
+    return tuple(counts)
 
 
 def _worst(rows: pa.Table, days: Any, late: Any) -> tuple[tuple[int, int], ...]:
     """The event days with most late rows."""
     import pyarrow as pa
 
-    found = pa.table({"day": days, "rows": rows["rows"]}).filter(late)
-    grouped = found.group_by("day").aggregate([("rows", "sum")])
+    late_rows = pa.table({"day": days, "rows": rows["rows"]}).filter(late)
+    grouped = late_rows.group_by("day").aggregate([("rows", "sum")])
     listed = grouped.sort_by([("rows_sum", "descending"), ("day", "descending")]).slice(0, 10)
     return tuple((one["day"] * DAY, one["rows_sum"]) for one in listed.to_pylist())
 

@@ -46,13 +46,13 @@ def models_leaving_out(project: Project, ledger: Ledger) -> Mapping[str, tuple[N
     A model is there once for each stretch of time with a definition of its own.
     """
     counted, built = ledger.left_out(), ledger.traces()
-    found: dict[str, tuple[Node, ...]] = {}
+    by_input: dict[str, tuple[Node, ...]] = {}
     for node in project:
         if node.model.kind is Kind.SESSIONS and node.name in built and counted.get(node.name, 1):
-            for one in _by_stretch(project, ledger, node, built[node.name]):
-                for entry in one.folded_inputs:
-                    found[entry.name] = (*found.get(entry.name, ()), one)
-    return found
+            for version in _by_stretch(project, ledger, node, built[node.name]):
+                for entry in version.folded_inputs:
+                    by_input[entry.name] = (*by_input.get(entry.name, ()), version)
+    return by_input
 
 
 def _by_stretch(project: Project, ledger: Ledger, node: Node, trace: Trace) -> Iterator[Node]:
@@ -62,10 +62,10 @@ def _by_stretch(project: Project, ledger: Ledger, node: Node, trace: Trace) -> I
         return
     earlier = Stretches(project, ledger, declared=False)(trace)
     newest = Stretch(Ranges.ever() - trace.earlier_ranges, node.name, project)
-    for one in (newest, *earlier):
-        for times in one.cells:
-            assert one.node.query is not None, "a sessions model has a compiled query"
-            yield replace(one.node, query=one.node.query.during(times))
+    for stretch in (newest, *earlier):
+        for times in stretch.cells:
+            assert stretch.node.query is not None, "a sessions model has a compiled query"
+            yield replace(stretch.node, query=stretch.node.query.during(times))
 
 
 def rows_left_out(
@@ -80,9 +80,9 @@ def rows_left_out(
         if room == 0:
             break
         if lake.metadata(table_name(table)) is not None:
-            found = _read_without_spark(lake, table, nodes, room)
-            found = evaluate(table, nodes, room) if found is None else found
-            parts.append(_as_set_aside(project, ledger, project[table], nodes, found))
+            rows = _read_without_spark(lake, table, nodes, room)
+            rows = evaluate(table, nodes, room) if rows is None else rows
+            parts.append(_as_set_aside(project, ledger, project[table], nodes, rows))
     return pa.concat_tables(parts) if any(part.num_rows for part in parts) else None
 
 
@@ -131,28 +131,28 @@ _COLUMN = re.compile(r"\w+|`\w+`")
 
 
 def _as_set_aside(
-    project: Project, ledger: Ledger, node: Node, nodes: Sequence[Node], found: pa.Table
+    project: Project, ledger: Ledger, node: Node, nodes: Sequence[Node], rows: pa.Table
 ) -> pa.Table:
     """Rows of a table as rows of ``set_aside``."""
     import pyarrow as pa
 
     order = {one.name: at for at, one in enumerate(project)}
     reasons = {one.name: left_out_reason(one.query) for one in nodes if one.query is not None}
-    by = [sorted(names, key=order.__getitem__) for names in found[BY].to_pylist()]
-    files: list[int | None] = [None] * found.num_rows
-    if FILE in found.column_names:
-        files = found[FILE].to_pylist()
+    by = [sorted(names, key=order.__getitem__) for names in rows[BY].to_pylist()]
+    files: list[int | None] = [None] * rows.num_rows
+    if FILE in rows.column_names:
+        files = rows[FILE].to_pylist()
     paths: Mapping[Any, str] = {file.id: file.path for file in ledger.files(node.name)}
-    own = found.drop_columns([name for name in (BY, FILE) if name in found.column_names])
+    table_rows = rows.drop_columns([name for name in (BY, FILE) if name in rows.column_names])
     return pa.table(
         {
             "model": [", ".join(names) for names in by],
-            "source": [node.source or node.name] * found.num_rows,
+            "source": [node.source or node.name] * rows.num_rows,
             "file": [paths.get(file) for file in files],
             "file_id": files,
             "reason": [", ".join(dict.fromkeys(reasons[name] for name in names)) for names in by],
-            "raw": [definition_text.to_json_text(row) for row in rows_of(own)],
-            "event_time": _event_times(node, own),
+            "raw": [definition_text.to_json_text(row) for row in rows_of(table_rows)],
+            "event_time": _event_times(node, table_rows),
         },
         schema=set_aside_schema(),
     )

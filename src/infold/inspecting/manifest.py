@@ -46,23 +46,23 @@ def last_success(project: Project, ledger: Ledger) -> Mapping[str, int | None]:
     a part of an input (a version, pending ranges, times before its start), the newest time of the
     cells that it has read counts.
     """
-    found: dict[str, int | None] = {}
+    newest: dict[str, int | None] = {}
     traces = ledger.traces()
     for node in project:
         trace = traces.get(node.name)
         if trace is None:
             continue
         if node.model.kind is Kind.EVENTS:
-            found[node.name] = _newest_event_time(ledger.cells(node.name))
+            newest[node.name] = _newest_event_time(ledger.cells(node.name))
         else:
             times = [
                 at
                 for entry in node.inputs
-                for at in (_newest_processed(node, trace, entry.name, ledger, found),)
+                for at in (_newest_processed(node, trace, entry.name, ledger, newest),)
                 if at is not None
             ]
-            found[node.name] = max(times, default=None)
-    return found
+            newest[node.name] = max(times, default=None)
+    return newest
 
 
 def _newest_processed(
@@ -98,9 +98,9 @@ def manifest_rows(
     project: Project, ledger: Ledger, lake: Lake, table: str, names: Collection[str]
 ) -> pa.Table:
     """The rows of a manifest table, for those of these models that have a table."""
-    there = table_locations(lake, names)
+    locations = table_locations(lake, names)
     return TABLES[table](
-        project, ledger, lake, [name for name in names if table_name(name) in there]
+        project, ledger, lake, [name for name in names if table_name(name) in locations]
     )
 
 
@@ -110,9 +110,9 @@ def _incremental_rows(
     import pyarrow as pa
 
     del lake
-    found = [(name, at) for name, at in last_success(project, ledger).items() if name in names]
+    rows = [(name, at) for name, at in last_success(project, ledger).items() if name in names]
     schema = pa.schema([("model", pa.string()), ("last_success", _timestamp_type())])
-    return pa.table([[name for name, _ in found], [at for _, at in found]], schema=schema)
+    return pa.table([[name for name, _ in rows], [at for _, at in rows]], schema=schema)
 
 
 def _lifecycle_rows(
@@ -146,12 +146,12 @@ def _lifecycle_of_model(node: Node, lake: Lake, schema: pa.Schema) -> pa.Table:
     assert sessions is not None, "a sessions model says what a session is"
     ids = ["session_id", *([IDENTIFIER] if sessions.identifier else [])]
     user = sessions.user_column
-    wanted = [*ids, *([user] if user else []), "session_start", "session_end"]
-    stored = lake.rows(table_name(node.name), columns=list(dict.fromkeys(wanted)))
+    columns_read = [*ids, *([user] if user else []), "session_start", "session_end"]
+    stored = lake.rows(table_name(node.name), columns=list(dict.fromkeys(columns_read)))
     identifier = stored["session_id"]
     if sessions.identifier:  # sessions of users, where their events have no identifier
-        own = stored[IDENTIFIER].cast(pa.string())
-        identifier = compute.coalesce(own, identifier.cast(pa.string()))
+        identifiers = stored[IDENTIFIER].cast(pa.string())
+        identifier = compute.coalesce(identifiers, identifier.cast(pa.string()))
     users = stored[user] if user else pa.nulls(len(stored))
     columns = (identifier, users, stored["session_start"], stored["session_end"])
     return pa.table(
@@ -175,13 +175,13 @@ def _quarantined_rows(
             ("events", pa.int64()),
         ]
     )
-    found = [
+    rows = [
         row
         for node in project
         if node.model.kind is Kind.SESSIONS and node.name in names
         for row in _quarantined_of_model(node, ledger, lake)
     ]
-    columns = [[row[at] for row in found] for at in range(len(schema))]
+    columns = [[row[at] for row in rows] for at in range(len(schema))]
     return pa.table(columns, schema=schema)
 
 
@@ -194,9 +194,9 @@ def _quarantined_of_model(
     why, entries = quarantine_reasons(node, ledger), ledger.quarantined(node.name)
     heads = _users_of_heads(node, lake, [session_id(one.owner, one.start) for one in entries])
     for entry in entries:
-        own, identifier, user = names_of_quarantined(sessions, entry)
-        user = heads.get(own, user)
-        shown = own if identifier is None else identifier
+        id_, identifier, user = names_of_quarantined(sessions, entry)
+        user = heads.get(id_, user)
+        shown = id_ if identifier is None else identifier
         yield shown, user, why(entry), entry.start, entry.end, entry.events
 
 
@@ -218,14 +218,14 @@ def _users_of_heads(node: Node, lake: Lake, ids: Collection[str]) -> Mapping[str
         or not ids
     ):
         return {}
-    wanted = ", ".join(f"'{one}'" for one in ids)
-    found = lake.rows(
+    quoted = ", ".join(f"'{one}'" for one in ids)
+    heads = lake.rows(
         table_name(node.name),
         columns=["session_id", sessions.user_column],
-        where=f"session_id in ({wanted})",
+        where=f"session_id in ({quoted})",
     )
-    users = found[sessions.user_column].cast(string()).to_pylist()
-    return dict(zip(found["session_id"].to_pylist(), users, strict=True))
+    users = heads[sessions.user_column].cast(string()).to_pylist()
+    return dict(zip(heads["session_id"].to_pylist(), users, strict=True))
 
 
 def quarantine_reasons(node: Node, ledger: Ledger) -> Callable[[QuarantinedSession], str]:
@@ -254,8 +254,8 @@ def names_of_quarantined(
     by, of = bool(sessions.identifier), entry.owner
     if by and sessions.fallback_gap is not None:  # then what it is of says which of both it is
         by, of = of.startswith("i"), of[1:]
-    own = session_id(entry.owner, entry.start)
-    return own, of if by else None, entry.user if by else of
+    id_ = session_id(entry.owner, entry.start)
+    return id_, of if by else None, entry.user if by else of
 
 
 def _timestamp_type() -> pa.DataType:

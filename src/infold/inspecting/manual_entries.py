@@ -84,30 +84,34 @@ class _SessionFinder:
 
     def sessions_of_term(self, term: str) -> tuple[str, int | None, int | None]:
         """What a session is of and its span; no span for all sessions of an identifier."""
-        for one in self.quarantined:
-            if session_id(one.owner, one.start) == term:
-                return one.owner, one.start, one.end
+        for session in self.quarantined:
+            if session_id(session.owner, session.start) == term:
+                return session.owner, session.start, session.end
         for row in self._stored_sessions("session_id", term):
             start = _micros(row["session_start"])
-            for of in self._owners_of(row):
-                if session_id(of, start) == term:
-                    return of, start, _micros(row["session_end"])
+            for owner in self._owners_of(row):
+                if session_id(owner, start) == term:
+                    return owner, start, _micros(row["session_end"])
         if not self.sessions.identifier:
             raise command_errors.unknown_session(model=self.model, session=term)
-        of = f"i{term}" if self._fallback else term
-        if not self._is_known(of, IDENTIFIER, term):
+        owner = f"i{term}" if self._fallback else term
+        if not self._is_known(owner, IDENTIFIER, term):
             raise command_errors.unknown_owner(model=self.model, what="identifier", value=term)
-        return of, None, None
+        return owner, None, None
 
     def owner_of_user(self, user: str) -> str:
-        """What the sessions of a user are of."""
+        """
+        The owner that the ledger has for a user: marked ``u`` where sessions have identifiers too.
+
+        Raises ``unknown_owner`` where nothing of theirs is known.
+        """
         of = f"u{user}" if self._fallback else user
         if not self._is_known(of, self.sessions.user_column, user):
             raise command_errors.unknown_owner(model=self.model, what="user", value=user)
         return of
 
     def sessions_of_entry(self, number: int) -> tuple[str, int | None, int | None]:
-        """What an entry is about."""
+        """The owner and the span of an entry, both ends None for all of an owner's sessions."""
         for one in self.entries:
             if one.number == number:
                 return one.owner, one.start, one.end
@@ -140,20 +144,20 @@ class _SessionFinder:
         """A few of the stored sessions that have a value; none where the column cannot have it."""
         if not self.built:
             return []
-        wanted = ["session_id", "session_start", "session_end"]
+        columns = ["session_id", "session_start", "session_end"]
         if self.sessions.identifier:
-            wanted.append(IDENTIFIER)
+            columns.append(IDENTIFIER)
         if self.sessions.user_column:
-            wanted.append(self.sessions.user_column)
+            columns.append(self.sessions.user_column)
         quoted = value.replace("\\", "\\\\").replace("'", "\\'")
         where = f"`{column}` = '{quoted}'"
         try:
-            found = self.lake.rows(table_name(self.model), columns=wanted, where=where, limit=9)
+            table = self.lake.rows(table_name(self.model), columns=columns, where=where, limit=9)
         except errors.InfoldError as error:
             if error.slug != "bad-filter":
                 raise
             return []
-        rows: list[dict[str, Any]] = found.to_pylist()
+        rows: list[dict[str, Any]] = table.to_pylist()
         return rows
 
     def _owners_of(self, row: dict[str, Any]) -> Iterator[str]:

@@ -35,8 +35,8 @@ def drawn_columns(schema: pa.Schema, model: Model | None) -> tuple[str, ...]:
     if time is None and not numbers:
         return ()
     names = [name for name in schema.names if _is_name(schema, name)]
-    wanted = [*([time] if time else ()), *numbers, *names[:2]]
-    return tuple(name for name in schema.names if name in wanted)
+    needed = [*([time] if time else ()), *numbers, *names[:2]]
+    return tuple(name for name in schema.names if name in needed)
 
 
 def picture_of(rows: pa.Table, model: Model | None) -> OverTime | RowByRow | None:
@@ -55,10 +55,10 @@ def _time_column(schema: pa.Schema, model: Model | None) -> str | None:
     times = [
         one.name for one in schema if pa.types.is_timestamp(one.type) or pa.types.is_date(one.type)
     ]
-    own = [FIRST]
+    candidates = [FIRST]
     if model is not None and model.timeseries is not None:
-        own = [model.timeseries.partition_column, model.timeseries.event_time_column]
-    return next((name for name in (*own, *times) if name in times), None)
+        candidates = [model.timeseries.partition_column, model.timeseries.event_time_column]
+    return next((name for name in (*candidates, *times) if name in times), None)
 
 
 def _numbers(schema: pa.Schema) -> list[str]:
@@ -172,8 +172,8 @@ def _series(plain: pa.Table, name: str, finest: Granularity) -> Series:
 def _points(plain: pa.Table, name: str, finest: Granularity) -> tuple[Point, ...]:
     """The lowest and the highest value at each time that has one."""
     known = plain.filter(plain[name].is_valid())
-    found = known.group_by("__cell").aggregate([(name, "min"), (name, "max")]).sort_by("__cell")
-    columns = (found[one].to_pylist() for one in ("__cell", f"{name}_min", f"{name}_max"))
+    ends = known.group_by("__cell").aggregate([(name, "min"), (name, "max")]).sort_by("__cell")
+    columns = (ends[one].to_pylist() for one in ("__cell", f"{name}_min", f"{name}_max"))
     return tuple(
         Point(finest.cell(start), low, high) for start, low, high in zip(*columns, strict=True)
     )
@@ -184,11 +184,11 @@ def _by_group(plain: pa.Table, name: str, finest: Granularity) -> Series:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found = []
+    groups = []
     for value in plain["__by"].unique().to_pylist():
-        same = pc.is_null(plain["__by"]) if value is None else pc.equal(plain["__by"], value)
-        points = _points(plain.filter(pc.fill_null(same, pa.scalar(False))), name, finest)
-        found.append(("NULL" if value is None else str(value), points))
-    found.sort(key=lambda one: -max((point.high for point in one[1]), default=float("-inf")))
-    every = tuple(point for _, points in found for point in points)
-    return Series(name, every, groups=tuple(found[:MOST_GROUPS]))
+        is_value = pc.is_null(plain["__by"]) if value is None else pc.equal(plain["__by"], value)
+        points = _points(plain.filter(pc.fill_null(is_value, pa.scalar(False))), name, finest)
+        groups.append(("NULL" if value is None else str(value), points))
+    groups.sort(key=lambda one: -max((point.high for point in one[1]), default=float("-inf")))
+    every = tuple(point for _, points in groups for point in points)
+    return Series(name, every, groups=tuple(groups[:MOST_GROUPS]))

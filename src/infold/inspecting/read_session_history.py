@@ -86,10 +86,10 @@ def read_session_histories(
     more = 0
     for node in built:
         reader = _HistoryReader(project, ledger, snapshots, node, by_spark)
-        found = reader.find(id_)
+        sessions = reader.find(id_)
         room = MOST_SHOWN - len(histories)
-        histories.extend(reader.in_force_at(one.start).history(one) for one in found[:room])
-        more += max(0, len(found) - room)
+        histories.extend(reader.in_force_at(one.start).history(one) for one in sessions[:room])
+        more += max(0, len(sessions) - room)
     if not histories:
         raise command_errors.session_nowhere(id_, [node.name for node in built])
     return SessionHistories(id_, tuple(histories), more)
@@ -133,7 +133,7 @@ class _HistoryReader:
 
     @property
     def table(self) -> str:
-        """The name of its table."""
+        """The stored table's name, without namespace."""
         return table_name(self.node.name)
 
     @property
@@ -150,24 +150,24 @@ class _HistoryReader:
         sessions = self.node.model.sessions
         assert sessions is not None, "a sessions model says what a session is"
         for entry in self.ledger.quarantined(self.node.name):
-            own, identifier, _ = names_of_quarantined(sessions, entry)
-            if own in rows:
-                rows[own] = replace(rows[own], quarantined=entry)
-            elif id_ in (own, identifier):
-                rows[own] = _FoundSession(own, None, entry)
+            session_key, identifier, _ = names_of_quarantined(sessions, entry)
+            if session_key in rows:
+                rows[session_key] = replace(rows[session_key], quarantined=entry)
+            elif id_ in (session_key, identifier):
+                rows[session_key] = _FoundSession(session_key, None, entry)
         return sorted(rows.values(), key=lambda one: (one.start, one.id))
 
     def _find_rows(self, id_: str) -> tuple[Session, ...]:
         """Found by the id alone in narrow columns, then read whole from the few files."""
         sessions = self.node.model.sessions
-        wanted = [{ID: id_}, *([{IDENTIFIER: id_}] if sessions and sessions.identifier else [])]
-        found = self.snapshots.rows_equal_to(self.table, wanted, columns=[ID, FIRST])
-        if not found:
+        matches = [{ID: id_}, *([{IDENTIFIER: id_}] if sessions and sessions.identifier else [])]
+        ids = self.snapshots.rows_equal_to(self.table, matches, columns=[ID, FIRST])
+        if not ids:
             return ()
-        starts = instants_of(found, FIRST)
-        near = TimeSpan(FIRST, FIRST, min(starts), max(starts))
+        starts = instants_of(ids, FIRST)
+        span = TimeSpan(FIRST, FIRST, min(starts), max(starts))
         return self._as_sessions(
-            self.snapshots.rows_equal_to(self.table, wanted, columns=self._columns, near=near)
+            self.snapshots.rows_equal_to(self.table, matches, columns=self._columns, near=span)
         )
 
     @property
@@ -175,18 +175,18 @@ class _HistoryReader:
         """The columns of its table, and the version that wrote each row."""
         return [*self.query.fixed_columns, *(output.name for output in self.query.outputs), VERSION]
 
-    def _as_sessions(self, found: pa.Table | None) -> tuple[Session, ...]:
+    def _as_sessions(self, rows: pa.Table | None) -> tuple[Session, ...]:
         """Rows of the table as sessions, by start."""
-        if found is None or VERSION not in found.column_names:
+        if rows is None or VERSION not in rows.column_names:
             return ()
         counted = self._count_column
-        starts, ends = instants_of(found, FIRST), instants_of(found, LAST)
+        starts, ends = instants_of(rows, FIRST), instants_of(rows, LAST)
         sessions = []
-        for start, end, row in zip(starts, ends, found.to_pylist(), strict=True):
-            own, version = row.pop(ID), row.pop(VERSION)
+        for start, end, row in zip(starts, ends, rows.to_pylist(), strict=True):
+            id_, version = row.pop(ID), row.pop(VERSION)
             for name in (FIRST, LAST):
                 row.pop(name)
-            sessions.append(Session(own, start, end, version, row.get(counted or ""), row))
+            sessions.append(Session(id_, start, end, version, row.get(counted or ""), row))
         return tuple(sorted(sessions, key=lambda one: one.start))
 
     @property
@@ -210,44 +210,42 @@ class _HistoryReader:
         of = project, self.ledger, self.snapshots, project[self.node.name], self.by_spark
         return _HistoryReader(*of, times)
 
-    def history(self, one: _FoundSession) -> SessionHistory:
+    def history(self, found: _FoundSession) -> SessionHistory:
         """One session: as it is now, its events by arrival, what each run did to it."""
-        match, of = self._owner_of(one)
-        start, end = (
-            one.start,
-            one.quarantined.end if one.quarantined else one.row.end if one.row else one.start,
-        )
+        match, of = self._owner_of(found)
+        stored = found.quarantined or found.row
+        start, end = found.start, stored.end if stored else found.start
         self.snapshots_read, self._sessions_read = 0, {}
-        found, blind = changes_in_span(
+        changes, blind = changes_in_span(
             self.versions,
             lambda version, first, last: self._sessions_at(match, version, first, last),
             self._may_have_lost,
             start,
             end,
         )
-        spans = [change.span for change in found if change.span]
+        spans = [change.span for change in changes if change.span]
         wide = (min([start, *(a for a, _ in spans)]), max([end, *(b for _, b in spans)]))
         user_events = self._events_of_user(match, *wide)
         made_from, before = self._inputs_of_versions()
         limited = self.query.quarantine_after or self.ledger.entries(self.node.name)
-        done = session_changes(found, made_from, before, user_events.events if limited else ())
-        own = [event for event in user_events.events if start <= event.at <= end]
+        done = session_changes(changes, made_from, before, user_events.events if limited else ())
+        events = [event for event in user_events.events if start <= event.at <= end]
         lately = changes_since(done, start, end)
         known = bool(lately) and lately[0].verb in (Verb.CREATED, Verb.RETURNED)
         read_at_creation = made_from.get(lately[0].change.version.number, {}) if lately else {}
-        groups = self._event_batches(own, read_at_creation, known=known)
+        groups = self._event_batches(events, read_at_creation, known=known)
         with_snapshot = [
             version for version in self.versions if version.snapshot in self.kept_snapshots
         ]
         blind = blind or (not done and len(with_snapshot) < len(self.versions))
         return SessionHistory(
             model=self.node.name,
-            id=one.id,
+            id=found.id,
             owner=of,
-            session=one.row,
-            quarantined=one.quarantined,
-            why_quarantined=quarantine_reasons(self.node, self.ledger)(one.quarantined)
-            if one.quarantined
+            session=found.row,
+            quarantined=found.quarantined,
+            why_quarantined=quarantine_reasons(self.node, self.ledger)(found.quarantined)
+            if found.quarantined
             else "",
             inputs=self.inputs,
             event_batches=groups,
@@ -256,7 +254,7 @@ class _HistoryReader:
             oldest_kept=with_snapshot[0]
             if blind and with_snapshot and self.snapshots_read < MOST_READS
             else None,
-            notes=tuple(self._notes(one, user_events, len(own))),
+            notes=tuple(self._notes(found, user_events, len(events))),
         )
 
     def _events_of_user(self, match: Mapping[str, Any], start: int, end: int) -> UserEvents:
@@ -264,9 +262,9 @@ class _HistoryReader:
         The events of its user or identifier in a range of time; Spark is asked where
         it has to be.
         """
-        found = events_of(self.project, self.ledger, self.snapshots, self.node, match, start, end)
-        if self.by_spark is None or not found.spark_can_tell:
-            return found
+        events = events_of(self.project, self.ledger, self.snapshots, self.node, match, start, end)
+        if self.by_spark is None or not events.spark_can_tell:
+            return events
         snapshots = {
             entry.name: snapshot_read(self.ledger, self.snapshots, self.node, entry.name)
             for entry in self.node.inputs
@@ -274,33 +272,35 @@ class _HistoryReader:
         return self.by_spark(self.node, match, snapshots, start, end)
 
     def _event_batches(
-        self, events: Sequence[Event], made: Mapping[str, int], *, known: bool
+        self, events: Sequence[Event], read_at_creation: Mapping[str, int], *, known: bool
     ) -> tuple[EventBatch, ...]:
         """
         Events by the versions that added them, in order of arrival, those of all
         inputs together.
         """
-        found: list[EventBatch] = []
+        groups: list[EventBatch] = []
         for name in self.inputs:
-            own = [event for event in events if event.input == name]
-            files = {file.id: file.path for file in self.ledger.files(name)} if own else {}
+            of_input = [event for event in events if event.input == name]
+            files = {file.id: file.path for file in self.ledger.files(name)} if of_input else {}
             versions = self.ledger.versions(name)
-            found += event_batches(own, versions, files, made.get(name), known=known, name=name)
-        return tuple(sorted(found, key=lambda one: one.version.committed_at if one.version else 0))
+            groups += event_batches(
+                of_input, versions, files, read_at_creation.get(name), known=known, name=name
+            )
+        return tuple(sorted(groups, key=lambda one: one.version.committed_at if one.version else 0))
 
-    def _owner_of(self, one: _FoundSession) -> tuple[Mapping[str, Any], tuple[str, Any]]:
+    def _owner_of(self, session: _FoundSession) -> tuple[Mapping[str, Any], tuple[str, Any]]:
         """The values that rows of the same owner have in the table, and how the owner is shown."""
         query, sessions = self.query, self.node.model.sessions
         chosen = query.chosen_user.name if query.chosen_user else query.user
-        if one.row is not None:
-            value = one.row.values.get(query.user)
+        if session.row is not None:
+            value = session.row.values.get(query.user)
             if value is None:  # of a user, for want of an identifier
-                user = one.row.values.get(chosen)
+                user = session.row.values.get(chosen)
                 return {query.user: None, chosen: user}, (chosen, user)
             return {query.user: value}, (query.user, value)
         assert sessions is not None
-        assert one.quarantined is not None
-        _, identifier, user = names_of_quarantined(sessions, one.quarantined)
+        assert session.quarantined is not None
+        _, identifier, user = names_of_quarantined(sessions, session.quarantined)
         if sessions.identifier and identifier is None:
             return {query.user: None, chosen: user}, (chosen, user)
         value = user if identifier is None else identifier
@@ -317,11 +317,11 @@ class _HistoryReader:
             if version.snapshot not in self.kept_snapshots or self.snapshots_read >= MOST_READS:
                 return None
             self.snapshots_read += 1
-            near = TimeSpan(FIRST, LAST, start, end)
-            found = self.snapshots.rows_equal_to(
-                self.table, [match], columns=self._columns, near=near, snapshot=version.snapshot
+            span = TimeSpan(FIRST, LAST, start, end)
+            rows = self.snapshots.rows_equal_to(
+                self.table, [match], columns=self._columns, near=span, snapshot=version.snapshot
             )
-            self._sessions_read[place] = None if found is None else self._as_sessions(found)
+            self._sessions_read[place] = None if rows is None else self._as_sessions(rows)
         return self._sessions_read[place]
 
     def _may_have_lost(self, version: Version, start: int, end: int) -> bool:
@@ -343,7 +343,7 @@ class _HistoryReader:
     ) -> tuple[Mapping[int, InputVersions], Mapping[int, InputVersions]]:
         """For each version the input versions that it was made from, and those read just before."""
         numbers = {version.step: version.number for version in self.versions}
-        made: dict[int, InputVersions] = {}
+        made_from: dict[int, InputVersions] = {}
         before: dict[int, InputVersions] = {}
         last: InputVersions | None = None
         for run in reversed(self.ledger.runs(MOST_RUNS, self.node.name)):
@@ -353,28 +353,29 @@ class _HistoryReader:
                 if step.model != self.node.name or step.state != "done" or not read:
                     continue
                 if step.id in numbers:
-                    made[numbers[step.id]] = read
+                    made_from[numbers[step.id]] = read
                     if last is not None:
                         before[numbers[step.id]] = last
                 last = read
-        return made, before
+        return made_from, before
 
-    def _notes(self, one: _FoundSession, events: UserEvents, found: int) -> Iterator[str]:
-        """What one has to know to read the history right; ``found`` is how many events it has."""
+    def _notes(self, session: _FoundSession, events: UserEvents, event_count: int) -> Iterator[str]:
+        """What one has to know to read the history right; ``event_count`` of events found."""
         if self.times != EVER:
             since, until = self.times.start > MIN, self.times.end < MAX
             ends = [f"from {show_instant(self.times.start)} on"] if since else []
             ends += [f"before {show_instant(self.times.end)}"] if until else []
             yield f"Its definition is in force {', '.join(ends)}: sessions end there."
-        counted = one.quarantined.events if one.quarantined else one.row.events if one.row else None
+        stored = session.quarantined or session.row
+        counted = stored.events if stored else None
         # With as many events as there have to be, none is among them that should not be.
-        if events.unapplied_where and counted != found:
+        if events.unapplied_where and counted != event_count:
             doubt = "may be among its events: only Spark can tell (`--deep`)."
             yield f"What {events.unapplied_where} leaves out {doubt}"
         for name in events.undated:
             yield f"{name} is recomputed cell by cell: no row says when it came."
-        if not events.why_missing and counted not in (None, found):
-            yield f"The session counts {counted:,} events; {found:,} are found now."
+        if not events.why_missing and counted not in (None, event_count):
+            yield f"The session counts {counted:,} events; {event_count:,} are found now."
         traced, heads = self.ledger.traces()[self.node.name].inputs, self.ledger.newest_versions()
         for name in self.inputs:
             head, read = heads.get(name), traced.get(name)
@@ -383,7 +384,7 @@ class _HistoryReader:
                     f"{name} has moved on to version {head.number}; {self.node.name} has read it "
                     f"up to version {read}: `infold run` folds in what came since."
                 )
-        if one.quarantined is not None and one.row is not None:
+        if session.quarantined is not None and session.row is not None:
             yield "Its head stays in the table: changes are shown for the head alone."
         if self.snapshots_read >= MOST_READS:
             yield f"{MOST_READS} snapshots were read: older changes are not shown."

@@ -102,7 +102,7 @@ class _Reader:
     def read(self, shown: Sequence[ShownTable]) -> UserEvents:
         """The events behind some tables; NotPlainError where that needs Spark."""
         query, unsure = self.query, False
-        found: list[pa.Table] = []
+        tables: list[pa.Table] = []
         for part in shown:
             conditions, applied = self._conditions(part, query.where)
             try:
@@ -114,11 +114,11 @@ class _Reader:
             if rows is None:
                 return UserEvents(why_missing=f"{part.table} has no column with their owner")
             unsure = unsure or (query.where is not None and not applied)
-            found.append(rows)
-        self._same_types(found)
-        every = [_as_events(rows, part.table) for rows, part in zip(found, shown, strict=True)]
+            tables.append(rows)
+        self._same_types(tables)
+        every = [_as_events(rows, part.table) for rows, part in zip(tables, shown, strict=True)]
         undated = [
-            p.table for r, p in zip(found, shown, strict=True) if VERSION not in r.schema.names
+            p.table for r, p in zip(tables, shown, strict=True) if VERSION not in r.schema.names
         ]
         return UserEvents(
             events=tuple(sorted(itertools.chain(*every), key=lambda event: event.at)),
@@ -155,14 +155,14 @@ class _Reader:
         )
         if rows is None:
             return None
-        own = {time: TIME, **{name: f"{WHOSE}{at}" for at, name in enumerate(names)}}
-        return rows.rename_columns([own.get(name, name) for name in rows.column_names])
+        columns = {time: TIME, **{name: f"{WHOSE}{at}" for at, name in enumerate(names)}}
+        return rows.rename_columns([columns.get(name, name) for name in rows.column_names])
 
-    def _same_types(self, found: Sequence[pa.Table]) -> None:
+    def _same_types(self, tables: Sequence[pa.Table]) -> None:
         """Values of several types would have been cast to one of them, as Spark does it."""
         kinds = {
             tuple(field.type for field in rows.schema if field.name not in (VERSION, FILE))
-            for rows in found
+            for rows in tables
         }
         if len(kinds) > 1:
             raise NotPlainError(self.node.name)
@@ -174,15 +174,14 @@ def _conjunction(conditions: Sequence[str]) -> str | None:
     return " AND ".join(f"({one})" for one in conditions)
 
 
-def _as_events(found: pa.Table, table: str) -> list[Event]:
-    nothing = [None] * found.num_rows
+def _as_events(rows: pa.Table, table: str) -> list[Event]:
+    nothing = [None] * rows.num_rows
     versions, files = (
-        found[name].to_pylist() if name in found.column_names else nothing
-        for name in (VERSION, FILE)
+        rows[name].to_pylist() if name in rows.column_names else nothing for name in (VERSION, FILE)
     )
     return [
         Event(at, version, file, table)
-        for at, version, file in zip(instants_of(found, TIME), versions, files, strict=True)
+        for at, version, file in zip(instants_of(rows, TIME), versions, files, strict=True)
     ]
 
 
@@ -210,8 +209,8 @@ def _any_of(node: Node, match: Mapping[str, Any]) -> list[dict[str, Any]] | None
     if value is not None:  # the first of several that is not NULL counts
         return [{**dict.fromkeys(columns[:at]), name: value} for at, name in enumerate(columns)]
     user = _plain_column(sessions.user or "")
-    own = next(value_of_column for name, value_of_column in match.items() if name != query.user)
-    return None if user is None else [{**dict.fromkeys(columns), user: own}]
+    owner = next(value_of_column for name, value_of_column in match.items() if name != query.user)
+    return None if user is None else [{**dict.fromkeys(columns), user: owner}]
 
 
 _COLUMN = re.compile(r"\s*(\w+|`[^`]+`)\s*\Z")
@@ -246,10 +245,10 @@ class ShownTable:
     def stored_name(self, column: str) -> str:
         """The table's own name of a shown column."""
         name = column.strip("`").lower()
-        found = name if self.columns is None else self.columns.get(name)
-        if found is None:
+        stored = name if self.columns is None else self.columns.get(name)
+        if stored is None:
             raise NotPlainError(column)
-        return found
+        return stored
 
     def own_condition(self, sql: str) -> str:
         """A condition over what is shown, as one over the table's columns."""
@@ -334,7 +333,7 @@ def _table_and_alias(node: Node, select: exp.Select) -> tuple[str, str]:
 
 def _shown_columns(select: exp.Select, part: ShownTable, alias: str) -> dict[str, str | None]:
     """The columns of a SELECT, lower-case, in order, and the table's own column for each."""
-    found: dict[str, str | None] = {}
+    columns: dict[str, str | None] = {}
     for item in select.expressions:
         if isinstance(item, exp.Star):
             _nothing_but(item, ())
@@ -343,12 +342,12 @@ def _shown_columns(select: exp.Select, part: ShownTable, alias: str) -> dict[str
             more = dict(part.columns)
         else:
             value = item.this if isinstance(item, exp.Alias) else item
-            own = _own_column(value, part, alias) if isinstance(value, exp.Column) else None
-            more = {item.alias_or_name.lower(): own}
-        if more.keys() & found.keys():
+            column = _own_column(value, part, alias) if isinstance(value, exp.Column) else None
+            more = {item.alias_or_name.lower(): column}
+        if more.keys() & columns.keys():
             raise NotPlainError("two columns of one name")
-        found |= more
-    return found
+        columns |= more
+    return columns
 
 
 def _own_column(column: exp.Column, part: ShownTable, alias: str) -> str | None:
@@ -380,9 +379,9 @@ def _translate_condition(part: ShownTable, sql: str, span: tuple[int, int], alia
     for first, last, column in sorted(columns, key=lambda entry: entry[0]):
         if not at <= first < end:
             continue
-        own = _own_column(column, part, alias)
-        if own is None:
+        stored = _own_column(column, part, alias)
+        if stored is None:
             raise NotPlainError(column.name)
-        pieces += [sql[at:first], quoted(own)]
+        pieces += [sql[at:first], quoted(stored)]
         at = last
     return "".join([*pieces, sql[at:end]])

@@ -61,7 +61,7 @@ def event_batches(
     events: Iterable[Event],
     versions: Iterable[Version],
     paths: Mapping[int, str],
-    made: int | None,
+    read_at_creation: int | None,
     *,
     known: bool,
     name: str = "",
@@ -69,21 +69,21 @@ def event_batches(
     """
     Events of the input ``name``, grouped by the version that added them, in order of arrival.
 
-    ``made`` is the version of the input that the session was first made from. ``known``: it was
-    created then; if not, earlier events may have been late nevertheless.
+    ``read_at_creation`` is the input's version that the session was first made from. ``known``:
+    it was created then; if not, earlier events may have been late nevertheless.
     """
     by_number = {version.number: version for version in versions}
     groups: dict[int | None, list[Event]] = {}
     for event in events:
         groups.setdefault(event.version, []).append(event)
-    found = []
+    batches = []
     for number in sorted(groups, key=lambda entry: -1 if entry is None else entry):
         group = groups[number]
         version = None if number is None else by_number.get(number)
         named = [paths[one.file] for one in group if one.file is not None and one.file in paths]
         files = sorted(set(named), key=lambda path: (-named.count(path), path))
         rebuilt = version is not None and version.whole and version.number > 1
-        found.append(
+        batches.append(
             EventBatch(
                 version=version,
                 events=len(group),
@@ -91,18 +91,18 @@ def event_batches(
                 last=max(event.at for event in group),
                 files=tuple(files[:FILES]),
                 more_files=max(0, len(files) - FILES),
-                late=None if rebuilt else _is_late(number, made, known),
+                late=None if rebuilt else _is_late(number, read_at_creation, known),
                 rebuilt=rebuilt,
                 input=name,
             )
         )
-    return tuple(found)
+    return tuple(batches)
 
 
-def _is_late(number: int | None, made: int | None, known: bool) -> bool | None:
-    if number is None or made is None:
+def _is_late(number: int | None, read_at_creation: int | None, known: bool) -> bool | None:
+    if number is None or read_at_creation is None:
         return None
-    return True if number > made else False if known else None
+    return True if number > read_at_creation else False if known else None
 
 
 class Verb(StrEnum):
@@ -251,7 +251,7 @@ def changes_in_span(
 
     ``versions`` are all versions of the table, oldest first.
     """
-    found: list[VersionChange] = []
+    changes: list[VersionChange] = []
     blind = False
     after = at(versions[-1], start, end) if versions else ()
     for place in range(len(versions) - 1, -1, -1):
@@ -259,17 +259,17 @@ def changes_in_span(
         wrote = tuple(one for one in after or () if one.version == version.number)
         if not wrote and not lost(version, start, end):
             continue
-        both = _before_and_after(version, older, at, start, end)
-        if both is not None:
-            found.extend(reversed(_split_by_time(version, *both)))
-            start, end = _widened_span((*both[0], *both[1]), start, end)
-            after = both[0]
+        sessions = _before_and_after(version, older, at, start, end)
+        if sessions is not None:
+            changes.extend(reversed(_split_by_time(version, *sessions)))
+            start, end = _widened_span((*sessions[0], *sessions[1]), start, end)
+            after = sessions[0]
             continue
         blind = True
         if wrote:  # nothing of it is kept: the rows alone say who wrote them
-            found.append(VersionChange(version, None, wrote))
+            changes.append(VersionChange(version, None, wrote))
             break
-    return tuple(reversed(found)), blind
+    return tuple(reversed(changes)), blind
 
 
 BeforeAndAfter = tuple[tuple[Session, ...], tuple[Session, ...]]
@@ -305,19 +305,23 @@ def _split_by_time(
     The changes of one version, in order of time: sessions that do not overlap are
     separate changes.
     """
-    same = {one.key for one in before} & {one.key for one in after}
-    changed = [(one, False) for one in before if one.key not in same]
-    changed += [(one, True) for one in after if one.key not in same]
-    found: list[VersionChange] = []
-    upto: int | None = None
-    for one, new in sorted(changed, key=lambda entry: (entry[0].start, entry[1])):
-        if upto is None or one.start > upto:
-            found.append(VersionChange(version, (), ()))
-        last = found[-1]
-        was, now = last.before or (), last.after
-        found[-1] = VersionChange(version, was if new else (*was, one), (*now, one) if new else now)
-        upto = one.end if upto is None else max(upto, one.end)
-    return found
+    unchanged = {session.key for session in before} & {session.key for session in after}
+    changed = [(session, False) for session in before if session.key not in unchanged]
+    changed += [(session, True) for session in after if session.key not in unchanged]
+    changes: list[VersionChange] = []
+    reached: int | None = None
+    for session, new in sorted(changed, key=lambda entry: (entry[0].start, entry[1])):
+        if reached is None or session.start > reached:
+            changes.append(VersionChange(version, (), ()))
+        last = changes[-1]
+        sessions_before, sessions_after = last.before or (), last.after
+        changes[-1] = VersionChange(
+            version,
+            sessions_before if new else (*sessions_before, session),
+            (*sessions_after, session) if new else sessions_after,
+        )
+        reached = session.end if reached is None else max(reached, session.end)
+    return changes
 
 
 # -- the word for it -------------------------------------------------------------------------------
@@ -353,10 +357,10 @@ def _of_one(before: Session, after: Session, version: Version) -> Verb:
         lost, got = after.events < before.events, after.events > before.events
     if lost or got:
         return Verb.MOVED if lost and got else Verb.SHORTENED if lost else Verb.EXTENDED
-    other = set(differing_columns(before, after))
-    if not other:
+    differing = set(differing_columns(before, after))
+    if not differing:
         return Verb.REBUILT if version.whole else Verb.RECOMPUTED
-    return Verb.RENUMBERED if other <= set(NUMBERS) else Verb.RECOMPUTED
+    return Verb.RENUMBERED if differing <= set(NUMBERS) else Verb.RECOMPUTED
 
 
 def differing_columns(before: Session, after: Session) -> tuple[str, ...]:
@@ -375,7 +379,7 @@ InputVersions = Mapping[str, int]
 
 
 def session_changes(
-    found: Sequence[VersionChange],
+    changes: Sequence[VersionChange],
     read: Mapping[int, InputVersions],
     read_before: Mapping[int, InputVersions],
     events: Sequence[Event] = (),
@@ -400,14 +404,14 @@ def session_changes(
             )
         )
 
-    made = []
-    for change in found:
+    described = []
+    for change in changes:
         number, before, after = change.version.number, change.before or (), change.after
         whole = change.version.whole
-        was = not whole and not before and there(after, read_before.get(number))
-        now = not after and there(before, read.get(number))
-        made.append(SessionChange(verb_of(change, was_held=was, is_held=now), change))
-    return tuple(made)
+        was_held = not whole and not before and there(after, read_before.get(number))
+        is_held = not after and there(before, read.get(number))
+        described.append(SessionChange(verb_of(change, was_held=was_held, is_held=is_held), change))
+    return tuple(described)
 
 
 def changes_since(

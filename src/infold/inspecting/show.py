@@ -56,9 +56,9 @@ def shown_rows(
     if table in {"set_aside", SET_ASIDE}:
         return _set_aside(project, lake, columns, where, limit, left_out)
     if table == AUDIT_FAILURES and table not in project:
-        found = audit_failures()
-        found = found if where is None else filtered_rows(found, where)
-        return select_rows(found, columns, limit)
+        failures = audit_failures()
+        failures = failures if where is None else filtered_rows(failures, where)
+        return select_rows(failures, columns, limit)
     if table not in project:
         known = [*(node.name for node in project), "set_aside", AUDIT_FAILURES, *TABLES]
         raise with_unapplied(command_errors.unknown_table(table, known), project, table)
@@ -98,18 +98,18 @@ def _by_time_and_key(
     node, table = stored.node, table_name(stored.node.name)
     known = {name.lower(): name for name in lake.columns(table) or {}}
     order = [known[name.lower()] for name in own_order(node) if name.lower() in known]
-    near = where
+    condition = where
     if sum(cell.rows for cell in stored.cells) > MOST:
-        near = (
+        condition = (
             None if limit is None or where is not None else first_cells(node, stored.cells, limit)
         )
-        if near is None:
+        if condition is None:
             stored.note(UNORDERED.format(MOST))
             return lake.rows(table, columns=columns, where=where, limit=limit)
-    beside = [] if columns is None else [name for name in order if name not in columns]
-    wanted = None if columns is None else [*columns, *beside]
-    found = in_order(lake.rows(table, columns=wanted, where=near), order)
-    return select_rows(found, columns, limit)
+    order_columns = [] if columns is None else [name for name in order if name not in columns]
+    read_columns = None if columns is None else [*columns, *order_columns]
+    rows = in_order(lake.rows(table, columns=read_columns, where=condition), order)
+    return select_rows(rows, columns, limit)
 
 
 def _set_aside(
@@ -142,15 +142,15 @@ def _set_aside(
 
 
 def select_rows(
-    found: pa.Table, columns: Sequence[str] | None, limit: int | None = None
+    rows: pa.Table, columns: Sequence[str] | None, limit: int | None = None
 ) -> pa.Table:
     """These columns of some rows, in this order; at most so many rows."""
     if columns is not None:
-        unknown = [name for name in columns if name not in found.column_names]
+        unknown = [name for name in columns if name not in rows.column_names]
         if unknown:
-            raise command_errors.unknown_columns(names=unknown, known=found.column_names)
-        found = found.select(list(columns))
-    return found if limit is None else found.slice(0, limit)
+            raise command_errors.unknown_columns(names=unknown, known=rows.column_names)
+        rows = rows.select(list(columns))
+    return rows if limit is None else rows.slice(0, limit)
 
 
 MOST = 1_000_000
@@ -191,14 +191,14 @@ def in_order(rows: pa.Table, order: Sequence[str]) -> pa.Table:
         keys = [(name, "ascending") for name in rows.column_names if sortable(name)]
         return rows.sort_by(keys) if keys else rows
     by_name = {name.lower(): name for name in rows.column_names}
-    asked = [
+    directions = [
         (one.removeprefix("-"), "descending" if one.startswith("-") else "ascending")
         for one in order
     ]
-    unknown = [name for name, _ in asked if name.lower() not in by_name]
+    unknown = [name for name, _ in directions if name.lower() not in by_name]
     if unknown:
         raise command_errors.unknown_columns(names=unknown, known=rows.column_names)
-    keys = [(by_name[name.lower()], way) for name, way in asked]
+    keys = [(by_name[name.lower()], way) for name, way in directions]
     if nested := [name for name, _ in keys if not sortable(name)]:
         raise command_errors.not_sortable(names=nested)
     return rows.sort_by(keys)

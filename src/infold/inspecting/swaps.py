@@ -92,19 +92,20 @@ def promotion(
 
 def _refuse_forward_only(changes: Iterable[Redefinition]) -> None:
     """An environment builds all of a table, which is no forward-only change."""
-    for one in changes:
-        if one.after is not None and one.after.model.changes_forward_only and not same_rows(one):
+    for change in changes:
+        after = change.after
+        if after is not None and after.model.changes_forward_only and not same_rows(change):
             why = "an environment builds all of its table by the new definition"
-            raise apply_errors.not_forward_only(model=one.model, why=why)
+            raise apply_errors.not_forward_only(model=change.model, why=why)
 
 
 def _destroyed(
     variant: Variant, changes: Iterable[Redefinition], allowed: frozenset[str]
 ) -> list[Destroyed]:
     """What readers of production's tables would lose, and what is to happen then."""
-    asked = PlanOptions(allow_destructive=allowed)
+    options = PlanOptions(allow_destructive=allowed)
     return [
-        Destroyed(one.model, one.destroys, policy(variant.declared, one.model, asked, one))
+        Destroyed(one.model, one.destroys, policy(variant.declared, one.model, options, one))
         for one in changes
         if one.destroys
     ]
@@ -155,17 +156,17 @@ def _moved(variant: Variant, environment: Environment, ledger: Ledger) -> Iterat
     """What production has changed since the environment was run."""
     traces, own = ledger.traces(), variant.own
     names = {key: name for name, key in own.items()}
-    for one in environment.tables:
-        if one.current and variant.production.digests.get(one.model, "") != one.base:
-            yield one.model, "its table was built by another definition since"
-        elif one.current and one.key in traces:
-            shared = [name for name in traces[one.key].inputs if name not in names]
-            for name in _behind(traces[one.key], ledger, shared):
-                yield one.model, f"{name} has other rows since"
-    wanted = ledger.applied(environment.name)
+    for table in environment.tables:
+        if table.current and variant.production.digests.get(table.model, "") != table.base:
+            yield table.model, "its table was built by another definition since"
+        elif table.current and table.key in traces:
+            shared = [name for name in traces[table.key].inputs if name not in names]
+            for name in _behind(traces[table.key], ledger, shared):
+                yield table.model, f"{name} has other rows since"
+    applied = ledger.applied(environment.name)
     for name, entry in ledger.applied().items():
-        other = name in wanted and wanted[name].digest != entry.digest
-        if other and entry.at > (environment.last_run_at or 0):
+        is_other = name in applied and applied[name].digest != entry.digest
+        if is_other and entry.at > (environment.last_run_at or 0):
             yield name, "another definition was applied since"
 
 
@@ -190,11 +191,11 @@ def rollback(project: Project, ledger: Ledger, lake: Lake) -> SwapPreview:
     last = next((one for one in ledger.swaps() if one.kind is SwapKind.PROMOTE), None)
     if last is None:
         raise environment_errors.nothing_to_roll_back(target=project.target.name)
-    now = {name: entry.digest for name, entry in ledger.applied().items()}
-    if outdated := [*_outdated(last, now, ledger, lake)]:
+    current = {name: entry.digest for name, entry in ledger.applied().items()}
+    if outdated := [*_outdated(last, current, ledger, lake)]:
         raise environment_errors.rollback_outdated(outdated)
     applied = {name: old for name, (old, new) in last.definitions.items() if old != new}
-    after = {name: digest for name, digest in {**now, **applied}.items() if digest}
+    after = {name: digest for name, digest in {**current, **applied}.items() if digest}
     refuse_misfits(project, ledger, after)
     tables = tuple(_swapped(model, key, ledger, lake) for model, key in last.kept.items())
     swap = Swap(SwapKind.ROLLBACK, last.environment, tables, applied, undoes=last.id)
@@ -202,11 +203,11 @@ def rollback(project: Project, ledger: Ledger, lake: Lake) -> SwapPreview:
 
 
 def _outdated(
-    last: DoneSwap, now: Mapping[str, str], ledger: Ledger, lake: Lake
+    last: DoneSwap, current: Mapping[str, str], ledger: Ledger, lake: Lake
 ) -> Iterator[tuple[str, str]]:
     """What was changed since a promote, so that it cannot be taken back."""
     for name, (old, new) in last.definitions.items():
-        if (old != new or name in last.kept) and now.get(name, "") != new:
+        if (old != new or name in last.kept) and current.get(name, "") != new:
             yield name, "another definition was applied since"
     for model, key in last.kept.items():
         if key is None or model not in last.stored:
@@ -249,15 +250,15 @@ def _swapped(
     unchanged: UnchangedColumns | None = None,
 ) -> SwappedTable:
     """A model's name goes to the table with the key ``own``; the table that has it is kept."""
-    there = lake.location(table_name(model))
-    known = there is not None or model in ledger.traces()
-    digits = sha256(f"{model} {there}".encode()).hexdigest()  # the same for the same state of it
+    location = lake.location(table_name(model))
+    known = location is not None or model in ledger.traces()
+    digits = sha256(f"{model} {location}".encode()).hexdigest()  # the same for the same state of it
     return SwappedTable(
         model,
         own,
         free_key(model, digits, ledger, lake) if known else None,
         None if own is None else lake.location(table_name(own)),
-        there,
+        location,
         unchanged.of(model) if known and unchanged is not None else (),
     )
 
@@ -277,15 +278,15 @@ def _preview(
     )
 
 
-def table_preview(ledger: Ledger, one: SwappedTable) -> TablePreview:
+def table_preview(ledger: Ledger, table: SwappedTable) -> TablePreview:
     """How a model's table differs from the one that takes its place."""
-    before, after = _cells(ledger, one.model), _cells(ledger, one.own)
+    before, after = _cells(ledger, table.model), _cells(ledger, table.own)
     return TablePreview(
-        one.model,
-        None if one.kept is None else sum(cell.rows for cell in before),
-        None if one.own is None else sum(cell.rows for cell in after),
+        table.model,
+        None if table.kept is None else sum(cell.rows for cell in before),
+        None if table.own is None else sum(cell.rows for cell in after),
         len({cell.cell for cell in (*before, *after)}),
-        len(_differences(ledger, one)),
+        len(_differences(ledger, table)),
     )
 
 
@@ -302,10 +303,10 @@ def readers_that_follow(
             columns = reads(node.name, name) if swapped[name].unchanged else None
             unchanged = {0: swapped[name].unchanged}
             if columns is None:
-                seen = bool(differing[name])
+                notices = bool(differing[name])
             else:
-                seen = bool(changes_of_columns(columns, {0: differing[name]}, unchanged))
-            if seen:
+                notices = bool(changes_of_columns(columns, {0: differing[name]}, unchanged))
+            if notices:
                 yield node.name
                 break
 
@@ -324,8 +325,8 @@ def refuse_taken(ledger: Ledger, lake: Lake, model: str) -> None:
         raise mismatches.table_name_taken(model=model, table=head.table, location=head.location)
 
 
-def _differences(ledger: Ledger, one: SwappedTable) -> Sequence[CellChange]:
-    changes = changes_of_rewrite(_cells(ledger, one.model), _cells(ledger, one.own))
+def _differences(ledger: Ledger, table: SwappedTable) -> Sequence[CellChange]:
+    changes = changes_of_rewrite(_cells(ledger, table.model), _cells(ledger, table.own))
     return [change for change in changes if change.changes_rows]
 
 
@@ -366,8 +367,8 @@ class UnchangedColumns:
 
     def of(self, model: str) -> tuple[Unchanged, ...]:
         """What readers of some columns of a model will not notice."""
-        kept = self._columns_kept(model)
-        if not kept:
+        kept_columns = self._columns_kept(model)
+        if not kept_columns:
             return ()
         key = self._found.own[model]
         before, after = ({c.cell: c.rows for c in self._ledger.cells(t)} for t in (model, key))
@@ -379,7 +380,7 @@ class UnchangedColumns:
             and node.name not in self._found.own
             and any(entry.name == model for entry in node.stored_inputs)
         }
-        known = [columns for columns in sets if columns is not None and columns <= kept]
+        known = [columns for columns in sets if columns is not None and columns <= kept_columns]
         return tuple(Unchanged(columns, cells) for columns in sorted(known, key=sorted) if cells)
 
     def _columns_kept(self, model: str) -> frozenset[str]:
@@ -402,8 +403,8 @@ class UnchangedColumns:
         old, new = self._traces.get(model), self._traces.get(key)
         if old is None or new is None or old.pending or new.pending:
             return False
-        there, here = self._found.production.project, self._found.declared
-        if model not in there or time_column(there[model]) != time_column(here[model]):
+        live, declared = self._found.production.project, self._found.declared
+        if model not in live or time_column(live[model]) != time_column(declared[model]):
             return False
         names = {self._found.own.get(name, name): name for name in old.inputs}
         same_inputs = {names.get(name, name) for name in new.inputs} == old.inputs.keys()
@@ -422,10 +423,10 @@ class UnchangedColumns:
         newest = (self._heads[name].number, self._heads[key].number)
         if (old.inputs[name], new.inputs[key]) != newest:
             return False
-        both = (self.reads, ColumnsRead(self._found.declared))
-        kept = self._columns_kept(name)
-        read = [columns(model, name) for columns in both]
-        return all(columns is not None and columns <= kept for columns in read)
+        readers = (self.reads, ColumnsRead(self._found.declared))
+        kept_columns = self._columns_kept(name)
+        read = [columns(model, name) for columns in readers]
+        return all(columns is not None and columns <= kept_columns for columns in read)
 
     def _files(self, key: str) -> set[tuple[object, ...]]:
         """The files that a table took in; rows that wait for their time are only its own."""

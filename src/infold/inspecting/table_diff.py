@@ -28,24 +28,24 @@ SAMPLE = 5
 def table_diff(ledger: Ledger, lake: Lake, node: Node, before: str, after: str) -> TableDiff:
     """The table ``after`` of a model against the table ``before``, both by their keys."""
     columns = [_columns(lake, key) for key in (before, after)]
-    other = _other_columns(*columns)
+    differing_columns = _other_columns(*columns)
     contents = [{c.cell: (c.rows, c.content) for c in ledger.cells(key)} for key in (before, after)]
-    one, two = contents
-    cells = {cell for cell in one.keys() | two.keys() if one.get(cell) != two.get(cell)}
-    rows = (sum(n for n, _ in one.values()), sum(n for n, _ in two.values()))
+    old, new = contents
+    cells = {cell for cell in old.keys() | new.keys() if old.get(cell) != new.get(cell)}
+    rows = (sum(n for n, _ in old.values()), sum(n for n, _ in new.values()))
     if not cells:
-        return TableDiff(node.name, rows, other)
+        return TableDiff(node.name, rows, differing_columns)
     common = [name for name in columns[0] if name in columns[1]]
     where = _where(node, Ranges.of(cells).span, columns[0])
-    found = [
+    rows_of_sides = [
         rows_of(lake.rows(table_name(key), columns=common, where=where)) for key in (before, after)
     ]
     key = row_key(node) or tuple(name for name in (time_column(node),) if name)
-    added, removed, changed = row_diffs(found[0], found[1], key)
+    added, removed, changed = row_diffs(rows_of_sides[0], rows_of_sides[1], key)
     return TableDiff(
         node.name,
         rows,
-        other,
+        differing_columns,
         Ranges.of(cells),
         len(added),
         len(removed),
@@ -62,13 +62,13 @@ def row_diffs(
 
     Where a value of the key has several such rows on one side, none of these is one that changed.
     """
-    gone, new = _left_over(before, after), _left_over(after, before)
-    one, two = _by_key(gone, key), _by_key(new, key)
-    pairs = [at for at in one if key and len(one[at]) == 1 and len(two.get(at, ())) == 1]
-    changed = [RowDiff(key_values(one[at][0], key), one[at][0], two[at][0]) for at in pairs]
+    gone = _by_key(_left_over(before, after), key)
+    new = _by_key(_left_over(after, before), key)
+    pairs = [at for at in gone if key and len(gone[at]) == 1 and len(new.get(at, ())) == 1]
+    changed = [RowDiff(key_values(gone[at][0], key), gone[at][0], new[at][0]) for at in pairs]
     paired = set(pairs)
-    new_rows = [row for at in two if at not in paired for row in two[at]]
-    gone_rows = [row for at in one if at not in paired for row in one[at]]
+    new_rows = [row for at in new if at not in paired for row in new[at]]
+    gone_rows = [row for at in gone if at not in paired for row in gone[at]]
     added = [RowDiff(key_values(row, key), None, row) for row in new_rows]
     removed = [RowDiff(key_values(row, key), row, None) for row in gone_rows]
     return added, removed, changed
@@ -76,23 +76,23 @@ def row_diffs(
 
 def _left_over(rows: Sequence[Row], others: Sequence[Row]) -> list[Row]:
     """The rows that others do not have, as many times as they do not have them."""
-    there = Counter(map(_text, others))
-    left = []
+    counts = Counter(map(_text, others))
+    surplus = []
     for row in rows:
         text = _text(row)
-        if there[text]:
-            there[text] -= 1
+        if counts[text]:
+            counts[text] -= 1
         else:
-            left.append(row)
-    return left
+            surplus.append(row)
+    return surplus
 
 
 def _by_key(rows: Iterable[Row], key: Sequence[str]) -> dict[str, list[Row]]:
     """Rows by their values of a key."""
-    found: dict[str, list[Row]] = {}
+    by_key: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(_text(key_values(row, key)), []).append(row)
-    return found
+        by_key.setdefault(_text(key_values(row, key)), []).append(row)
+    return by_key
 
 
 def _text(row: Row) -> str:
@@ -101,10 +101,10 @@ def _text(row: Row) -> str:
 
 def _sample(*kinds: Sequence[RowDiff]) -> tuple[RowDiff, ...]:
     """Some rows of each kind in turn."""
-    found: list[RowDiff] = []
+    diffs: list[RowDiff] = []
     for number in range(SAMPLE):
-        found += [some[number] for some in kinds if number < len(some)]
-    return tuple(found[:SAMPLE])
+        diffs += [some[number] for some in kinds if number < len(some)]
+    return tuple(diffs[:SAMPLE])
 
 
 def _columns(lake: Lake, key: str) -> Mapping[str, str]:

@@ -89,42 +89,48 @@ def tables_apart(
     ledger: Ledger,
     lake: Lake,
     may_begin: MayBegin = lambda _: (),
-    asked: PlanOptions | None = None,
+    options: PlanOptions | None = None,
 ) -> TablesApart:
     """What is built apart of a project, and what may begin to be."""
-    asked = asked or PlanOptions()
-    had = ledger.own_tables().get(BUILT_APART, ())
+    options = options or PlanOptions()
+    earlier = ledger.own_tables().get(BUILT_APART, ())
     traces = ledger.traces()
     old = [node for node in project if may_be_apart(node, traces.get(node.name))]
     if not old:
-        return TablesApart(project, tuple(replace(one, current=False) for one in had))
+        return TablesApart(project, tuple(replace(one, current=False) for one in earlier))
     from infold.declare.definitions import definitions_of  # parsers: most runs need none
 
-    found = ChangedDefinitions(project, ledger, asked.forward_only)(traces)
-    changes = {node.name: found[node.name] for node in old if is_rebuilt(found.get(node.name))}
-    here = {one.identity: one for one in had if one.current}
-    new = [project[name] for name in changes if _identity(project[name]) not in here]
-    chosen = set(may_begin(new) if new else ())
-    chosen |= {name for name in changes if _identity(project[name]) in here}
-    chosen -= {name for name in chosen if name in asked.restated}
+    redefinitions = ChangedDefinitions(project, ledger, options.forward_only)(traces)
+    changes = {
+        node.name: redefinitions[node.name]
+        for node in old
+        if is_rebuilt(redefinitions.get(node.name))
+    }
+    live = {one.identity: one for one in earlier if one.current}
+    not_begun = [project[name] for name in changes if _identity(project[name]) not in live]
+    chosen = set(may_begin(not_begun) if not_begun else ())
+    chosen |= {name for name in changes if _identity(project[name]) in live}
+    chosen -= {name for name in chosen if name in options.restated}
     chosen -= project.downstream(chosen)  # one after the other
     names = {node.name for node in project}
     definitions = definitions_of(project) if chosen else {}
     tables = tables_from_now_on(
         {name: _identity(project[name]) for name in sorted(chosen)},
-        had,
+        earlier,
         {name: digest_of(definitions[name]) for name in chosen},
         {name: traces[name].definition for name in chosen},
         partial(free_key, ledger=ledger, lake=lake, names=names),
     )
-    made = _Combined(project, ledger, traces, {one.model: one for one in tables if one.current})
+    combined = _Combined(project, ledger, traces, {one.model: one for one in tables if one.current})
     below = project.downstream(chosen)
-    both = None if below & asked.forward_only.keys() else made.project()
-    if both is None:
-        there = {one.identity for one in had}
-        return TablesApart(project, tuple(one for one in tables if one.identity in there))
-    begun = tuple(changes[one.model] for one in tables if one.current and one.identity not in here)
-    return TablesApart(both, tuple(tables), made.digests, begun)
+    run_project = None if below & options.forward_only.keys() else combined.project()
+    if run_project is None:
+        known_identities = {one.identity for one in earlier}
+        return TablesApart(
+            project, tuple(one for one in tables if one.identity in known_identities)
+        )
+    begun = tuple(changes[one.model] for one in tables if one.current and one.identity not in live)
+    return TablesApart(run_project, tuple(tables), combined.digests, begun)
 
 
 def progress_apart(
@@ -132,9 +138,9 @@ def progress_apart(
 ) -> Iterator[BuiltApart]:
     """How far each table is that is built apart."""
     for key, model in project.apart.items():
-        node, seen = project[key], observed.models[key]
-        built, cells = built_part(node, seen, ledger.cells(model))
-        size = lake.size(table_name(key)) if seen.trace is not None else 0
+        node, observed_table = project[key], observed.models[key]
+        built, cells = built_part(node, observed_table, ledger.cells(model))
+        size = lake.size(table_name(key)) if observed_table.trace is not None else 0
         yield BuiltApart(model, key, built, cells, node.model.granularity, size)
 
 
@@ -161,28 +167,28 @@ class _Combined:
         if not self.own:
             return self.new
         definitions = definitions_of(self.new)
-        found = self._tables_of(definitions)
-        if found is None or not self._add_views(found, definitions):
+        in_force = self._tables_of(definitions)
+        if in_force is None or not self._add_views(in_force, definitions):
             return None
         try:
-            compiled = project_of_definitions(self.new, found, {})
+            compiled = project_of_definitions(self.new, in_force, {})
         except InfoldErrors:
             return None
-        if any(node.fingerprint != found[node.name].fingerprint for node in compiled):
+        if any(node.fingerprint != in_force[node.name].fingerprint for node in compiled):
             return None
-        if len(compiled.nodes) != len(found):
+        if len(compiled.nodes) != len(in_force):
             return None
-        self.digests = {name: digest_of(one) for name, one in found.items()}
-        beside = [*self._beside(definitions, found)]
+        self.digests = {name: digest_of(one) for name, one in in_force.items()}
+        own_nodes = [*self._beside(definitions, in_force)]
         self.digests |= {one.key: one.definition for one in self.own.values()}
         # Views may be earlier ones, too, with everything that reads them.
-        others = {*self.own, *(name for name, one in found.items() if one != definitions[name])}
+        others = {*self.own, *(name for name, one in in_force.items() if one != definitions[name])}
         others |= self.new.downstream(others)
         nodes = (node if node.name in others else self.new[node.name] for node in compiled)
         return replace(
             self.new,
             sources={**compiled.sources, **self.new.sources},
-            nodes=(*nodes, *beside),
+            nodes=(*nodes, *own_nodes),
             apart={one.key: one.model for one in self.own.values()},
             waits=tuple(self.waiting),
             once_complete=self.new,
@@ -191,7 +197,7 @@ class _Combined:
     def _tables_of(self, definitions: Mapping[str, Definition]) -> dict[str, Definition] | None:
         """The definition that is in force of each table; None where one is not known."""
         below = self.new.downstream(self.own)
-        found: dict[str, Definition] = {}
+        in_force: dict[str, Definition] = {}
         for node in self.new:
             trace = self.traces.get(node.name)
             if node.downgraded:
@@ -199,24 +205,24 @@ class _Combined:
             if node.model.kind.is_view:
                 continue
             if node.name not in below and node.name not in self.own:
-                found[node.name] = definitions[node.name]
+                in_force[node.name] = definitions[node.name]
             elif trace is None:
                 self.waiting.append(node.name)
             elif trace.fingerprint == node.fingerprint:
-                found[node.name] = definitions[node.name]
+                in_force[node.name] = definitions[node.name]
             else:
-                kept = self.ledger.definitions([trace.definition]).get(trace.definition)
-                if kept is None or kept.fingerprint != trace.fingerprint:
+                definition = self.ledger.definitions([trace.definition]).get(trace.definition)
+                if definition is None or definition.fingerprint != trace.fingerprint:
                     return None
-                if kept.source != definitions[node.name].source:
+                if definition.source != definitions[node.name].source:
                     return None  # a project has one declaration of each source
-                found[node.name] = kept
+                in_force[node.name] = definition
                 if node.name in below:
                     self.waiting.append(node.name)
-        return found
+        return in_force
 
     def _add_views(
-        self, found: dict[str, Definition], definitions: Mapping[str, Definition]
+        self, in_force: dict[str, Definition], definitions: Mapping[str, Definition]
     ) -> bool:
         """
         Add the views as all these definitions read them; whether they read no view as two.
@@ -224,27 +230,27 @@ class _Combined:
         Views that no table reads are the wanted ones, if they read nothing that is replaced.
         """
         digests: dict[str, str] = {}
-        for one in found.values():
-            for name, digest in one.views.items():
+        for definition in in_force.values():
+            for name, digest in definition.views.items():
                 if digests.setdefault(name, digest) != digest:
                     return False
-        by_digest = {digest_of(one): one for one in definitions.values()}
+        by_digest = {digest_of(definition): definition for definition in definitions.values()}
         by_digest |= self.ledger.definitions(set(digests.values()) - by_digest.keys())
         if not by_digest.keys() >= set(digests.values()):
             return False
-        found |= {name: by_digest[digest] for name, digest in digests.items()}
+        in_force |= {name: by_digest[digest] for name, digest in digests.items()}
         below = self.new.downstream(self.own)
         for node in self.new:
-            alone = node.model.kind.is_view and node.name not in found
-            if alone and node.name not in below and found.keys() >= self._models(node):
-                found[node.name] = definitions[node.name]
+            alone = node.model.kind.is_view and node.name not in in_force
+            if alone and node.name not in below and in_force.keys() >= self._models(node):
+                in_force[node.name] = definitions[node.name]
         return True
 
     def _models(self, node: Node) -> frozenset[str]:
         return frozenset(name for name in node.reads if name in self.new)
 
     def _beside(
-        self, definitions: Mapping[str, Definition], found: Mapping[str, Definition]
+        self, definitions: Mapping[str, Definition], in_force: Mapping[str, Definition]
     ) -> Iterator[Node]:
         """The wanted models under the keys of their tables, after the views that only they read."""
         from infold.analysis.renamed_tables import renamed
@@ -254,14 +260,14 @@ class _Combined:
         for node in self.new:
             if node.name not in above or node.model.kind.is_stored:
                 continue
-            other = found.get(node.name) != definitions[node.name]
-            if other or any(name in views for name in node.reads):
+            differs = in_force.get(node.name) != definitions[node.name]
+            if differs or any(name in views for name in node.reads):
                 name = f"{node.name}__{node.fingerprint[:8]}"
                 yield renamed(node, name, views)
                 views[node.name] = name
                 self.digests[name] = digest_of(definitions[node.name])
-        for one in self.own.values():
-            yield renamed(self.new[one.model], one.key, views)
+        for table in self.own.values():
+            yield renamed(self.new[table.model], table.key, views)
 
 
 # Which changes that may be, and when such a table can replace the one that readers have: pure.
@@ -295,16 +301,16 @@ def is_rebuilt(change: Redefinition | None) -> bool:
     )
 
 
-def exceeds_limit(node: Node, model: ModelObservation, asked: PlanOptions) -> bool:
+def exceeds_limit(node: Node, model: ModelObservation, options: PlanOptions) -> bool:
     """
     Whether building all cells of a model takes more than one run, by its ``backfill_limit``.
 
     Whoever names a window, or has all of a table built again, overrides the limit.
     """
-    if node.name in asked.restated:
+    if node.name in options.restated:
         return False
     first = Reason(Cause.MISSING, "", Ranges.ever())
-    cells, _ = continued_build(node, model, [first], retained_range(node), asked)
+    cells, _ = continued_build(node, model, [first], retained_range(node), options)
     return cells != Ranges.ever()
 
 
@@ -312,10 +318,10 @@ def built_part(
     node: Node, model: ModelObservation, replaced: Sequence[CellState]
 ) -> tuple[int, int]:
     """How many cells with rows a table has that is built apart, and how many it will have."""
-    there = _cells_with_rows(node, model, replaced)
+    filled = _cells_with_rows(node, model, replaced)
     if model.trace is None:
-        return 0, len(there)
-    return sum(not model.trace.pending_ranges.overlaps(cell) for cell in there), len(there)
+        return 0, len(filled)
+    return sum(not model.trace.pending_ranges.overlaps(cell) for cell in filled), len(filled)
 
 
 def complete(
@@ -341,8 +347,8 @@ def _is_complete(
         return False
     if {key, name} & observed.refused.keys():
         return False
-    left = plan(project, observed, PlanOptions(selected=frozenset((key,))))
-    if any(reason.cause not in BACKLOG for step in left.steps for reason in step.reasons):
+    remaining = plan(project, observed, PlanOptions(selected=frozenset((key,))))
+    if any(reason.cause not in BACKLOG for step in remaining.steps for reason in step.reasons):
         return False
     backlog = [one.ranges for one in old.trace.pending if one.cause is Cause.MISSING]
     never_built = Ranges.of(part for ranges in backlog for part in ranges)

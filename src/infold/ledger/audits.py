@@ -22,8 +22,8 @@ def put_audits(
     """
     results = tuple(results)
     for stored in {one.stored for one in results}:
-        own = [one for one in results if one.stored is stored]
-        cells = own[0].cells
+        judged = [one for one in results if one.stored is stored]
+        cells = judged[0].cells
         query.run(
             "drop_judged_audits", model=model, stored=stored, since=cells.start, until=cells.end
         )
@@ -42,7 +42,7 @@ def put_audits(
                     "step": step,
                     "judged_at": now,
                 }
-                for one in own
+                for one in judged
             ],
         )
 
@@ -81,5 +81,5 @@ def _judged(
 def _text(result: AuditResult) -> str:
     """What a result has beside the columns of its row."""
     beside = ("model", "audit", "state", "cells", "stored")
-    found = {key: value for key, value in asdict(result).items() if key not in beside}
-    return json.dumps(found, separators=(",", ":"), sort_keys=True)
+    values = {key: value for key, value in asdict(result).items() if key not in beside}
+    return json.dumps(values, separators=(",", ":"), sort_keys=True)

@@ -43,7 +43,7 @@ def copy_ledger(
                 return query.one("lease", name=NAME)
 
             sums = _copy_made_before(query, to, awake)
-            again = sums is not None
+            was_made = sums is not None
             if sums is None:
                 rows = ((table, whole_tables.batches(query, table)) for table in TABLES)
                 token = query.one("lease", name=NAME)[1]
@@ -51,7 +51,7 @@ def copy_ledger(
             query.run("add_meta", name=MOVED_ROW, value=place)
     finally:
         original.release()
-    return LedgerCopy(at, place, {name: found.rows for name, found in sums.items()}, again)
+    return LedgerCopy(at, place, {name: found.rows for name, found in sums.items()}, was_made)
 
 
 def fill(
@@ -78,9 +78,9 @@ def fill(
             query.run("drop_meta", name=ID_ROW)
             sums = {}
             for table, batches in tables:
-                own = sums[table.name] = Checksum()
+                checksum = sums[table.name] = Checksum()
                 for rows in batches:
-                    own.add(map(line, rows))
+                    checksum.add(map(line, rows))
                     whole_tables.add_rows(query, table, rows)
             stored = whole_tables.sums_of(query, awake)
             if differing := [name for name in stored if stored[name] != sums.get(name)]:
@@ -101,9 +101,9 @@ def _refuse_another(to: SqlLedger, place: str, original: SqlLedger) -> None:
     with to.database.read() as query:
         if whole_tables.is_empty(query):
             return
-        own = query.one("meta", name=ID_ROW)
+        own_id = query.one("meta", name=ID_ROW)
     with original.database.read() as query:
-        if own != query.one("meta", name=ID_ROW):
+        if own_id != query.one("meta", name=ID_ROW):
             raise ledger_errors.not_empty(place=place)
 
 
@@ -124,19 +124,19 @@ def _copy_made_before(original: Query, to: SqlLedger, awake: Callable[[], object
     with to.database.read() as query:
         if whole_tables.is_empty(query) or query.one("meta", name=MOVED_ROW) is not None:
             return None
-        there = whole_tables.sums_of(query, awake)
-        same = there == whole_tables.sums_of(original, lambda: query.one("lease", name=NAME))
-    return there if same else None
+        sums = whole_tables.sums_of(query, awake)
+        is_equal = sums == whole_tables.sums_of(original, lambda: query.one("lease", name=NAME))
+    return sums if is_equal else None
 
 
 def _give_back(query: Query, token: int) -> None:
     """Nobody has the lease of the copy, and tokens are greater than any that was given out."""
-    held = query.one("lease", name=NAME)[1]
+    last_token = query.one("lease", name=NAME)[1]
     nobody = dict.fromkeys(("run", "host", "place", "pid", "process", "since", "heartbeat_at"))
     query.run(
         "take_lease",
         of_name=NAME,
-        of_token=held,
-        new_token=max(held, token),
+        of_token=last_token,
+        new_token=max(last_token, token),
         **{f"new_{name}": value for name, value in nobody.items()},
     )

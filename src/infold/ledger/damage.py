@@ -35,13 +35,13 @@ _OF_VALUES = (
 def damage_of(ledger: SqlLedgerReader) -> str:
     """Why a ledger that is there cannot be read; empty where none is, or it can."""
     database = ledger.database
-    found = database.damage()
-    if found or not isinstance(database, Database):
-        return found
+    why = database.damage()
+    if why or not isinstance(database, Database):
+        return why
     try:
         with database.read() as query:
-            found = next(_wrong_rows(query), "")
-        if not found:
+            why = next(_wrong_rows(query), "")
+        if not why:
             _read_all(ledger)
     except InfoldError as error:
         if error.slug != "not-a-ledger":
@@ -49,7 +49,7 @@ def damage_of(ledger: SqlLedgerReader) -> str:
         return dict(error.facts)["why"]
     except _OF_VALUES as error:
         return f"a value of it is none: {error}"
-    return found
+    return why
 
 
 def damaged_ledger() -> InfoldError | None:
@@ -94,8 +94,8 @@ def _read_all(ledger: SqlLedgerReader) -> None:
     ledger.audits()
     traces, heads = ledger.traces(), ledger.newest_versions()
     applied = (one.digest for one in ledger.applied().values())
-    kept = (part.definition for trace in traces.values() for part in trace.earlier)
-    ledger.definitions({*applied, *kept, *(trace.definition for trace in traces.values())})
+    earlier = (part.definition for trace in traces.values() for part in trace.earlier)
+    ledger.definitions({*applied, *earlier, *(trace.definition for trace in traces.values())})
     for table in {*traces, *heads}:
         ledger.changes(table, 0)
         ledger.unchanged(table, 0)

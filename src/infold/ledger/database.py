@@ -62,15 +62,15 @@ class Statements:
         self._connection = connection
 
     def execute(self, name: str, values: Mapping[str, Any]) -> sqlite3.Cursor:
-        """Run one."""
+        """Run the statement called ``name`` in ``SQL``."""
         return self._connection.execute(SQL[name], values)
 
     def executemany(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Run one for each of ``rows``."""
+        """Run that statement once for each of ``rows``."""
         self._connection.executemany(SQL[name], rows)
 
     def stream(self, text: str) -> Iterator[Sequence[Any]]:
-        """The rows of a text's own, as they are read."""
+        """The rows of any SELECT, fetched as they are asked for: a table may not fit in memory."""
         return iter(self._connection.execute(text))
 
     def add(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -136,7 +136,7 @@ class Database:
 
     @property
     def place(self) -> str:
-        """The file."""
+        """The path of the file, for messages."""
         return str(self.path)
 
     def another(self) -> Database:
@@ -191,10 +191,10 @@ class Database:
         """Whether the file is a database of somebody else's."""
         try:
             with closing(sqlite3.connect(self.path)) as connection:
-                found = {name for (name,) in connection.execute(_NAMES)}
+                names = {name for (name,) in connection.execute(_NAMES)}
         except (sqlite3.DatabaseError, UnicodeDecodeError):
             return False
-        return not found & {"versions", "traces", "ingests"}
+        return not names & {"versions", "traces", "ingests"}
 
     def put_aside(self) -> str:
         """
@@ -260,9 +260,9 @@ class Database:
                 raise
         # Without its log a file is all there is; SQLite wants to make one beside it even to read.
         alone = "" if Path(f"{self.path}-wal").exists() else "&immutable=1"
-        found = self._connected(f"mode=ro{alone}", create=False)
+        connection = self._connected(f"mode=ro{alone}", create=False)
         self._inode = 0  # it is opened anew each time: others may write to it from elsewhere
-        return found
+        return connection
 
     def _connected(self, how: str, *, create: bool) -> sqlite3.Connection | None:
         connection = sqlite3.connect(
@@ -337,11 +337,11 @@ def _broken(query: Query) -> Iterator[str]:
     if not query.exists:
         return
     yield from (text for (text,) in query.stream("PRAGMA integrity_check(1)") if text != "ok")
-    there = {name for (name,) in query.stream(_NAMES)}
-    made = (re.match(r"CREATE TABLE (\w+)", text) for text in SCHEMA)
-    gone = [found[1] for found in made if found and found[1] not in there]
-    if gone:
-        yield f"it has no table {', '.join(gone[:5])}"
+    tables = {name for (name,) in query.stream(_NAMES)}
+    matches = (re.match(r"CREATE TABLE (\w+)", text) for text in SCHEMA)
+    missing = [match[1] for match in matches if match and match[1] not in tables]
+    if missing:
+        yield f"it has no table {', '.join(missing[:5])}"
 
 
 def _nothing() -> None:
@@ -352,15 +352,15 @@ def _upgrade(connection: sqlite3.Connection) -> None:
     """Make a ledger of an earlier format one of the present, unless another process has."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        found = int(connection.execute(SQL["meta"], {"name": FORMAT_ROW}).fetchone()[0])
-        if found < upgrades.RELEASED:
+        format_ = int(connection.execute(SQL["meta"], {"name": FORMAT_ROW}).fetchone()[0])
+        if format_ < upgrades.RELEASED:
             upgrade_to_release(connection, SCHEMA)
             if connection.execute(SQL["meta"], {"name": ID_ROW}).fetchone() is None:
                 _name(connection)
-        for text in upgrades.texts_since(found):
+        for text in upgrades.texts_since(format_):
             connection.execute(text)
-        now = str(max(found, FORMAT))
-        connection.execute("UPDATE meta SET value = ? WHERE name = ?", (now, FORMAT_ROW))
+        newest = str(max(format_, FORMAT))
+        connection.execute("UPDATE meta SET value = ? WHERE name = ?", (newest, FORMAT_ROW))
         write_points.point("ledger upgrade: before commit")
         connection.execute("COMMIT")
     except BaseException:
@@ -431,8 +431,8 @@ def upgrade_to_release(connection: sqlite3.Connection, schema: Iterable[str]) ->
     all cells of a table, there were no environments, and no table took the place of another. Up to
     format 9 there were no audits.
     """
-    held = {name for (name,) in connection.execute(_COLUMNS)}
-    if held and "campaign" not in held:
+    columns = {name for (name,) in connection.execute(_COLUMNS)}
+    if columns and "campaign" not in columns:
         for column in ("carried", "campaign"):
             connection.execute(f"ALTER TABLE quarantined ADD COLUMN {column} TEXT")
         connection.execute(

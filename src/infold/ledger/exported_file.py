@@ -84,14 +84,14 @@ def export_ledger(
 
 
 def _write_table(file: IO[bytes], query: Query, table: WholeTable) -> Checksum:
-    own = Checksum()
+    checksum = Checksum()
     _write(file, [_text({"table": table.name, "columns": table.names})])
     for rows in whole_tables.batches(query, table):
         lines = [*map(line, rows)]
-        own.add(lines)
+        checksum.add(lines)
         _write(file, lines)
-    _write(file, [_text({"end": table.name, "rows": own.rows, "checksum": own.text})])
-    return own
+    _write(file, [_text({"end": table.name, "rows": checksum.rows, "checksum": checksum.text})])
+    return checksum
 
 
 def _text(value: dict[str, Any]) -> str:
@@ -171,26 +171,26 @@ class _Reading:
     def header(self) -> Header:
         """The first line. Raises for a file of something else, and for a newer one."""
         try:
-            found = self._value()
+            header = self._value()
         except InfoldError:
-            found = None
-        if not isinstance(found, dict) or found.get("infold") != KIND:
+            header = None
+        if not isinstance(header, dict) or header.get("infold") != KIND:
             why = "its first line is not that of an exported ledger"
             raise ledger_errors.other_file(file=str(self._path), why=why)
         for name, known in (("file", FILE_FORMAT), ("format", FORMAT)):
-            value = found.get(name)
+            value = header.get(name)
             if type(value) is int and value > known:
                 raise ledger_errors.newer_file(
-                    file=str(self._path), version=found.get("version"), found=value, newest=known
+                    file=str(self._path), version=header.get("version"), found=value, newest=known
                 )
         kinds = {"file": int, "format": int, "token": int}
         names = Header.__dataclass_fields__
-        right = found.keys() == names.keys() and all(
-            type(found[name]) is kinds.get(name, str) for name in names
+        right = header.keys() == names.keys() and all(
+            type(header[name]) is kinds.get(name, str) for name in names
         )
-        if not right or found["file"] != FILE_FORMAT or found["format"] < upgrades.RELEASED:
+        if not right or header["file"] != FILE_FORMAT or header["format"] < upgrades.RELEASED:
             self._damaged("it does not say of what ledger this is")
-        return Header(**found)
+        return Header(**header)
 
     @contextmanager
     def rows(self, format_: int) -> Iterator[Rows]:
@@ -199,8 +199,8 @@ class _Reading:
             yield self._tables(TABLES)
             return
         tables = whole_tables.tables_of(upgrades.tables_of(format_, SCHEMA))
-        with upgraded_rows(format_, self._tables(tables)) as found:
-            yield found
+        with upgraded_rows(format_, self._tables(tables)) as upgraded:
+            yield upgraded
 
     def _tables(self, tables: Sequence[WholeTable]) -> Rows:
         """All tables; each has to be read to its end before the next."""
@@ -214,17 +214,17 @@ class _Reading:
             self._damaged("the ledger ended before it")
 
     def _rows(self, table: WholeTable) -> Iterator[list[Row]]:
-        own, batch = Checksum(), list[Row]()
+        checksum, batch = Checksum(), list[Row]()
         while isinstance(value := self._value(), list):
             if not table.fits(value):
                 self._damaged(f"it is no row of {table.name}")
             batch.append(tuple(value))
             if len(batch) == BATCH:
-                own.add(map(line, batch))
+                checksum.add(map(line, batch))
                 yield batch
                 batch = []
-        own.add(map(line, batch))
-        if value != {"end": table.name, "rows": own.rows, "checksum": own.text}:
+        checksum.add(map(line, batch))
+        if value != {"end": table.name, "rows": checksum.rows, "checksum": checksum.text}:
             self._damaged(f"the rows of {table.name} before it are not those that were exported")
         yield batch
 
@@ -259,18 +259,18 @@ ANONYMOUS = ""
 
 
 @contextmanager
-def upgraded_rows(found: int, tables: Rows) -> Iterator[Rows]:
+def upgraded_rows(format_: int, tables: Rows) -> Iterator[Rows]:
     """The present tables, of those of a released format; all rows are read before the first."""
     with closing(sqlite3.connect(ANONYMOUS, isolation_level=None)) as connection:
         query = Query(Statements(connection))
         try:
             connection.execute("BEGIN")
-            for text in upgrades.tables_of(found, SCHEMA):
+            for text in upgrades.tables_of(format_, SCHEMA):
                 connection.execute(text)
             for table, batches in tables:
                 for rows in batches:
                     whole_tables.add_rows(query, table, rows)
-            for text in upgrades.texts_since(found):
+            for text in upgrades.texts_since(format_):
                 connection.execute(text)
         except sqlite3.OperationalError as error:  # such as a disk that is full
             path = "a temporary file of SQLite's"

@@ -83,7 +83,7 @@ class HeartbeatWatch:
 
 
 def this_process() -> Holder:
-    """The running process."""
+    """This process, told from one with its number after a restart or in another container."""
     host, pid = os.uname().nodename, os.getpid()
     place = ":".join((host, _first_line("/proc/sys/kernel/random/boot_id"), _pid_namespace()))
     return Holder(host, place, pid, process_started(pid) or "")
@@ -164,7 +164,7 @@ class Heartbeat:
         ]
 
     def start(self) -> None:
-        """Begin."""
+        """Renew the lease in the background, beginning now."""
         for thread in self._threads:
             thread.start()
 

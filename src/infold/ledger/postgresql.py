@@ -104,7 +104,7 @@ class PostgresqlDatabase:
                 self._roll_back(connection)
                 raise self._server.error(Fault.FAILED, self._connection.shown, REMOVED)
             ends = (f"ledger {point}: before commit", f"ledger {point}: after commit")
-            with self._kept(connection, ends if point else None):
+            with self._committing(connection, ends if point else None):
                 yield Query(Statements(connection), now)
 
     def try_create(self) -> str:
@@ -125,7 +125,7 @@ class PostgresqlDatabase:
             if now is None:
                 self._roll_back(connection)
                 return
-            with self._kept(connection, ("ledger remove: before", "ledger remove: after")):
+            with self._committing(connection, ("ledger remove: before", "ledger remove: after")):
                 check(Query(Statements(connection), now))
                 connection.execute(f"DROP TABLE IF EXISTS {', '.join(TABLE_NAMES)}")
                 self._drop_schema(connection)
@@ -191,16 +191,18 @@ class PostgresqlDatabase:
         if row is None:
             self._roll_back(connection)
             raise self._not_a_ledger("its table meta has no row of a ledger's")
-        found, now = int(row[0]), int(row[1])
-        if found > FORMAT:
+        format_, now = int(row[0]), int(row[1])
+        if format_ > FORMAT:
             self._roll_back(connection)
             raise ledger_errors.newer(
-                place=f"{self._connection.shown}, schema {self._schema}", found=found, known=FORMAT
+                place=f"{self._connection.shown}, schema {self._schema}",
+                found=format_,
+                known=FORMAT,
             )
         if lock:
             self._refuse_another_server(connection, int(row[2]))
-        if found < FORMAT:
-            self._upgrade(connection, found, lock)
+        if format_ < FORMAT:
+            self._upgrade(connection, format_, lock)
         return now
 
     def _refuse_another_server(self, connection: psycopg.Connection[Any], server: int) -> None:
@@ -218,7 +220,7 @@ class PostgresqlDatabase:
         raise self.lost
 
     @contextmanager
-    def _kept(
+    def _committing(
         self, connection: psycopg.Connection[Any], points: tuple[str, str] | None
     ) -> Iterator[None]:
         """Keep what the block did, between two write points; undo it if it fails."""
@@ -253,7 +255,7 @@ class PostgresqlDatabase:
 
     def _create(self, connection: psycopg.Connection[Any]) -> None:
         ends = ("ledger create: before commit", "ledger create: after commit")
-        with self._kept(connection, ends):
+        with self._committing(connection, ends):
             self._make_tables(connection)
 
     def _make_tables(self, connection: psycopg.Connection[Any]) -> None:
@@ -262,20 +264,20 @@ class PostgresqlDatabase:
         # Two processes may come to create it at once; the second finds all of it.
         named = (f"infold ledger {self._schema}",)
         connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", named)
-        found, quoted = self._relations(connection), f'"{self._schema}"'
-        if "meta" in found:
+        relations, quoted = self._relations(connection), f'"{self._schema}"'
+        if "meta" in relations:
             return
-        if found:
-            raise self._not_a_ledger(f"it has {', '.join(sorted(found)[:5])}")
-        there = connection.execute("SELECT to_regnamespace(%s) IS NOT NULL", (quoted,)).fetchone()
-        if there is None or not there[0]:
+        if relations:
+            raise self._not_a_ledger(f"it has {', '.join(sorted(relations)[:5])}")
+        schema = connection.execute("SELECT to_regnamespace(%s) IS NOT NULL", (quoted,)).fetchone()
+        if schema is None or not schema[0]:
             connection.execute(f"CREATE SCHEMA {quoted}")
         for text in TABLES:
             connection.execute(text)
         for name, value in ((FORMAT_ROW, str(FORMAT)), (ID_ROW, str(uuid4()))):
             connection.execute(STATEMENTS["add_meta"], dict(name=name, value=value))
 
-    def _upgrade(self, connection: psycopg.Connection[Any], found: int, lock: str) -> None:
+    def _upgrade(self, connection: psycopg.Connection[Any], format_: int, lock: str) -> None:
         """
         Make a ledger of an earlier format one of the present, in the transaction of a write.
 
@@ -284,7 +286,7 @@ class PostgresqlDatabase:
         if not lock:
             self._roll_back(connection)
             raise _EarlierFormat
-        for text in upgrades.texts_since(found, postgresql=True):
+        for text in upgrades.texts_since(format_, postgresql=True):
             connection.execute(table_statement(text))
         connection.execute("UPDATE meta SET value = %s WHERE name = %s", (str(FORMAT), FORMAT_ROW))
 
@@ -338,8 +340,8 @@ def statement(text: str) -> str:
 def table_statement(text: str) -> str:
     """A statement that makes a table or an index; texts are in the order of their bytes."""
     text = text.removesuffix(" WITHOUT ROWID")
-    made = text.startswith(("CREATE TABLE", "ALTER TABLE"))
-    return re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', text) if made else text
+    is_table = text.startswith(("CREATE TABLE", "ALTER TABLE"))
+    return re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', text) if is_table else text
 
 
 STATEMENTS = {name: statement(text) for name, text in SQL.items()}
@@ -359,44 +361,44 @@ class Statements:
         self._connection = connection
 
     def execute(self, name: str, values: Mapping[str, Any]) -> psycopg.Cursor[Any]:
-        """Run one."""
+        """Run the statement called ``name`` in ``STATEMENTS``."""
         return self._connection.execute(STATEMENTS[name], values)
 
     def executemany(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Run one for each of ``rows``: inserts and deletes of several all at once."""
-        self._each(STATEMENTS[name], tuple(rows))
+        self._run_for_each(STATEMENTS[name], tuple(rows))
 
     def stream(self, text: str) -> Iterator[Sequence[Any]]:
-        """The rows of a text's own, as they are read."""
+        """The rows of any SELECT through a cursor of the server: a table may not fit in memory."""
         with self._connection.cursor(name="stream") as cursor:
             cursor.itersize = FETCHED
             yield from cursor.execute(text)
 
     def add(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert ``rows`` by a text of its own."""
-        self._each(statement(text), rows)
+        self._run_for_each(statement(text), rows)
 
-    def _each(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        if len(rows) > 1 and (found := _INSERT.fullmatch(text)):
-            self._insert(found, rows)
+    def _run_for_each(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        if len(rows) > 1 and (insert := _INSERT.fullmatch(text)):
+            self._insert(insert, rows)
         elif len(rows) > 1 and _DELETE.fullmatch(text):
-            self._connection.execute(*_delete(text, rows))
+            self._connection.execute(*_delete_all(text, rows))
         elif rows:
             with self._connection.cursor() as cursor:
                 cursor.executemany(text, rows)
 
-    def _insert(self, found: re.Match[str], rows: Sequence[Mapping[str, Any]]) -> None:
+    def _insert(self, insert: re.Match[str], rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert rows; of tens of thousands each takes microseconds."""
-        names = re.findall(r"%\((\w+)\)s", found[2])
+        names = re.findall(r"%\((\w+)\)s", insert[2])
         with (
             self._connection.cursor() as cursor,
-            cursor.copy(f"COPY {found[1]} FROM STDIN") as copy,
+            cursor.copy(f"COPY {insert[1]} FROM STDIN") as copy,
         ):
             for row in rows:
                 copy.write_row([row[name] for name in names])
 
 
-def _delete(text: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, dict[str, list[Any]]]:
+def _delete_all(text: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, dict[str, list[Any]]]:
     """A DELETE of all ``rows`` from one of a single row, by arrays of the values of keys."""
     table, condition = text.removeprefix("DELETE FROM ").split(" WHERE ")
     names = re.findall(r"%\((\w+)\)s", condition)
@@ -449,7 +451,7 @@ class LedgerServer(Server):
     __slots__ = ()
 
     def error(self, fault: Fault, place: str = "", why: str = "") -> InfoldError:
-        """See ``Server``: an error of ``ledger_errors``."""
+        """What ``Server`` raises, with the slug and the advice that belong to a ledger."""
         return _ERRORS[fault](self.key, place, why)
 
 
@@ -464,8 +466,8 @@ def store_any_text(connection: psycopg.Connection[Any]) -> None:
 
     class Load(TextLoader):
         def load(self, data: Buffer) -> str | bytes:
-            found = super().load(data)
-            return unescaped(found) if isinstance(found, str) else found
+            text = super().load(data)
+            return unescaped(text) if isinstance(text, str) else text
 
     connection.adapters.register_dumper(str, Dump)
     connection.adapters.register_loader("text", Load)

@@ -32,10 +32,10 @@ class Statements(Protocol):
     """A connection that runs statements by their names."""
 
     def execute(self, name: str, values: Mapping[str, Any]) -> Cursor:
-        """Run one."""
+        """Run the statement of this name; ``values`` are its parameters by name."""
 
     def executemany(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Run one for each of ``rows``."""
+        """Run that statement once for each of ``rows``, which may be none."""
 
     def stream(self, text: str) -> Iterator[Sequence[Any]]:
         """The rows of a text's own, as they are read: all of a table need not fit in memory."""
@@ -61,7 +61,7 @@ class Query:
         return self._statements is not None
 
     def all(self, name: str, /, **values: Any) -> list[Any]:
-        """All rows."""
+        """All rows of the named statement; none where there is no ledger yet."""
         return [] if self._statements is None else self._statements.execute(name, values).fetchall()
 
     def one(self, name: str, /, **values: Any) -> Any:

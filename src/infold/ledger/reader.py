@@ -61,7 +61,7 @@ class SqlLedgerReader:
 
     @property
     def database(self) -> LedgerDatabase:
-        """The database that it is in."""
+        """The file or server with the ledger, for what has no statement here (copies, upgrades)."""
         return self._database
 
     def exists(self) -> bool:
@@ -72,8 +72,8 @@ class SqlLedgerReader:
     def step_models(self, steps: Iterable[str]) -> Mapping[str, str]:
         """The models of these steps, as far as they are known."""
         with self._database.read() as query:
-            found = {step: query.one("step", id=step) for step in steps}
-        return {step: row[3] for step, row in found.items() if row is not None}
+            rows = {step: query.one("step", id=step) for step in steps}
+        return {step: row[3] for step, row in rows.items() if row is not None}
 
     def contradictions(self) -> Mapping[str, str]:
         """The tables with rows that contradict each other: what is wrong."""
@@ -83,8 +83,8 @@ class SqlLedgerReader:
     def closed_steps(self, steps: Iterable[str]) -> frozenset[str]:
         """Those that failed or were forgotten: as far as the ledger knows they never happened."""
         with self._database.read() as query:
-            found = [query.one("step", id=step) for step in steps]
-        return frozenset(row[0] for row in found if row and row[5] in ("failed", "forgotten"))
+            rows = [query.one("step", id=step) for step in steps]
+        return frozenset(row[0] for row in rows if row and row[5] in ("failed", "forgotten"))
 
     def owner(self) -> tuple[str, str] | None:
         """
@@ -94,8 +94,8 @@ class SqlLedgerReader:
         """
         with self._database.read() as query:
             refuse_moved(query)
-            found = [query.one("meta", name=name) for name in (PROJECT_ROW, WAREHOUSE_ROW)]
-        return (str(found[0][0]), str(found[1][0])) if all(found) else None
+            rows = [query.one("meta", name=name) for name in (PROJECT_ROW, WAREHOUSE_ROW)]
+        return (str(rows[0][0]), str(rows[1][0])) if all(rows) else None
 
     def unfinished(self) -> Sequence[StepRecord]:
         """Steps of earlier runs that are neither done nor closed, oldest first."""
@@ -128,14 +128,14 @@ class SqlLedgerReader:
 
     def files(self, model: str, ids: Iterable[int] | None = None) -> Sequence[IngestedFile]:
         """The files with rows in a model's table now, or those with these ids, by id."""
-        wanted = None if ids is None else sorted(set(ids))
+        chosen = None if ids is None else sorted(set(ids))
         with self._database.read() as query:
-            if wanted is not None and len(wanted) <= FEW:
-                rows = [row for id_ in wanted for row in query.all("file", model=model, file=id_)]
+            if chosen is not None and len(chosen) <= FEW:
+                rows = [row for id_ in chosen for row in query.all("file", model=model, file=id_)]
             else:
                 rows = query.all("files", model=model)
-                if wanted is not None:
-                    keep = frozenset(wanted)
+                if chosen is not None:
+                    keep = frozenset(chosen)
                     rows = [row for row in rows if row[0] in keep]
         return tuple(IngestedFile(*row) for row in rows)
 
@@ -159,18 +159,18 @@ class SqlLedgerReader:
 
     def file_cells(self, model: str, files: Iterable[int] | None = None) -> Sequence[FileCell]:
         """The cells that files have rows in; all of the model's files when ``files`` is None."""
-        wanted = None if files is None else sorted(set(files))
+        chosen = None if files is None else sorted(set(files))
         with self._database.read() as query:
-            if wanted is not None and len(wanted) <= FEW:
+            if chosen is not None and len(chosen) <= FEW:
                 rows = [
                     row
-                    for file in wanted
+                    for file in chosen
                     for row in query.all("cells_of_file", model=model, file=file)
                 ]
             else:
                 rows = query.all("file_cells", model=model)
-                if wanted is not None:
-                    keep = frozenset(wanted)
+                if chosen is not None:
+                    keep = frozenset(chosen)
                     rows = [row for row in rows if row[0] in keep]
         return tuple(
             FileCell(file, Interval(start, end), count, dropped)
@@ -180,32 +180,32 @@ class SqlLedgerReader:
     def traces(self) -> Mapping[str, Trace]:
         """The trace of every model that was ever built."""
         with self._database.read() as query:
-            found = {model: Trace(model, text) for model, text in query.all("traces")}
+            traces = {model: Trace(model, text) for model, text in query.all("traces")}
             definitions: dict[str, list[tuple[Interval, str]]] = {}
             # A table that was replaced still has inputs and the like, as long as it is kept.
-            for model, start, end, digest in _of(found, query.all("trace_definitions")):
+            for model, start, end, digest in _rows_of(traces, query.all("trace_definitions")):
                 definitions.setdefault(model, []).append((Interval(start, end), digest))
-            for model, held in definitions.items():
-                found[model] = _with_definitions(found[model], held)
-            for model, newest in _of(found, query.all("trace_entries")):
-                found[model] = replace(found[model], applied_entry=newest)
-            for model, name, version in _of(found, query.all("trace_inputs")):
-                found[model].inputs[name] = version
+            for model, parts in definitions.items():
+                traces[model] = _with_definitions(traces[model], parts)
+            for model, newest in _rows_of(traces, query.all("trace_entries")):
+                traces[model] = replace(traces[model], applied_entry=newest)
+            for model, name, version in _rows_of(traces, query.all("trace_inputs")):
+                traces[model].inputs[name] = version
             pending: dict[str, dict[int, tuple[Cause, list[Interval]]]] = {}
-            for model, seq, start, end, cause in _of(found, query.all("trace_pending")):
+            for model, seq, start, end, cause in _rows_of(traces, query.all("trace_pending")):
                 entry = pending.setdefault(model, {}).setdefault(seq, (Cause(cause), []))
                 entry[1].append(Interval(start, end))
         for model, entries in pending.items():
-            parts = tuple(Pending(cause, Ranges(tuple(at))) for cause, at in entries.values())
-            found[model] = replace(found[model], pending=parts)
-        return found
+            ranges = tuple(Pending(cause, Ranges(tuple(at))) for cause, at in entries.values())
+            traces[model] = replace(traces[model], pending=ranges)
+        return traces
 
     def definitions(self, digests: Iterable[str]) -> Mapping[str, Definition]:
         """The definitions with these digests, as far as they were kept."""
         with self._database.read() as query:
-            found = {digest: query.one("definition", digest=digest) for digest in digests}
+            rows = {digest: query.one("definition", digest=digest) for digest in digests}
         return {
-            digest: definition_of_text(row[0]) for digest, row in found.items() if row is not None
+            digest: definition_of_text(row[0]) for digest, row in rows.items() if row is not None
         }
 
     def kept_at(self, digest: str) -> int | None:
@@ -227,7 +227,7 @@ class SqlLedgerReader:
         return {model: ForwardOnly(digest, at) for model, digest, at in rows}
 
     def environments(self) -> Mapping[str, Environment]:
-        """All environments, by name."""
+        """All environments with their tables, by name; what is built apart is none of them."""
         with self._database.read() as query:
             return environments(query)
 
@@ -254,17 +254,17 @@ class SqlLedgerReader:
 
     def changes(self, table: str, since: int) -> Sequence[CellChange]:
         """Changes by versions newer than ``since``, in version order (not netted)."""
-        found = self.changes_by_version(table, since)
-        return tuple(change for changes in found.values() for change in changes)
+        by_version = self.changes_by_version(table, since)
+        return tuple(change for changes in by_version.values() for change in changes)
 
     def changes_by_version(self, table: str, since: int) -> Mapping[int, Sequence[CellChange]]:
-        """The same changes, by version."""
+        """Changes by versions newer than ``since``, by version (not netted)."""
         with self._database.read() as query:
             rows = query.all("changes", table_name=table, since=since)
-        found: dict[int, list[CellChange]] = {}
+        by_version: dict[int, list[CellChange]] = {}
         for version, start, end, *rest in rows:
-            found.setdefault(version, []).append(CellChange(Interval(start, end), *rest))
-        return found
+            by_version.setdefault(version, []).append(CellChange(Interval(start, end), *rest))
+        return by_version
 
     def unchanged(self, table: str, since: int) -> Mapping[int, Sequence[Unchanged]]:
         """What versions newer than ``since`` left unchanged, by version."""
@@ -273,11 +273,11 @@ class SqlLedgerReader:
         parts: dict[tuple[int, str], list[Interval]] = {}
         for version, columns, start, end in rows:
             parts.setdefault((version, columns), []).append(Interval(start, end))
-        found: dict[int, list[Unchanged]] = {}
+        by_version: dict[int, list[Unchanged]] = {}
         for (version, columns), cells in parts.items():
-            one = Unchanged(frozenset(json.loads(columns)), Ranges(tuple(cells)))
-            found.setdefault(version, []).append(one)
-        return found
+            entry = Unchanged(frozenset(json.loads(columns)), Ranges(tuple(cells)))
+            by_version.setdefault(version, []).append(entry)
+        return by_version
 
     def versions_losing_rows(self, table: str, within: Interval) -> Sequence[int]:
         """The versions with which cells that overlap ``within`` lost rows, oldest first."""
@@ -290,14 +290,14 @@ class SqlLedgerReader:
         with self._database.read() as query:
             if within is not None and len(within) <= FEW:
                 # A cell that two ranges touch is found twice, and kept once.
-                found = {
+                by_cell = {
                     row[:2]: row
                     for part in within
                     for row in query.all(
                         "cells_between", table_name=table, since=part.start, until=part.end
                     )
                 }
-                rows = [found[key] for key in sorted(found)]
+                rows = [by_cell[key] for key in sorted(by_cell)]
             else:
                 rows = query.all("cells", table_name=table)
         cells = (
@@ -315,18 +315,18 @@ class SqlLedgerReader:
         """
         with self._database.read() as query:
             sums = query.all("stored")
-        found = {}
+        by_table = {}
         for table, start, end, length, rows, last in sums:
             if length == end - start and not isinstance(rows, float):
-                found[table] = StoredCells(Ranges((Interval(start, end),)), int(rows), last)
+                by_table[table] = StoredCells(Ranges((Interval(start, end),)), int(rows), last)
                 continue
             cells = self.cells(table)
-            found[table] = StoredCells(
+            by_table[table] = StoredCells(
                 Ranges.of(cell.cell for cell in cells),
                 sum(cell.rows for cell in cells),
                 max((cell.last for cell in cells if cell.last is not None), default=None),
             )
-        return found
+        return by_table
 
     def arrivals(self, model: str, limit: int = 1000) -> Sequence[Arrival]:
         """What arrived when and for which cells, newest first."""
@@ -367,15 +367,15 @@ class SqlLedgerReader:
             return dict(query.all("locations"))
 
 
-def _with_definitions(trace: Trace, held: Iterable[tuple[Interval, str]]) -> Trace:
+def _with_definitions(trace: Trace, digests: Iterable[tuple[Interval, str]]) -> Trace:
     """A trace with its definitions: the newest is the one that holds for times without end."""
-    held = tuple(held)
-    newest = next((digest for part, digest in held if part.end == EVER.end), "")
-    cells = (EarlierCells(Ranges((part,)), digest) for part, digest in held)
+    digests = tuple(digests)
+    newest = next((digest for part, digest in digests if part.end == EVER.end), "")
+    cells = (EarlierCells(Ranges((part,)), digest) for part, digest in digests)
     return replace(trace, definition=newest, earlier=merge_earlier(cells, newest))
 
 
-def _of(models: Container[str], rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+def _rows_of(models: Container[str], rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
     """The rows of these models, which come first in them."""
     return (row for row in rows if row[0] in models)
 
@@ -444,20 +444,20 @@ Versions = Mapping[str, list[tuple[int, int, Any]]]
 
 def contradictions(query: Query) -> Mapping[str, str]:
     """The tables with rows that contradict each other: what is wrong, in words."""
-    found: dict[str, str] = {}
+    wrong: dict[str, str] = {}
     versions: dict[str, list[tuple[int, int, Any]]] = defaultdict(list)
     for table, number, rows, snapshot in query.stream(_VERSIONS):
         versions[table].append((number, rows, snapshot))
     # Of a table that was replaced and is kept, versions and trace are elsewhere.
-    kept = {key for (key,) in query.stream(_KEPT)}
+    kept_tables = {key for (key,) in query.stream(_KEPT)}
     for table, why in (
         *_of_versions(query, versions),
         *_of_traces(query, versions),
         *_of_files(query),
     ):
-        if table not in kept:
-            found.setdefault(table, why)
-    return found
+        if table not in kept_tables:
+            wrong.setdefault(table, why)
+    return wrong
 
 
 def _of_versions(query: Query, versions: Versions) -> Iterator[tuple[str, str]]:
@@ -471,9 +471,9 @@ def _of_versions(query: Query, versions: Versions) -> Iterator[tuple[str, str]]:
     for _, name, version in query.stream(_INPUTS):
         read[name] = min(version, read.get(name, version))
     for table, own in versions.items():
-        held, rows = cells.get(table, 0), own[-1][1]
-        if held != rows and table in traces:  # a model that left the project has no cells
-            yield table, f"its cells have {held:,} rows, and its newest version {rows:,}"
+        in_cells, rows = cells.get(table, 0), own[-1][1]
+        if in_cells != rows and table in traces:  # a model that left the project has no cells
+            yield table, f"its cells have {in_cells:,} rows, and its newest version {rows:,}"
         since = read.get(table, own[-1][0])
         for (_, before, _), (number, rows, _) in pairwise(own):
             if number > since and changed[table].get(number, 0) != rows - before:
@@ -516,8 +516,8 @@ def run_heads(database: LedgerDatabase, limit: int) -> Sequence[RunRecord]:
 def steps_by_id(database: LedgerDatabase, ids: Iterable[str]) -> Mapping[str, StepRecord]:
     """The steps with these ids, as far as they are known."""
     with database.read() as query:
-        found = {id_: query.one("step", id=id_) for id_ in dict.fromkeys(ids)}
-    return {id_: step_of(row) for id_, row in found.items() if row is not None}
+        rows = {id_: query.one("step", id=id_) for id_ in dict.fromkeys(ids)}
+    return {id_: step_of(row) for id_, row in rows.items() if row is not None}
 
 
 def definition_history(database: LedgerDatabase) -> Sequence[tuple[str, str, int]]:

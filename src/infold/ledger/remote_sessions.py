@@ -20,8 +20,8 @@ def kept_sessions(ledger: SqlLedger) -> Sequence[Mapping[str, str]]:
     if not ledger.exists():
         return ()
     with ledger.database.read() as query:
-        found = query.one("meta", name=ROW)
-    return tuple(json.loads(found[0])) if found else ()
+        row = query.one("meta", name=ROW)
+    return tuple(json.loads(row[0])) if row else ()
 
 
 def keep_sessions(ledger: SqlLedger, sessions: Sequence[Mapping[str, str]]) -> None:

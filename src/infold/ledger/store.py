@@ -70,23 +70,23 @@ def prune_history(query: Query, *, keep: int, budget: int = BUDGET) -> int:
     read = {name: int(version) for name, version in query.all("oldest_inputs")}
     dropped = 0
     for table, head, *_ in query.all("heads"):
-        upto = head - keep
-        for kind, bound in (("changes", min(upto, read.get(table, upto))), ("arrivals", upto)):
+        limit = head - keep
+        for kind, bound in (("changes", min(limit, read.get(table, limit))), ("arrivals", limit)):
             dropped += _drop_oldest(query, kind, table, bound, budget - dropped)
     return dropped
 
 
 def _drop_oldest(query: Query, kind: str, table: str, bound: int, budget: int) -> int:
-    rows, upto = 0, None
+    rows, last = 0, None
     for version, count in query.all(f"old_{kind}", table_name=table, upto=bound, limit=100):
         if rows and rows + count > budget:
             break
-        rows, upto = rows + count, version
-    if upto is None or budget <= 0:
+        rows, last = rows + count, version
+    if last is None or budget <= 0:
         return 0
-    query.run(f"drop_{kind}", table_name=table, upto=upto)
+    query.run(f"drop_{kind}", table_name=table, upto=last)
     if kind == "changes":
-        query.run("drop_unchanged", table_name=table, upto=upto)
+        query.run("drop_unchanged", table_name=table, upto=last)
     return rows
 
 
@@ -207,18 +207,18 @@ class SqlLedger(SqlLedgerReader):
             if row is None:
                 query.run("add_lease", name=NAME, token=token, **taken)
             else:
-                _, held, by_run, host, place, pid, process, since, heartbeat_at = row
-                mine = (held, by_run) == (self._token, self._run)
-                if by_run is not None and not mine and by_run not in _left:
+                _, last_token, by_run, host, place, pid, process, since, heartbeat_at = row
+                is_mine = (last_token, by_run) == (self._token, self._run)
+                if by_run is not None and not is_mine and by_run not in _left:
                     holder = Holder(host, place, pid, process)
-                    if holder.alive(me, heartbeat_at, now, watch.still(held, heartbeat_at)):
-                        there = {"run": by_run, "host": host, "pid": pid, "since": _clock(since)}
-                        return there | holder.last_heard(me, heartbeat_at, now)
-                token = held + 1
+                    if holder.alive(me, heartbeat_at, now, watch.still(last_token, heartbeat_at)):
+                        shown = {"run": by_run, "host": host, "pid": pid, "since": _utc_text(since)}
+                        return shown | holder.last_heard(me, heartbeat_at, now)
+                token = last_token + 1
                 query.run(
                     "take_lease",
                     of_name=NAME,
-                    of_token=held,
+                    of_token=last_token,
                     new_token=token,
                     **{f"new_{name}": value for name, value in taken.items()},
                 )
@@ -295,7 +295,7 @@ class SqlLedger(SqlLedgerReader):
             )
 
     def finish_run(self, run: str, state: str, receipt: Receipt, error: str | None = None) -> None:
-        """Close a run, and drop what is no longer needed (see ``prune``)."""
+        """Close a run, and drop what is no longer needed (see ``prune_history``)."""
         with self._writing("finish_run") as query:
             query.run(
                 "close_run",
@@ -422,12 +422,12 @@ class SqlLedger(SqlLedgerReader):
                 (path, fingerprint): id_
                 for path, fingerprint, id_ in query.all("files_of_source", source=source)
             }
-        found = {}
+        ids = {}
         for file in files:
             row = query.one("file_id", source=source, path=file.path, fingerprint=file.fingerprint)
             if row is not None:
-                found[file.path, file.fingerprint] = row[0]
-        return found
+                ids[file.path, file.fingerprint] = row[0]
+        return ids
 
     # -- tables and traces
 
@@ -469,8 +469,8 @@ class SqlLedger(SqlLedgerReader):
     ) -> None:
         """Keep definitions, and record which are applied. What is known already costs no write."""
         known = self.applied(environment)
-        asked = {**self.forward_only(), **forward_only}
-        held = self.traces() if adopted else {}
+        changes = {**self.forward_only(), **forward_only}
+        traces = self.traces() if adopted else {}
         current = {name: entry.digest for name, entry in known.items()}
         with self._database.read() as query:
             missing = {
@@ -478,7 +478,7 @@ class SqlLedger(SqlLedgerReader):
                 for digest, definition in definitions.items()
                 if query.one("definition_kept_at", digest=digest) is None
             }
-        if current == applied and not adopted and not missing and asked == self.forward_only():
+        if current == applied and not adopted and not missing and changes == self.forward_only():
             return
         with self._writing("keep_definitions") as query:
             now = self._clock.now()
@@ -512,11 +512,11 @@ class SqlLedger(SqlLedgerReader):
                 query.run("drop_forward_only", model=name)
                 query.run("add_forward_only", model=name, **asdict(change))
             for name, digest in adopted.items():
-                earlier = merge_earlier(held[name].earlier, digest)
-                trace = replace(held[name], definition=digest, earlier=earlier)
+                earlier = merge_earlier(traces[name].earlier, digest)
+                trace = replace(traces[name], definition=digest, earlier=earlier)
                 put_trace_definitions(query, trace)
-                made = definitions[digest].fingerprint
-                query.run("restamp_trace", of_model=name, new_fingerprint=made)
+                fingerprint = definitions[digest].fingerprint
+                query.run("restamp_trace", of_model=name, new_fingerprint=fingerprint)
 
     def put_environment(self, environment: Environment) -> None:
         """Record an environment as it is now, with its tables."""
@@ -555,8 +555,8 @@ class SqlLedger(SqlLedgerReader):
             head = next((row for row in query.all("heads") if row[0] == model), None)
             if step is not None and head is not None:
                 now = self._clock.now()
-                gone = Outcome(model, head[1] + 1, Trace(model, ""), whole=True)
-                apply_outcome(query, gone, step=step, run=self._run, started=now, now=now)
+                emptied = Outcome(model, head[1] + 1, Trace(model, ""), whole=True)
+                apply_outcome(query, emptied, step=step, run=self._run, started=now, now=now)
             drop_trace(query, model)
             query.run("drop_forward_only", model=model)
             query.run("drop_cells", table_name=model)
@@ -631,5 +631,5 @@ class SqlLedger(SqlLedgerReader):
         self._token, self._run = 0, ""
 
 
-def _clock(at: int) -> str:
+def _utc_text(at: int) -> str:
     return datetime_of(at).strftime("%Y-%m-%d %H:%M:%S")

@@ -30,17 +30,17 @@ def own_tables(query: Query) -> Mapping[str, tuple[OwnTable, ...]]:
     """The tables with keys of their own, by environment, and those that are built apart."""
     tables: dict[str, list[OwnTable]] = {}
     for owner, key, model, identity, definition, base, current in query.all("environment_tables"):
-        one = OwnTable(model, key, identity, definition, base, bool(current))
-        tables.setdefault(owner, []).append(one)
-    return {owner: tuple(found) for owner, found in tables.items()}
+        table = OwnTable(model, key, identity, definition, base, bool(current))
+        tables.setdefault(owner, []).append(table)
+    return {owner: tuple(entries) for owner, entries in tables.items()}
 
 
 def put_own_tables(query: Query, owner: str, tables: Iterable[OwnTable]) -> None:
     """Record which tables an owner has now. What is known of others that it had is erased."""
     tables = tuple(tables)
-    kept = {one.key for one in tables}
+    keys = {one.key for one in tables}
     for one in own_tables(query).get(owner, ()):
-        if one.key not in kept:
+        if one.key not in keys:
             erase(query, one.key)
     query.run("drop_environment_tables", environment=owner)
     query.many(
@@ -61,7 +61,7 @@ def put_own_tables(query: Query, owner: str, tables: Iterable[OwnTable]) -> None
 
 
 def environments(query: Query) -> Mapping[str, Environment]:
-    """All environments, by name."""
+    """All environments with their tables, by name; what is built apart is none of them."""
     tables = own_tables(query)
     return {
         row[0]: replace(Environment(*row), tables=tables.get(row[0], ()))
@@ -112,8 +112,8 @@ def erase_rows(query: Query, key: str) -> None:
         "erase_audits",
     ):
         query.run(name, model=key)
-    own = (LISTED.format(key), FULL_LISTING.format(key))
-    for name in (table_name(key), FILES.format(table_name(key)), *own):
+    locations = (LISTED.format(key), FULL_LISTING.format(key))
+    for name in (table_name(key), FILES.format(table_name(key)), *locations):
         query.run("drop_location", name=name)
 
 
@@ -138,41 +138,43 @@ def apply_swap(query: Query, swap: Swap, *, id_: str, run: str, now: int) -> Non
         environment=swap.environment,
         made_at=now,
     )
-    for one in swap.tables:
-        _keep(query, one, _Head(0, None, id_, run), now)
-    numbers = {one.own: _take(query, one, now) for one in swap.tables if one.own is not None}
-    for one in swap.tables:
+    for table in swap.tables:
+        _keep_replaced(query, table, _Head(0, None, id_, run), now)
+    numbers = {
+        table.own: _take_place(query, table, now) for table in swap.tables if table.own is not None
+    }
+    for table in swap.tables:
         for other in swap.tables:
             if other.own is not None:
                 query.run(
                     "move_trace_input",
-                    of_model=one.model,
+                    of_model=table.model,
                     of_input=other.own,
                     new_input=other.model,
                     new_version=numbers[other.own],
                 )
     _apply_definitions(query, swap, id_, now)
     if swap.undoes is not None:
-        _drop(query, swap.undoes)
+        _forget_replaced(query, swap.undoes)
 
 
 def swaps(query: Query) -> tuple[DoneSwap, ...]:
     """The swaps that are remembered, newest first."""
-    found = []
+    done = []
     for id_, _, kind, environment, at in query.all("swaps"):
-        kept = query.all("kept_tables", swap=id_)
-        found.append(
+        tables = query.all("kept_tables", swap=id_)
+        done.append(
             DoneSwap(
                 id_,
                 SwapKind(kind),
                 environment,
                 at,
-                {row[1]: row[2] for row in kept},
-                frozenset(row[1] for row in kept if row[4] is not None),
+                {row[1]: row[2] for row in tables},
+                frozenset(row[1] for row in tables if row[4] is not None),
                 {m: (old, new) for _, m, old, new in query.all("swap_definitions", swap=id_)},
             )
         )
-    return tuple(found)
+    return tuple(done)
 
 
 def forget_swap(query: Query, id_: str) -> None:
@@ -180,29 +182,29 @@ def forget_swap(query: Query, id_: str) -> None:
     for _, _, key, *_ in query.all("kept_tables", swap=id_):
         if key is not None:
             erase(query, key)
-    _drop(query, id_)
+    _forget_replaced(query, id_)
 
 
-def _drop(query: Query, id_: str) -> None:
+def _forget_replaced(query: Query, id_: str) -> None:
     query.run("drop_kept_tables", swap=id_)
     query.run("drop_swap_definitions", swap=id_)
     query.run("drop_swap", id=id_)
 
 
-def _keep(query: Query, one: SwappedTable, by: _Head, now: int) -> None:
+def _keep_replaced(query: Query, one: SwappedTable, by: _Head, now: int) -> None:
     """The model's present table is dropped, as its readers see it, and kept under its own key."""
     head, trace = _head(query, one.model), query.one("trace", model=one.model)
     cells = _cells(query, one.model)
     if head.snapshot is not None:
-        gone = replace(by, number=head.number + 1)
-        _add_version(query, one, gone, now, cells, ())
+        emptied = replace(by, number=head.number + 1)
+        _add_version(query, one, emptied, now, cells, ())
     if one.kept is not None:
         for name in MOVED:
             query.run(name, of_key=one.model, new_key=one.kept)
         query.run("drop_trace", model=one.model)
     table = table_name(one.model)
-    own = (LISTED.format(one.model), FULL_LISTING.format(one.model))
-    for name in (table, FILES.format(table), *own):
+    listings = (LISTED.format(one.model), FULL_LISTING.format(one.model))
+    for name in (table, FILES.format(table), *listings):
         query.run("drop_location", name=name)
     query.run(
         "add_kept_table",
@@ -216,36 +218,36 @@ def _keep(query: Query, one: SwappedTable, by: _Head, now: int) -> None:
     )
 
 
-def _take(query: Query, one: SwappedTable, now: int) -> int:
+def _take_place(query: Query, table: SwappedTable, now: int) -> int:
     """The other table becomes the model's; the number of the model's newest version then."""
-    assert one.own is not None
-    kept = query.one("kept_table", table_key=one.own)
-    if kept is None:
-        trace, head = query.one("trace", model=one.own), _head(query, one.own)
+    assert table.own is not None
+    replaced = query.one("kept_table", table_key=table.own)
+    if replaced is None:
+        trace, head = query.one("trace", model=table.own), _head(query, table.own)
         fingerprint = None if trace is None else trace[0]
     else:
-        fingerprint, head = kept[3], _Head(0, *kept[4:7])
+        fingerprint, head = replaced[3], _Head(0, *replaced[4:7])
     for name in MOVED:
-        query.run(name, of_key=one.own, new_key=one.model)
-    erase(query, one.own)
-    query.run("drop_environment_table", table_key=one.own)
+        query.run(name, of_key=table.own, new_key=table.model)
+    erase(query, table.own)
+    query.run("drop_environment_table", table_key=table.own)
     if fingerprint is not None:
-        query.run("add_trace", model=one.model, fingerprint=fingerprint)
-    if one.own_location is not None:
-        query.run("add_location", name=table_name(one.model), location=one.own_location)
-    newest = _head(query, one.model).number
+        query.run("add_trace", model=table.model, fingerprint=fingerprint)
+    if table.own_location is not None:
+        query.run("add_location", name=table_name(table.model), location=table.own_location)
+    newest = _head(query, table.model).number
     if head.snapshot is None:
         return newest
     # Rows carry the number of the version that added them: the new one must not be below it.
     number = max(newest + 1, head.number)
     version = _Head(number, head.snapshot, head.step, head.run)
-    _add_version(query, one, version, now, (), _cells(query, one.model))
+    _add_version(query, table, version, now, (), _cells(query, table.model))
     return number
 
 
 def _add_version(
     query: Query,
-    one: SwappedTable,
+    table: SwappedTable,
     head: _Head,
     now: int,
     before: tuple[CellState, ...],
@@ -253,7 +255,7 @@ def _add_version(
 ) -> None:
     query.run(
         "add_version",
-        table_name=one.model,
+        table_name=table.model,
         number=head.number,
         snapshot=head.snapshot,
         step=head.step,
@@ -262,8 +264,8 @@ def _add_version(
         rows=sum(cell.rows for cell in after),
         whole=True,
     )
-    add_changes(query, one.model, head.number, changes_of_rewrite(before, after))
-    add_unchanged(query, one.model, head.number, one.unchanged)
+    add_changes(query, table.model, head.number, changes_of_rewrite(before, after))
+    add_unchanged(query, table.model, head.number, table.unchanged)
 
 
 def _apply_definitions(query: Query, swap: Swap, id_: str, now: int) -> None:

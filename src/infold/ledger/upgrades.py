@@ -80,22 +80,22 @@ def newest_format() -> int:
     return RELEASED + len(UPGRADES)
 
 
-def texts_since(found: int, *, postgresql: bool = False) -> Iterator[str]:
+def texts_since(format_: int, *, postgresql: bool = False) -> Iterator[str]:
     """The statements that a ledger of a released format lacks, in order."""
-    for upgrade in _since(found):
+    for upgrade in _since(format_):
         yield from (postgresql and upgrade.postgresql) or upgrade.texts
 
 
-def tables_of(found: int, schema: Iterable[str]) -> tuple[str, ...]:
+def tables_of(format_: int, schema: Iterable[str]) -> tuple[str, ...]:
     """What makes the tables of a released format, in the order of their names, without indexes."""
-    made = {text.split()[2]: text for text in schema if text.startswith("CREATE TABLE")}
-    for upgrade in reversed([*_since(found)]):
-        made |= upgrade.before
-    return tuple(text for _, text in sorted(made.items()) if text)
+    tables = {text.split()[2]: text for text in schema if text.startswith("CREATE TABLE")}
+    for upgrade in reversed([*_since(format_)]):
+        tables |= upgrade.before
+    return tuple(text for _, text in sorted(tables.items()) if text)
 
 
-def _since(found: int) -> Iterator[Upgrade]:
+def _since(format_: int) -> Iterator[Upgrade]:
     for number, upgrade in enumerate(UPGRADES, RELEASED + 1):
         assert upgrade.format == number, f"{upgrade.format} is not the format after {number - 1}"
-        if upgrade.format > found:
+        if upgrade.format > format_:
             yield upgrade

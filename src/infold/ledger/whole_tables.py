@@ -62,7 +62,7 @@ class WholeTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of its columns."""
+        """The columns in the order of the CREATE TABLE, which is that of a row in a file."""
         return tuple(column.name for column in self.columns)
 
     @property
@@ -105,15 +105,15 @@ def _is_text(value: str) -> bool:
 
 def _table(text: str) -> WholeTable:
     """A table from the text that makes it."""
-    found = re.match(r"CREATE TABLE (\w+) \( (.+), PRIMARY KEY \(([^()]+)\) \)", text)
-    assert found is not None, text
+    match = re.match(r"CREATE TABLE (\w+) \( (.+), PRIMARY KEY \(([^()]+)\) \)", text)
+    assert match is not None, text
     columns = []
-    for part in found[2].split(", "):
+    for part in match[2].split(", "):
         name, kind, *rest = part.split()
         bits = 32 if kind == "INTEGER" else 64
         columns.append(Column(name.strip('"'), _KINDS[kind], not rest, bits))
     booleans = any(column.kind is bool for column in columns)
-    return WholeTable(found[1], tuple(columns), tuple(found[3].split(", ")), booleans)
+    return WholeTable(match[1], tuple(columns), tuple(match[3].split(", ")), booleans)
 
 
 _KINDS: dict[str, Kind] = {"TEXT": str, "BIGINT": int, "INTEGER": int, "BOOLEAN": bool}
@@ -194,13 +194,13 @@ def sums_of(query: Query, awake: Callable[[], object]) -> Sums:
     ``awake`` is called now and then, for another transaction that is open meanwhile: a server ends
     those from which it hears nothing.
     """
-    found = {}
+    checksums = {}
     for table in TABLES:
-        own = found[table.name] = Checksum()
+        checksum = checksums[table.name] = Checksum()
         for rows in batches(query, table):
-            own.add(map(line, rows))
+            checksum.add(map(line, rows))
             awake()
-    return found
+    return checksums
 
 
 def is_empty(query: Query) -> bool:

@@ -55,7 +55,11 @@ def filled_cells(node: Node, model: ModelObservation) -> Ranges:
 
 
 def continued_build(
-    node: Node, model: ModelObservation, reasons: Sequence[Reason], due: Ranges, asked: PlanOptions
+    node: Node,
+    model: ModelObservation,
+    reasons: Sequence[Reason],
+    due: Ranges,
+    options: PlanOptions,
 ) -> tuple[Ranges, int | None]:
     """
     The cells that a run builds under a backfill_limit, and where its backfill ends.
@@ -65,20 +69,20 @@ def continued_build(
     however long the backlog is.
     """
     granularity = node.model.granularity
-    if node.backfill_limit is None or granularity is None or _has_bounded_window(asked):
+    if node.backfill_limit is None or granularity is None or _has_bounded_window(options):
         return Ranges.ever(), None
     missing = [reason.cells for reason in reasons if reason.cause in BACKLOG]
     backlog = Ranges.of(part for cells in missing for part in cells & due)
     filled = [cell for cell in cells_with_rows(node, model) if backlog.overlaps(cell)]
-    upto = asked.backfill_ends.get(node.name)
-    if upto is None and filled:
+    end = options.backfill_ends.get(node.name)
+    if end is None and filled:
         first = filled[0].start
         limit = Ranges((Interval(first, first + node.backfill_limit),))
-        upto = max(granularity.cover(limit)).end
-    if upto is None or all(cell.end <= upto for cell in filled):
-        return Ranges.ever(), upto
+        end = max(granularity.cover(limit)).end
+    if end is None or all(cell.end <= end for cell in filled):
+        return Ranges.ever(), end
     fresh = Ranges.of(part for r in reasons if r.cause not in BACKLOG for part in r.cells)
-    return Ranges((Interval(MIN, upto),)) | fresh, upto
+    return Ranges((Interval(MIN, end),)) | fresh, end
 
 
 def replaces_by_parts(node: Node) -> bool:
@@ -106,30 +110,30 @@ def split_pending(node: Node, model: ModelObservation, pending: Sequence[Pending
     return split
 
 
-def replaced_whole(node: Node, model: ModelObservation, asked: PlanOptions) -> Ranges:
+def replaced_whole(node: Node, model: ModelObservation, options: PlanOptions) -> Ranges:
     """
     The cells that a changed definition is built for at once: all that the old table may have.
 
     Cells that no run built yet, under a backfill_limit, are left for later runs.
     """
-    if node.backfill_limit is None or _has_bounded_window(asked) or model.trace is None:
+    if node.backfill_limit is None or _has_bounded_window(options) or model.trace is None:
         return Ranges.ever()
     entries = [entry for entry in model.trace.pending if entry.cause is Cause.MISSING]
     missing = Ranges.of(part for entry in entries for part in entry.ranges)
     return Ranges.ever() - (missing - Ranges.of(state.cell for state in model.cells))
 
 
-def _has_bounded_window(asked: PlanOptions) -> bool:
+def _has_bounded_window(options: PlanOptions) -> bool:
     """Whether somebody asked for an exact window, which overrides any limit."""
-    return asked.window is not None and asked.window.start > MIN and asked.window.end < MAX
+    return options.window is not None and options.window.start > MIN and options.window.end < MAX
 
 
 def split_into_batches(
-    node: Node, model: ModelObservation, cells: Ranges, asked: PlanOptions
+    node: Node, model: ModelObservation, cells: Ranges, options: PlanOptions
 ) -> list[Ranges]:
     """The batches of ``cells``, in order."""
     incremental = node.model.incremental
-    size = asked.batch_size or (incremental.batch_size if incremental else None)
+    size = options.batch_size or (incremental.batch_size if incremental else None)
     if built_one_by_one(node, model):
         size = min(size or CELLS_TOGETHER, CELLS_TOGETHER)
     if size is None or node.downgraded:
@@ -139,8 +143,8 @@ def split_into_batches(
     return [cells & Ranges((Interval(*between),)) for between in pairwise(ends)]
 
 
-def most_concurrent_batches(node: Node, asked: PlanOptions) -> int:
+def most_concurrent_batches(node: Node, options: PlanOptions) -> int:
     """How many batches of a model are built at the same time."""
     incremental = node.model.incremental
-    limits = (incremental.batch_concurrency if incremental else None, asked.jobs)
+    limits = (incremental.batch_concurrency if incremental else None, options.jobs)
     return min((limit for limit in limits if limit is not None), default=1)

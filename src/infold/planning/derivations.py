@@ -86,16 +86,16 @@ def derive_table(
             later &= _cells_of_files(node, model, since)
         pending.append(Pending(Cause.DEFINITION, later - trace.pending_ranges))
     step = draft.make_step(node, Action.DERIVE, [Reason(Cause.DEFINITION, why, retained)])
-    now = step.trace
-    assert now is not None, "a planned step has a trace"
+    planned_trace = step.trace
+    assert planned_trace is not None, "a planned step has a trace"
     return _over_stored_rows(
         step,
         trace,
         files=None,
         trace=replace(
-            now,
+            planned_trace,
             # What only the new definition reads is read where cells are pending, and nowhere else.
-            inputs={**(now.inputs if since is not None else {}), **trace.inputs},
+            inputs={**(planned_trace.inputs if since is not None else {}), **trace.inputs},
             pending=merge_pending(entry for entry in pending if entry.ranges),
             applied_entry=trace.applied_entry,
             earlier=() if since is None else trace.redefined_from(since, ""),
@@ -112,8 +112,8 @@ def derive_table(
 def _over_stored_rows(step: Step, stored: Trace, **more: Any) -> Step:
     """The step over the versions of the inputs that the stored rows were made from."""
     assert step.trace is not None, "a planned step has a trace"
-    kept = replace(step.trace, inputs=dict(stored.inputs), applied_entry=stored.applied_entry)
-    usual = {"trace": kept, "expected": False, "scanned": 0, "changed_key_rows": ()}
+    trace = replace(step.trace, inputs=dict(stored.inputs), applied_entry=stored.applied_entry)
+    usual = {"trace": trace, "expected": False, "scanned": 0, "changed_key_rows": ()}
     inputs = {name: (version, version) for name, version in stored.inputs.items()}
     return replace(step, inputs=inputs, **{**usual, **more})
 
@@ -143,12 +143,14 @@ def evolvable(draft: PlanDraft, node: Node, model: ModelObservation) -> Redefini
     mixed = any(entry.cause in (Cause.DEFINITION, Cause.REDEFINED) for entry in trace.pending)
     if trace.earlier or mixed or change.before.fingerprint != trace.fingerprint:
         return None
-    if node.name in draft.options.restated or (change.retyped and not _stay(node, model, change)):
+    if node.name in draft.options.restated or (
+        change.retyped and not _rows_of_events_stay(node, model, change)
+    ):
         return None
     return change if trace.inputs.keys() == {e.name for e in node.stored_inputs} else None
 
 
-def _stay(node: Node, model: ModelObservation, change: Redefinition) -> bool:
+def _rows_of_events_stay(node: Node, model: ModelObservation, change: Redefinition) -> bool:
     """
     Whether the rows of all files are the stored ones under wider types too.
 
@@ -157,8 +159,8 @@ def _stay(node: Node, model: ModelObservation, change: Redefinition) -> bool:
     files = model.files.ingested if model.files is not None else ()
     if any(file.set_aside and not set_aside_whole(file) for file in files):
         return False
-    same = all(part.keeps_hash for part in change.retyped)
-    return same or not node.model.unique_key or not any(file.dropped for file in files)
+    keeps_hashes = all(part.keeps_hash for part in change.retyped)
+    return keeps_hashes or not node.model.unique_key or not any(file.dropped for file in files)
 
 
 def how_it_evolves(retyped: Collection[Retyping]) -> str:
@@ -208,8 +210,8 @@ def may_have_other_types(draft: PlanDraft, name: str) -> bool:
     if step is None or step.derivation is None:
         return step is not None and step.action is Action.BUILD
     stored = {column.lower() for column in step.derivation.stored}
-    same = {new.lower() for new, old in step.derivation.plain if new.lower() == old.lower()}
-    return any(new.lower() in stored - same for new, _ in step.derivation.columns)
+    plain = {new.lower() for new, old in step.derivation.plain if new.lower() == old.lower()}
+    return any(new.lower() in stored - plain for new, _ in step.derivation.columns)
 
 
 def _may_have_other_columns(draft: PlanDraft, name: str) -> bool:
@@ -244,22 +246,22 @@ def derive_events(
     change, trace = changed_as_built(draft, node, model, How.DERIVE), model.trace
     if change is None or change.derivation is None or trace is None:
         return None
-    found, known = change.derivation, files.ingested
-    if (found.where or found.other_source_columns) and any(file.set_aside for file in known):
+    derivation, ingested = change.derivation, files.ingested
+    if (derivation.where or derivation.other_source_columns) and any(f.set_aside for f in ingested):
         return None
-    if found.where and any(file.waiting for file in known):
+    if derivation.where and any(file.waiting for file in ingested):
         return None
     contested = Ranges.of(entry.cell for entry in files.cells if entry.dropped)
     if contested and node.model.deduplicate is Deduplicate.EVERYWHERE:
         return None  # copies of an event may be in any cells
     whole = _files_in(files, contested)
-    columns = _files_with_columns(found, files)
+    column_files = _files_with_columns(derivation, files)
     # A lookup may have changed since, and most of the rows are read by a rebuild with less ado.
-    unwise = node.stored_inputs or 2 * _rows(whole) > _rows(known)
-    if (whole or columns) and (unwise or _differ(files, whole, columns)):
+    is_costly = node.stored_inputs or 2 * _stored_rows_of(whole) > _stored_rows_of(ingested)
+    if (whole or column_files) and (is_costly or _are_other_files(files, whole, column_files)):
         return None
-    reasons = "; ".join(_reasons(found, columns, whole)) or FOLLOWS
-    rows = _rows(whole) + _rows(columns)
+    reasons = "; ".join(_reading_reasons(derivation, column_files, whole)) or FOLLOWS
+    rows = _stored_rows_of(whole) + _stored_rows_of(column_files)
     cells = retained_range(node)
     step = draft.make_step(
         node, Action.DERIVE, [Reason(Cause.DEFINITION, reasons, cells, rows)], trace.pending
@@ -269,49 +271,49 @@ def derive_events(
         trace,
         # What a source lost is refused before the first step, although a later one takes it out.
         files=replace(
-            files, new=(), come_due=(), estimate=None, reingest=whole, new_columns_of=columns
+            files, new=(), come_due=(), estimate=None, reingest=whole, new_columns_of=column_files
         ),
         expected=any(may_have_other_types(draft, entry.name) for entry in node.stored_inputs),
-        derivation=found,
+        derivation=derivation,
         contested=contested,
     )
 
 
 def _files_in(files: FileDiff, cells: Ranges) -> tuple[IngestedFile, ...]:
     """The files with rows in some cells."""
-    some = {entry.file_id for entry in files.cells if entry.rows and cells.overlaps(entry.cell)}
-    return tuple(file for file in files.ingested if file.id in some)
+    ids = {entry.file_id for entry in files.cells if entry.rows and cells.overlaps(entry.cell)}
+    return tuple(file for file in files.ingested if file.id in ids)
 
 
-def _files_with_columns(found: Derivation, files: FileDiff) -> tuple[IngestedFile, ...]:
+def _files_with_columns(derivation: Derivation, files: FileDiff) -> tuple[IngestedFile, ...]:
     """
     The files to read for new columns: those with stored rows.
 
     Of a column that the source did not have, any file may have values that cannot be used.
     """
-    if not found.from_files:
+    if not derivation.from_files:
         return ()
-    every = found.other_source_columns
+    every = derivation.other_source_columns
     return tuple(file for file in files.ingested if every or file.rows > file.dropped)
 
 
-def _differ(files: FileDiff, *read: Collection[IngestedFile]) -> bool:
+def _are_other_files(files: FileDiff, *read: Collection[IngestedFile]) -> bool:
     """Whether one of some files is gone, or is not what was ingested."""
     present = {(file.path, file.fingerprint) for file in files.new}
     return any((file.path, file.fingerprint) not in present for some in read for file in some)
 
 
-def _rows(files: Collection[IngestedFile]) -> int:
+def _stored_rows_of(files: Collection[IngestedFile]) -> int:
     return sum(file.rows for file in files)
 
 
-def _reasons(
-    found: Derivation, columns: Collection[IngestedFile], whole: Collection[IngestedFile]
+def _reading_reasons(
+    derivation: Derivation, columns: Collection[IngestedFile], whole: Collection[IngestedFile]
 ) -> Iterator[str]:
     """What is read again, and what for."""
     if columns:
-        names, them = ", ".join(found.from_files), "them" if len(found.from_files) > 1 else "it"
-        word = "columns" if len(found.from_files) > 1 else "column"
+        names, several = ", ".join(derivation.from_files), len(derivation.from_files) > 1
+        word, them = ("columns", "them") if several else ("column", "it")
         yield f"{word} {names}: {count_of(len(columns), 'file')} read again for {them}"
     if whole:
         yield f"{count_of(len(whole), 'file')} read again where copies of events were left out"
@@ -387,16 +389,18 @@ def step_from_stored(draft: PlanDraft, node: Node, model: ModelObservation) -> S
         return None
     derived = changed_as_built(draft, node, model, How.DERIVE)
     if derived is not None and derived.derivation is not None:
-        step = _step(draft, node, model, Action.DERIVE, STATES)
+        step = _step_from_sessions(draft, node, model, Action.DERIVE, STATES)
         return replace(step, derivation=derived.derivation)
     refolded = changed_as_built(draft, node, model, How.REFOLD)
     if refolded is not None and refolded.before is not None:
-        step = _step(draft, node, model, Action.REFOLD, REFOLDS)
+        step = _step_from_sessions(draft, node, model, Action.REFOLD, REFOLDS)
         return replace(step, stored_by=refolded.before.query)
     return None
 
 
-def _step(draft: PlanDraft, node: Node, model: ModelObservation, action: Action, why: str) -> Step:
+def _step_from_sessions(
+    draft: PlanDraft, node: Node, model: ModelObservation, action: Action, why: str
+) -> Step:
     """A step over the versions of the inputs that the stored sessions were made from."""
     trace = model.trace
     assert trace is not None, "only a built table has sessions to follow from"

@@ -32,34 +32,36 @@ def destroyed(
     plan: Plan,
     changes: Iterable[Redefinition],
     stored: StoredColumns,
-    asked: PlanOptions,
+    options: PlanOptions,
 ) -> tuple[Destroyed, ...]:
     """The tables that lose something by a plan, and what is to happen then."""
     by_model = {change.model: change for change in changes}
-    found = dict(_given_up(project, by_model.values()))
+    losses_by_model = dict(_losses_without_step(project, by_model.values()))
     for step in plan.steps:
         if step.action in (Action.BUILD, Action.DERIVE) and step.previous_trace is not None:
             change = by_model.get(step.model)
-            found[step.model] = tuple(_of_step(project, step, change, stored(step.model)))
+            losses_by_model[step.model] = tuple(
+                _losses_of_step(project, step, change, stored(step.model))
+            )
     return tuple(
-        Destroyed(name, losses, policy(project, name, asked, by_model.get(name)))
-        for name, losses in found.items()
+        Destroyed(name, losses, policy(project, name, options, by_model.get(name)))
+        for name, losses in losses_by_model.items()
         if losses
     )
 
 
 def policy(
-    project: Project, model: str, asked: PlanOptions, change: Redefinition | None = None
+    project: Project, model: str, options: PlanOptions, change: Redefinition | None = None
 ) -> OnLoss:
     """What is to happen to a destructive change of a model."""
-    if model in asked.allow_destructive:
+    if model in options.allow_destructive:
         return OnLoss.ALLOW
-    own = project[model].model.on_destructive_change if model in project else None
-    gone = change.on_loss if change is not None else None
-    return own or gone or project.target.on_destructive_change
+    of_model = project[model].model.on_destructive_change if model in project else None
+    of_removed = change.on_loss if change is not None else None
+    return of_model or of_removed or project.target.on_destructive_change
 
 
-def _given_up(
+def _losses_without_step(
     project: Project, changes: Iterable[Redefinition]
 ) -> Iterator[tuple[str, tuple[Loss, ...]]]:
     """
@@ -76,7 +78,7 @@ def _given_up(
             yield change.model, change.destroys
 
 
-def _of_step(
+def _losses_of_step(
     project: Project, step: Step, change: Redefinition | None, stored: Iterable[str]
 ) -> Iterator[Loss]:
     """What a step that replaces a table takes from it."""
@@ -116,9 +118,9 @@ def lost_types(
     )
 
 
-def refuse_destructive(project: Project, found: Collection[Destroyed]) -> None:
+def refuse_destructive(project: Project, destroyed_tables: Collection[Destroyed]) -> None:
     """Raise what a run may not destroy."""
-    refused = [one for one in found if one.on is OnLoss.ERROR]
+    refused = [one for one in destroyed_tables if one.on is OnLoss.ERROR]
     if refused:
         raise run_errors.destructive_change(
             project.target.name,
@@ -126,15 +128,15 @@ def refuse_destructive(project: Project, found: Collection[Destroyed]) -> None:
         )
 
 
-def loss_notes(found: Iterable[Destroyed], *, planned: bool = False) -> Iterator[str]:
+def loss_notes(destroyed_tables: Iterable[Destroyed], *, planned: bool = False) -> Iterator[str]:
     """What is said of tables that lose something; a plan names what a run would refuse too."""
-    for one in found:
-        what = "; ".join(map(in_words, one.losses))
-        if one.on is OnLoss.ERROR and planned:
-            allowed = f"--allow-destructive {one.model} allows it"
-            yield f"{one.model}: {what}: refused; {allowed}"
-        elif one.on is OnLoss.WARN:
-            yield f"{one.model}: {what}"
+    for table in destroyed_tables:
+        what = "; ".join(map(in_words, table.losses))
+        if table.on is OnLoss.ERROR and planned:
+            allowed = f"--allow-destructive {table.model} allows it"
+            yield f"{table.model}: {what}: refused; {allowed}"
+        elif table.on is OnLoss.WARN:
+            yield f"{table.model}: {what}"
 
 
 def in_words(loss: Loss) -> str:
@@ -174,31 +176,31 @@ def unrecorded_table(ledger: Ledger, lake: Lake) -> TableExists:
 
 
 def protection_warnings(
-    project: Project, plan: Plan, asked: PlanOptions, exists: TableExists
+    project: Project, plan: Plan, options: PlanOptions, exists: TableExists
 ) -> tuple[str, ...]:
     """Warnings on a plan for a protected target."""
     if not project.target.protected:
         return ()
     return tuple(
         f"{name}: {why}; {project.target.name} is protected, so a run needs --allow-refresh"
-        for name, why in rebuilt_tables(project, plan, asked, exists)
+        for name, why in rebuilt_tables(project, plan, options, exists)
     )
 
 
 def refused_rebuilds(
-    project: Project, plan: Plan, asked: PlanOptions, exists: TableExists, *, allowed: bool
+    project: Project, plan: Plan, options: PlanOptions, exists: TableExists, *, allowed: bool
 ) -> Mapping[str, InfoldError]:
     """The models that a plan rebuilds on a protected target, each with the refusal."""
     if not project.target.protected or allowed:
         return {}
     return {
         name: run_errors.protected(project.target.name, "rebuild", ((name, why),))
-        for name, why in rebuilt_tables(project, plan, asked, exists)
+        for name, why in rebuilt_tables(project, plan, options, exists)
     }
 
 
 def rebuilt_tables(
-    project: Project, plan: Plan, asked: PlanOptions, exists: TableExists
+    project: Project, plan: Plan, options: PlanOptions, exists: TableExists
 ) -> Iterator[tuple[str, str]]:
     """
     The built models that a plan rebuilds, each with the reason.
@@ -207,13 +209,13 @@ def rebuilt_tables(
     """
     applied = project.target.apply is Apply.MANUAL
     for step in plan.steps:
-        why = _rebuild_reason(step, asked, exists, applied=applied)
+        why = _rebuild_reason(step, options, exists, applied=applied)
         if why:
             yield step.model, why
 
 
-def _rebuild_reason(step: Step, asked: PlanOptions, exists: TableExists, *, applied: bool) -> str:
-    if asked.restated.get(step.model) == Ranges.ever() and step.previous_trace is not None:
+def _rebuild_reason(step: Step, options: PlanOptions, exists: TableExists, *, applied: bool) -> str:
+    if options.restated.get(step.model) == Ranges.ever() and step.previous_trace is not None:
         return "all of it is to be built again"
     if step.previous_trace is None:
         return "its table exists, and the ledger does not know it" if exists(step.model) else ""

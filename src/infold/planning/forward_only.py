@@ -106,13 +106,13 @@ def _obstacles(change: Redefinition, trace: Trace, at: int) -> Iterator[str]:
         yield change.events.other
     yield from _other_sessions(before, after)
     names = {column.lower() for column in after.columns}
-    gone = [column for column in before.columns if column.lower() not in names]
-    if gone:
-        yield f"the earlier cells have columns that it lacks: {', '.join(gone)}"
+    dropped_columns = [column for column in before.columns if column.lower() not in names]
+    if dropped_columns:
+        yield f"the earlier cells have columns that it lacks: {', '.join(dropped_columns)}"
     granularity = after.model.granularity
     if granularity is not None and not granularity.aligned(at):
-        near = granularity.cell(at)
-        ends = f"{show_instant(near.start)} or {show_instant(near.end)}"
+        cell = granularity.cell(at)
+        ends = f"{show_instant(cell.start)} or {show_instant(cell.end)}"
         yield f"{show_instant(at)} lies inside a cell; nearest: {ends}"
 
 

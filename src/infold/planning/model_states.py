@@ -45,7 +45,7 @@ def _state_of(
     model = observed.models[node.name]
     state, why = _state_and_reason(project, node, observed, some_are_built=some_are_built)
     cells = _cells_of_step(node, model, step)
-    lower, upper = _limits(node, model, step)
+    lower, upper = _limits_of_next_run(node, model, step)
     late = _starts_late(node, model) if step is not None else ""
     return ModelState(
         model=node.name,
@@ -80,10 +80,10 @@ def _reasons_out_of_sync(
     """Why a built model lags behind its inputs, although nothing new may have arrived."""
     trace = model.trace
     assert trace is not None, "only what was built can be behind"
-    yield from _defined_otherwise(node, trace)
+    yield from _definition_reasons(node, trace)
     waits = node.model.incremental is not None and node.model.incremental.cron is not None
-    left = left_by_run(node, model) if waits else trace.pending_ranges & retained_range(node)
-    if left:
+    unbuilt = left_by_run(node, model) if waits else trace.pending_ranges & retained_range(node)
+    if unbuilt:
         yield "an earlier run left a part of it unbuilt"
     if waits:
         return  # behind by intention until its next tick
@@ -92,20 +92,20 @@ def _reasons_out_of_sync(
         times = Ranges.of(change.cell for change in diff.changes)
         affected = Ranges.of(
             part
-            for held, by in definitions_in_force(node, model)
+            for cells, by in definitions_in_force(node, model)
             if any(entry.name == diff.name for entry in by.inputs)
-            for part in affected_cells(by, diff.name, times, reach) & held
+            for part in affected_cells(by, diff.name, times, reach) & cells
         )
         if times and affected & retained_range(node):
             yield f"{diff.name} has changes that it has not read"
     if model.files is not None and model.files.new:
-        mine = {(file.path, file.fingerprint) for file in model.files.new}
+        new_files = {(file.path, file.fingerprint) for file in model.files.new}
         for name, others in _files_left_by_siblings(project, node, observed).items():
-            if mine - others:
+            if new_files - others:
                 yield f"{name} has ingested files that it has not"
 
 
-def _defined_otherwise(node: Node, trace: Trace) -> Iterator[str]:
+def _definition_reasons(node: Node, trace: Trace) -> Iterator[str]:
     """Why the rows of a table are not those of the present definition."""
     if trace.fingerprint == UNKNOWN:
         yield "a run died while it was replaced"
@@ -151,7 +151,7 @@ def _is_bounded(cells: Ranges) -> bool:
     return None not in _bounds_of(cells)
 
 
-def _limits(
+def _limits_of_next_run(
     node: Node, model: ModelObservation, step: Step | None
 ) -> tuple[int | None, int | None]:
     """

@@ -40,9 +40,9 @@ def changes_rows(step: Step) -> bool:
 class PlanDraft:
     """A plan while it is made: the steps so far, by model, and the skipped models."""
 
-    def __init__(self, observed: Observations, asked: PlanOptions) -> None:
-        self.observed, self.options = observed, asked
-        self.window = Ranges((asked.window,)) if asked.window else Ranges.ever()
+    def __init__(self, observed: Observations, options: PlanOptions) -> None:
+        self.observed, self.options = observed, options
+        self.window = Ranges((options.window,)) if options.window else Ranges.ever()
         self.steps: dict[str, Step] = {}
         self.skipped: list[Skipped] = []
         self.held_back: set[str] = set()
@@ -64,12 +64,12 @@ class PlanDraft:
             Reason(entry.cause, _why_pending(entry), entry.ranges)
             for entry in (model.trace.pending if model.trace else ())
         ]
-        for held, by in definitions_in_force(node, model):
-            found = [
-                *_changed_inputs(by, model, reach, newest=by is node),
-                *self._built_inputs(by, model, reach),
+        for cells, definition in definitions_in_force(node, model):
+            stale = [
+                *_changed_inputs(definition, model, reach, newest=definition is node),
+                *self._built_inputs(definition, model, reach),
             ]
-            reasons += [replace(reason, cells=reason.cells & held) for reason in found]
+            reasons += [replace(reason, cells=reason.cells & cells) for reason in stale]
         return merge_reasons(reasons) if model.earlier else reasons
 
     def _built_inputs(self, node: Node, model: ModelObservation, reach: int) -> Iterator[Reason]:
@@ -95,13 +95,13 @@ class PlanDraft:
         """Whether a step changes nothing that a model reads: only its definition has changed."""
         built = self.observed.models[step.model]
         before = [self.steps[diff.name] for diff in built.inputs if diff.name in self.steps]
-        kept = step.model in model.inputs_kept and only_redefined(step, built)
+        is_kept = step.model in model.inputs_kept and only_redefined(step, built)
         change = built.redefined
         if change is not None and change.retyped:
-            kept &= step.action is Action.EVOLVE
+            is_kept &= step.action is Action.EVOLVE
         elif change is not None and not change.columns_kept:  # see ``kept_if_derived``
-            kept &= step.action is Action.DERIVE and not step.contested
-        return kept and all(self.kept(built, one) for one in before)
+            is_kept &= step.action is Action.DERIVE and not step.contested
+        return is_kept and all(self.kept(built, one) for one in before)
 
     def make_step(
         self,
@@ -151,9 +151,9 @@ def _changed_inputs(
     """
     for diff in model.inputs:
         if any(entry.name == diff.name for entry in node.inputs):
-            own = diff if newest else replace(diff, changed_keys=None)
-            for cause, changes in changes_by_cause(node, own).items():
-                yield changed_input_reason(node, own, cause, changes, reach)
+            of_definition = diff if newest else replace(diff, changed_keys=None)
+            for cause, changes in changes_by_cause(node, of_definition).items():
+                yield changed_input_reason(node, of_definition, cause, changes, reach)
 
 
 def _cells_touched(step: Step) -> Ranges:
@@ -175,32 +175,32 @@ def without_refused(
 ) -> Plan:
     """A plan without the refused models, as far as they were selected or are read."""
     needed = project.upstream(step.model for step in plan.steps)
-    own = {
+    refusals = {
         name: error
         for name, error in refused.items()
         if selected is None or name in selected or name in needed
     }
-    if not own:
+    if not refusals:
         return plan
     steps = {step.model: step for step in plan.steps}
     withheld = {
         name: behind
         for name in steps
-        if (behind := refused_inputs(project, name, own)) or name in own
+        if (behind := refused_inputs(project, name, refusals)) or name in refusals
     }
-    left = {entry.model: entry for entry in plan.skipped if entry.model not in own}
-    for name in {**own, **withheld}:
+    skipped = {entry.model: entry for entry in plan.skipped if entry.model not in refusals}
+    for name in {**refusals, **withheld}:
         step = steps.get(name)
         by_cell = step is not None and project[name].model.kind.is_by_cell
-        why = f"refused: {own[name].what}" if name in own else _waits_text(withheld[name])
-        left[name] = Skipped(
+        why = f"refused: {refusals[name].what}" if name in refusals else _waits_text(withheld[name])
+        skipped[name] = Skipped(
             name, why, step.stale_cells if step is not None and by_cell else Ranges()
         )
     return replace(
         plan,
         steps=tuple(step for step in plan.steps if step.model not in withheld),
-        skipped=tuple(left[node.name] for node in project if node.name in left),
-        refused=own,
+        skipped=tuple(skipped[node.name] for node in project if node.name in skipped),
+        refused=refusals,
     )
 
 

@@ -28,19 +28,19 @@ def plan_notes(node: Node, model: ModelObservation, steps: Mapping[str, Step]) -
     """The notes on one model that a plan has a step for."""
     yield from _unproven(node)
     yield from _unlocated_keys(node, model, steps)
-    yield from _in_parts(node, steps[node.name])
-    yield from _from_states(node, model, steps[node.name])
+    yield from _part_notes(node, steps[node.name])
+    yield from _states_notes(node, model, steps[node.name])
     yield from _after_derivation(node, model, steps)
     if model.files is not None:
         yield from _moved_rows(node, model.files)
 
 
-def unused_forward_only(seen: Observations, asked: PlanOptions) -> Iterator[str]:
+def unused_forward_only(observed: Observations, options: PlanOptions) -> Iterator[str]:
     """That --forward-only names models of which none has a changed definition, as in a slip."""
-    if asked.forward_only and not any(
-        one.model in asked.forward_only for one in seen.redefinitions
+    if options.forward_only and not any(
+        one.model in options.forward_only for one in observed.redefinitions
     ):
-        yield f"--forward-only: no definition changed of {', '.join(asked.forward_only)}"
+        yield f"--forward-only: no definition changed of {', '.join(options.forward_only)}"
 
 
 def _unproven(node: Node) -> Iterator[str]:
@@ -95,17 +95,17 @@ def _moved_rows(node: Node, files: FileDiff) -> Iterator[str]:
         )
 
 
-def _in_parts(node: Node, step: Step) -> Iterator[str]:
+def _part_notes(node: Node, step: Step) -> Iterator[str]:
     """What readers should know of a table that is replaced by a part of its rows."""
-    left = step.trace.pending if step.trace is not None else ()
-    if step.action is Action.BUILD and any(entry.cause is Cause.REDEFINED for entry in left):
+    pending = step.trace.pending if step.trace is not None else ()
+    if step.action is Action.BUILD and any(entry.cause is Cause.REDEFINED for entry in pending):
         yield (
             f"{node.name}: nothing of its old definition stays; its table has the cells that are "
             "built, and gets the others once they are built"
         )
 
 
-def _from_states(node: Node, model: ModelObservation, step: Step) -> Iterator[str]:
+def _states_notes(node: Node, model: ModelObservation, step: Step) -> Iterator[str]:
     """That a fold reads no row of its input besides those that changed."""
     if step.action is Action.FOLD and model.has_states and node.grouped is not None:
         yield f"{node.name}: {follows_from_states(node.grouped)}"
@@ -165,13 +165,13 @@ def audit_notes(project: Project, plan: Plan, changes: Sequence[Redefinition]) -
     that read tables which are built.
     """
     built = {step.model for step in plan.steps}
-    for one in changes:
-        if one.before is None or one.after is None or one.after.model.kind.is_view:
+    for change in changes:
+        if change.before is None or change.after is None or change.after.model.kind.is_view:
             continue
-        if any(difference.part == "audits" for difference in one.differences):
+        if any(difference.part == "audits" for difference in change.differences):
             yield (
-                f"{one.model}: its audits changed; a run judges what it writes, and "
-                f"`infold audit {one.model}` all that is stored"
+                f"{change.model}: its audits changed; a run judges what it writes, and "
+                f"`infold audit {change.model}` all that is stored"
             )
     for node in project:
         read = tables_of_audits(project, node) & built
@@ -195,13 +195,13 @@ def unapplied_notes(project: Project) -> Iterator[str]:
     if applied is None:
         return
     if applied.unapplied:
-        models, infold = _models(applied.unapplied), project.target.command
+        models, infold = _unapplied_models_text(applied.unapplied), project.target.command
         yield f"{models}; `{infold} plan` shows them, `{infold} apply` carries them out"
     if applied.mistakes:
         many = applied.mistakes > 1
-        found = f"{applied.mistakes:,} mistakes" if many else "a mistake"
+        mistakes = f"{applied.mistakes:,} mistakes" if many else "a mistake"
         yield (
-            f"the files have {found}, which `infold check` shows: this goes on by the applied "
+            f"the files have {mistakes}, which `infold check` shows: this goes on by the applied "
             "definitions"
         )
 
@@ -220,7 +220,7 @@ def refuse_nothing_applied(project: Project) -> None:
         )
 
 
-def _models(names: Sequence[str]) -> str:
+def _unapplied_models_text(names: Sequence[str]) -> str:
     """How many models have changes that are not applied, and which these are."""
     many = f"{len(names):,} models have" if len(names) > 1 else "1 model has"
     return f"{many} changes that are not applied: {', '.join(names)}"
@@ -241,11 +241,11 @@ def extracted_sources(project: Project, selected: frozenset[str] | None) -> Iter
 def extraction_notes(project: Project, selected: frozenset[str] | None) -> Iterator[str]:
     """What a run of chosen models reads before it plans: a plan knows what was extracted before."""
     for source in extracted_sources(project, selected):
-        read, unseen = _read(source)
+        read, unseen = _extraction_extent(source)
         yield f"{source.name}: a run first reads {read}; not seen are {unseen}"
 
 
-def _read(source: Source) -> tuple[str, str]:
+def _extraction_extent(source: Source) -> tuple[str, str]:
     """What is read of a table, and what stays unseen by that."""
     if source.key is None:
         return f"all of {source.table}", "rows that come and go between two runs"

@@ -100,16 +100,16 @@ def _recompute(
         completed_range(node, draft.observed.as_of, draft.options.ignore_cron),
     )
     pending, build = [], []
-    matters = Ranges.ever()
+    filled = Ranges.ever()
     if first is None and over != Ranges.ever() and not node.fills_cells:
         # Each tick ends a cell that was waited for; one without rows is right as it is.
-        matters = filled_cells(node, model)
-    now = draft.window & over & matters
-    taken, upto = continued_build(node, model, reasons, retained & now, draft.options)
+        filled = filled_cells(node, model)
+    buildable = draft.window & over & filled
+    taken, backfill_end = continued_build(node, model, reasons, retained & buildable, draft.options)
     build_missing = _build_missing_in(draft, node)
     for reason in reasons:
         within = reason.cells & retained
-        inside = within & now & taken & (build_missing if reason.cause in BACKLOG else within)
+        inside = within & buildable & taken & (build_missing if reason.cause in BACKLOG else within)
         if within - inside:
             pending.append(Pending(reason.cause, within - inside))
         if inside or not reason.cells:
@@ -140,7 +140,7 @@ def _recompute(
         cells=batch,
         batches=len(parts),
         concurrent_batches=beside,
-        backfill_end=upto,
+        backfill_end=backfill_end,
         trace=replace(step.trace, earlier=earlier_after(node, model, batch)),
     )
 
@@ -189,14 +189,14 @@ def _cells_to_replace(node: Node, model: ModelObservation) -> Ranges:
 
 
 def _would_empty(
-    draft: PlanDraft, node: Node, model: ModelObservation, may: Ranges, cells: Ranges
+    draft: PlanDraft, node: Node, model: ModelObservation, allowed: Ranges, cells: Ranges
 ) -> bool:
     """Whether cells without rows would replace a table that has some."""
-    there = Ranges.of(cells_with_rows(node, model)) & may
-    if not there or there & cells:
+    filled = Ranges.of(cells_with_rows(node, model)) & allowed
+    if not filled or filled & cells:
         return False
     draft.held_back.add(node.name)
-    draft.skipped.append(Skipped(node.name, NOT_EMPTIED, there))
+    draft.skipped.append(Skipped(node.name, NOT_EMPTIED, filled))
     return True
 
 
@@ -236,7 +236,7 @@ def _note_skipped(
 _EVERYTHING = PlanOptions()
 
 
-def plan(project: Project, observed: Observations, asked: PlanOptions = _EVERYTHING) -> Plan:
+def plan(project: Project, observed: Observations, options: PlanOptions = _EVERYTHING) -> Plan:
     """
     The steps that bring every selected model up to date, inputs before their readers.
 
@@ -244,12 +244,12 @@ def plan(project: Project, observed: Observations, asked: PlanOptions = _EVERYTH
     all that arrived: their cost is proportional to it, and a table with half a fold would be wrong.
     The result depends on the arguments alone.
     """
-    draft = _Planner(observed, asked)
+    draft = _Planner(observed, options)
     notes = list(observed.notes)
     for node in project:
         if node.model.kind.is_view:
             continue
-        if asked.selected is not None and node.name not in asked.selected:
+        if options.selected is not None and node.name not in options.selected:
             draft.skipped.append(Skipped(node.name, "not selected"))
             continue
         draft.add(node)
@@ -288,8 +288,8 @@ class _Planner(PlanDraft):
         if step is not None:
             self.steps[node.name] = step
         elif len(self.skipped) == before:  # nobody has said why
-            kept = sorted(self.observed.models[node.name].inputs_kept & self.steps.keys())
-            why = READS_NO_CHANGE.format(", ".join(kept)) if kept else UP_TO_DATE
+            inputs = sorted(self.observed.models[node.name].inputs_kept & self.steps.keys())
+            why = READS_NO_CHANGE.format(", ".join(inputs)) if inputs else UP_TO_DATE
             self.skipped.append(Skipped(node.name, why))
 
     def events(self, node: Node, model: ModelObservation) -> Step | None:
@@ -302,25 +302,25 @@ class _Planner(PlanDraft):
         change = model.redefined
         if redefined is not None and change is not None and change.effective_from is not None:
             return derive_table(self, node, model, change)
-        asked = self.restate_reasons(node)
-        first = redefined or (None if model.earlier else next(iter(asked), None))
+        restated = self.restate_reasons(node)
+        first = redefined or (None if model.earlier else next(iter(restated), None))
         if first is not None:
             rows = sum(cell.rows for cell in files.estimate or ())
             build = self.make_step(node, Action.BUILD, [replace(first, rows=rows)])
             return derive_events(self, node, model, files) or build
-        again = files_to_reingest(files, model, every=bool(asked))
+        reingested = files_to_reingest(files, model, every=bool(restated))
         # Where rows of files with changed keys are, as they were and as they will be, is not known.
         stale = [
             replace(reason, cells=Ranges())
-            for reason in (*self.stale_reasons(node, model, 0), *asked)
+            for reason in (*self.stale_reasons(node, model, 0), *restated)
         ]
-        reasons = [*file_reasons(files, model), *read_again(stale, again)]
+        reasons = [*file_reasons(files, model), *read_again(stale, reingested)]
         if not reasons:
             return None
         step = self.make_step(node, Action.INGEST, reasons)
         assert step.trace is not None, "a planned step has a trace"
         trace = replace(step.trace, earlier=earlier_after(node, model, Ranges()))
-        return replace(step, files=replace(files, reingest=again), trace=trace)
+        return replace(step, files=replace(files, reingest=reingested), trace=trace)
 
     def fold(self, node: Node, model: ModelObservation) -> Step | None:
         """A fold of what changed; a build where most of the input is new to the table."""
@@ -332,8 +332,8 @@ class _Planner(PlanDraft):
         reasons = [*self.stale_reasons(node, model, gap), *entry_reasons(model)]
         reasons += [*snapshot_reasons(model)]
         if first is not None:
-            again = mostly_new or node.name in self.options.restated
-            forward = forward_sessions(self, node, model, reasons, build=again)
+            is_built_again = mostly_new or node.name in self.options.restated
+            forward = forward_sessions(self, node, model, reasons, build=is_built_again)
             stored = None if mostly_new or forward else step_from_stored(self, node, model)
             step = forward or stored
             step = step or self.make_step(node, Action.BUILD, [replace(first, rows=rows)])
@@ -361,8 +361,8 @@ class _Planner(PlanDraft):
             for diff in model.inputs
         )
         for diff in fed:  # as it will be once the steps before this one are done
-            coming, there = self._expected_changes(diff.name)
-            changed, rows = changed + coming, max(rows, there)
+            coming, unchanged = self._expected_changes(diff.name)
+            changed, rows = changed + coming, max(rows, unchanged)
         return replaced or changed * 2 > rows > 0
 
     def _expected_changes(self, name: str) -> tuple[int, int]:
@@ -372,13 +372,13 @@ class _Planner(PlanDraft):
             return 0, 0
         if step.action in (Action.BUILD, Action.DERIVE):
             return 2 * observed.rows, observed.rows  # all go, all come
-        removed, other = (
+        removed, stays = (
             sum(reason.rows for reason in step.reasons if reason.cause is cause)
             for cause in (Cause.REMOVED, Cause.LOOKUP)
         )
-        other = other if step.files is not None else 0  # these rows are there before and after
-        added = step.rows_to_read - removed - other
-        return added + removed + 2 * other, observed.rows + (added - removed if step.files else 0)
+        stays = stays if step.files is not None else 0  # these rows are there before and after
+        added = step.rows_to_read - removed - stays
+        return added + removed + 2 * stays, observed.rows + (added - removed if step.files else 0)
 
     def whole_table(self, node: Node, model: ModelObservation) -> Step | None:
         """One cell: all of it when anything it reads changed."""

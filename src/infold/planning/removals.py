@@ -27,14 +27,14 @@ ALL = 100.0
 
 def refuse_removals(project: Project, plan: Plan, *, allowed: bool) -> None:
     """Raise ``mismatches.source_shrank`` when a plan would take out too much of a source."""
-    found = () if allowed else tuple(dict(excessive_removals(project, plan)).items())
-    if found:
-        raise mismatches.source_shrank(found)
+    removals = () if allowed else tuple(dict(excessive_removals(project, plan)).items())
+    if removals:
+        raise mismatches.source_shrank(removals)
 
 
 def refuse_lost_rows(source: Source, diff: FileDiff) -> None:
     """The same once the new files of one source were ``counted``, in any format."""
-    loss = "" if diff.removals_allowed else _too_much(source, diff)
+    loss = "" if diff.removals_allowed else _excessive_loss(source, diff)
     if loss:
         raise mismatches.source_shrank(((source.name, loss),))
 
@@ -51,18 +51,18 @@ def excessive_removals(project: Project, plan: Plan) -> Iterator[tuple[str, str]
     """The sources that lose too much, each with how much it is."""
     for step in plan.steps:
         diff = step.files
-        loss = "" if diff is None else _too_much(project.sources[diff.source], diff)
+        loss = "" if diff is None else _excessive_loss(project.sources[diff.source], diff)
         if diff is not None and loss:
             yield diff.source, loss
 
 
-def _too_much(source: Source, diff: FileDiff) -> str:
+def _excessive_loss(source: Source, diff: FileDiff) -> str:
     """How much a source lost, if that is too much."""
     fewer = _rows_lost_in_files(source, diff)
     if not diff.lost and not fewer:
         return ""
-    files, rows = len(diff.ingested), _rows_of(diff.ingested)
-    removed_rows = _rows_of(diff.lost) + sum(fewer)
+    files, rows = len(diff.ingested), _rows_of_files(diff.ingested)
+    removed_rows = _rows_of_files(diff.lost) + sum(fewer)
     part = max(ALL * len(diff.lost) / files, ALL * removed_rows / (rows or 1))
     limit = source.removal_limit
     allowed = part <= limit if limit is not None else part < ALL and (files <= FEW or part <= HALF)
@@ -83,17 +83,17 @@ def _rows_lost_in_files(source: Source, diff: FileDiff) -> list[int]:
     """
     lost = {file.path for file in diff.lost}
     counts = {lasting_path(path): rows for path, rows in diff.row_counts.items()}
-    found = (
+    lost_rows = (
         file.rows + file.waiting - counts[lasting_path(file.path)]
         for file in diff.removed
         if lasting_path(file.path) in counts and file.path not in lost
     )
-    fewer = [rows for rows in found if rows > 0]
+    fewer = [rows for rows in lost_rows if rows > 0]
     known = {lasting_path(file.path) for file in diff.ingested}
     added = sum(rows for path, rows in counts.items() if path not in known)
     moved = source.is_table and added >= sum(fewer)
     return [] if moved else fewer
 
 
-def _rows_of(files: Sequence[IngestedFile]) -> int:
+def _rows_of_files(files: Sequence[IngestedFile]) -> int:
     return sum(file.rows + file.waiting for file in files)

@@ -32,8 +32,8 @@ def parse_window(
     """The window as asked for, open where an end was not given; None when neither was."""
     if start is None and end is None:
         return None
-    first = MIN if start is None else _instant("--start", start)
-    last = MAX if end is None else _instant("--end", end)
+    first = MIN if start is None else _parsed_end("--start", start)
+    last = MAX if end is None else _parsed_end("--end", end)
     if first >= last:
         raise command_errors.window_empty(str(start), str(end))
     chosen = frozenset(names)
@@ -56,7 +56,7 @@ def parse_as_of(text: str | None) -> int | None:
 
 def parse_instant(option: str, text: str | None) -> int | None:
     """The instant of an option or argument; None when it was not given."""
-    return None if text is None else _instant(option, text)
+    return None if text is None else _parsed_end(option, text)
 
 
 def is_instant(text: str) -> bool:
@@ -68,7 +68,7 @@ def is_instant(text: str) -> bool:
     return True
 
 
-def _instant(option: str, text: str) -> int:
+def _parsed_end(option: str, text: str) -> int:
     try:
         return parse_instant_text(text)
     except ValueError:
@@ -111,14 +111,15 @@ def restate(project: Project, terms: Sequence[str], window: Interval | None) -> 
     """
     ranges = Ranges.ever() if window is None else Ranges((window,))
     names = _with_table(project, select_models(project, terms))
-    again = {name: ranges for name in names if window is None or _by_cell(project, name)}
-    left = tuple(
-        (name, "a window bounds no model of its kind") for name in sorted(names - again.keys())
+    restated = {name: ranges for name in names if window is None or _is_by_cell(project, name)}
+    skipped = tuple(
+        (name, "a window bounds no model of its kind") for name in sorted(names - restated.keys())
     )
     readers = names | project.downstream(names)
-    within = {} if window is None else again
+    within = {} if window is None else restated
     return RestateRequest(
-        PlanOptions(selected=frozenset(readers), restated=again, build_missing_in=within), left
+        PlanOptions(selected=frozenset(readers), restated=restated, build_missing_in=within),
+        skipped,
     )
 
 
@@ -141,12 +142,15 @@ def backbuild(project: Project, terms: Sequence[str], window: Interval) -> Resta
                 times = ranges[node.name]
                 read = Ranges.ever() if entry.time_column is None else entry.times_read(times)
                 ranges[entry.name] = ranges.get(entry.name, Ranges()) | read
-    again = {name: cells for name, cells in ranges.items() if _by_cell(project, name)}
+    restated = {name: cells for name, cells in ranges.items() if _is_by_cell(project, name)}
     names = frozenset(ranges)
-    left = tuple(
-        (name, "it is brought up to date, not built again") for name in sorted(names - again.keys())
+    skipped = tuple(
+        (name, "it is brought up to date, not built again")
+        for name in sorted(names - restated.keys())
     )
-    return RestateRequest(PlanOptions(selected=names, restated=again, build_missing_in=again), left)
+    return RestateRequest(
+        PlanOptions(selected=names, restated=restated, build_missing_in=restated), skipped
+    )
 
 
 def _with_table(project: Project, names: Iterable[str]) -> frozenset[str]:
@@ -154,5 +158,5 @@ def _with_table(project: Project, names: Iterable[str]) -> frozenset[str]:
     return frozenset(name for name in names if project[name].model.kind.is_stored)
 
 
-def _by_cell(project: Project, name: str) -> bool:
+def _is_by_cell(project: Project, name: str) -> bool:
     return project[name].model.kind.is_by_cell

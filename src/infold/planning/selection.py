@@ -48,16 +48,16 @@ def _models_of_term(project: Project, term: str) -> frozenset[str]:
     """The models that one term names; never empty."""
     bare = term.removeprefix("+").removesuffix("+")
     if bare.startswith("tag:"):
-        found = _models_with_tag(project, bare.removeprefix("tag:"))
+        models = _models_with_tag(project, bare.removeprefix("tag:"))
     else:
-        found = frozenset(
+        models = frozenset(
             node.name for node in project if fnmatchcase(node.name.lower(), bare.lower())
         )
-        if not found:
+        if not models:
             raise unknown_model(project, bare)
-    before = project.upstream(found) if term.startswith("+") else frozenset()
-    after = project.downstream(found) if term.endswith("+") else frozenset()
-    return found | before | after
+    before = project.upstream(models) if term.startswith("+") else frozenset()
+    after = project.downstream(models) if term.endswith("+") else frozenset()
+    return models | before | after
 
 
 def unknown_model(project: Project, name: str) -> InfoldError:
@@ -75,11 +75,11 @@ def with_unapplied(error: InfoldError, project: Project, name: str) -> InfoldErr
 
 
 def _models_with_tag(project: Project, tag: str) -> frozenset[str]:
-    found = frozenset(
+    models = frozenset(
         node.name for node in project if any(fnmatchcase(known, tag) for known in node.model.tags)
     )
-    if not found:
+    if not models:
         raise command_errors.unknown_tag(
             tag, sorted({tag for node in project for tag in node.model.tags})
         )
-    return found
+    return models

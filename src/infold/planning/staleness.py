@@ -44,8 +44,8 @@ def left_by_run(node: Node, model: ModelObservation) -> Ranges:
     """
     if not model.unfinished or model.trace is None or model.as_of is None:
         return Ranges()
-    left = model.trace.pending_ranges & retained_range(node) & completed_range(node, model.as_of)
-    return left if node.fills_cells else left & filled_cells(node, model)
+    unbuilt = model.trace.pending_ranges & retained_range(node) & completed_range(node, model.as_of)
+    return unbuilt if node.fills_cells else unbuilt & filled_cells(node, model)
 
 
 def next_due(node: Node, model: ModelObservation, as_of: int) -> int | None:
@@ -111,10 +111,10 @@ def entry_reasons(model: ModelObservation) -> Iterator[Reason]:
 
 def snapshot_reasons(model: ModelObservation) -> Iterator[Reason]:
     """That snapshots without rows came or went, at whose times keys end or no longer end."""
-    now, before = ({file.id for file in files} for files in (model.snapshots, model.snapshots_read))
+    new, old = ({file.id for file in files} for files in (model.snapshots, model.snapshots_read))
     for cause, what, files in (
-        (Cause.ARRIVED, "that came", now - before),
-        (Cause.REMOVED, "that left", before - now),
+        (Cause.ARRIVED, "that came", new - old),
+        (Cause.REMOVED, "that left", old - new),
     ):
         if files:
             detail = f"{count_of(len(files), 'snapshot')} without rows {what}"
@@ -126,42 +126,42 @@ def changed_input_reason(
 ) -> Reason:
     """The reason that rows of an input changed, and the cells that they affect."""
     rows = sum(change.added + change.removed for change in changes)
-    found = diff.changed_keys
-    if found is None or found.everywhere:
+    keys = diff.changed_keys
+    if keys is None or keys.everywhere:
         cells = affected_cells(node, diff.name, touched_cells(changes), reach)
         detail = f"{count_of(rows, 'row')} in {count_of(len(changes), 'cell')} of {diff.name}"
         if diff.dropped_since:
             detail += ", dropped since it was read"
-        elif found is None and node.matches_of(diff.name):
+        elif keys is None and node.matches_of(diff.name):
             detail += ": at most"
         return Reason(cause, detail, cells, rows)
     cells = Ranges.of(
         part
-        for name, times, _ in found.by_input
+        for name, times, _ in keys.by_input
         for part in affected_cells(node, name, times, reach)
     )
-    return Reason(cause, f"{found.rows:,} rows with changed keys of {diff.name}", cells, found.rows)
+    return Reason(cause, f"{keys.rows:,} rows with changed keys of {diff.name}", cells, keys.rows)
 
 
 def merge_reasons(reasons: Iterable[Reason]) -> list[Reason]:
     """One reason for each cause and what it was, with all its cells."""
-    found: dict[tuple[Cause, str], Reason] = {}
-    for one in reasons:
-        at = one.cause, one.detail
-        known = found.get(at, one)
-        rows = max(known.rows, one.rows)
-        found[at] = replace(one, cells=known.cells | one.cells, rows=rows)
-    return list(found.values())
+    merged: dict[tuple[Cause, str], Reason] = {}
+    for reason in reasons:
+        at = reason.cause, reason.detail
+        known = merged.get(at, reason)
+        rows = max(known.rows, reason.rows)
+        merged[at] = replace(reason, cells=known.cells | reason.cells, rows=rows)
+    return list(merged.values())
 
 
 def touched_cells(changes: Iterable[CellChange]) -> Ranges:
-    """The cells that changes are in."""
+    """The union of the changed cells, whatever changed in them."""
     return Ranges.of(change.cell for change in changes)
 
 
 def changes_by_cause(node: Node, diff: InputDiff) -> dict[Cause, list[CellChange]]:
     """The net changes of an input, by what they mean to the model that reads it."""
-    found: dict[Cause, list[CellChange]] = {}
+    by_cause: dict[Cause, list[CellChange]] = {}
     for change in diff.changes:
         if node.is_lookup(diff.name):
             cause = Cause.LOOKUP
@@ -171,17 +171,17 @@ def changes_by_cause(node: Node, diff: InputDiff) -> dict[Cause, list[CellChange
             cause = Cause.LATE
         else:
             cause = Cause.ARRIVED
-        found.setdefault(cause, []).append(change)
-    return found
+        by_cause.setdefault(cause, []).append(change)
+    return by_cause
 
 
 def rows_to_read(node: Node, model: ModelObservation, cells: Ranges) -> int:
     """About how many rows of its inputs a model reads to build ``cells``."""
     return sum(
-        _rows_read_of(entry, diff, cells & held)
-        for held, by in definitions_in_force(node, model)
+        _rows_read_of(entry, diff, cells & in_force)
+        for in_force, definition in definitions_in_force(node, model)
         for diff in model.inputs
-        if cells & held and (entry := input_of(by, diff.name)) is not None
+        if cells & in_force and (entry := input_of(definition, diff.name)) is not None
     )
 
 
@@ -228,26 +228,26 @@ def files_to_reingest(
     Where the changed keys are is known for the newest definition only; others read every file.
     """
     changed = [diff for diff in model.inputs if diff.changes]
-    names = {entry.name for one in model.earlier for entry in one.node.stored_inputs}
+    earlier_inputs = {entry.name for one in model.earlier for entry in one.node.stored_inputs}
     every = every or any(
-        diff.changed_keys is None or diff.changed_keys.everywhere or diff.name in names
+        diff.changed_keys is None or diff.changed_keys.everywhere or diff.name in earlier_inputs
         for diff in changed
     )
-    some = {id_ for diff in changed if diff.changed_keys for id_ in diff.changed_keys.files}
-    some |= {file.id for file in files.redefined}
-    out = {file.id for file in files.removed}
-    return tuple(f for f in files.ingested if f.id not in out and (every or f.id in some))
+    ids = {id_ for diff in changed if diff.changed_keys for id_ in diff.changed_keys.files}
+    ids |= {file.id for file in files.redefined}
+    removed_ids = {file.id for file in files.removed}
+    return tuple(f for f in files.ingested if f.id not in removed_ids and (every or f.id in ids))
 
 
 def read_again(stale: Iterable[Reason], files: Sequence[IngestedFile]) -> Iterator[Reason]:
     """Reasons to ingest files again; of a changed definition, with how much that reads."""
-    for one in stale:
-        if one.cause is Cause.DEFINITION:
+    for reason in stale:
+        if reason.cause is Cause.DEFINITION:
             rows = sum(file.rows + file.waiting + file.set_aside for file in files)
-            detail = f"{count_of(len(files), 'file')} read again: {one.detail}"
-            yield replace(one, detail=detail, rows=rows)
+            detail = f"{count_of(len(files), 'file')} read again: {reason.detail}"
+            yield replace(reason, detail=detail, rows=rows)
         else:
-            yield one
+            yield reason
 
 
 def count_of(number: int, noun: str) -> str:

@@ -25,8 +25,8 @@ def definitions_in_force(node: Node, model: ModelObservation) -> tuple[tuple[Ran
     if not model.earlier:
         return ((Ranges.ever(), node),)
     earlier = tuple((one.cells, one.node) for one in model.earlier)
-    held = Ranges.of(part for cells, _ in earlier for part in cells)
-    return (*earlier, (Ranges.ever() - held, node))
+    earlier_cells = Ranges.of(part for cells, _ in earlier for part in cells)
+    return (*earlier, (Ranges.ever() - earlier_cells, node))
 
 
 def by_definitions_in_force(node: Node, trace: Trace, change: Redefinition | None) -> Trace | None:

@@ -27,17 +27,17 @@ def audit_screen(report: AuditReport) -> str:
     return "\n\n".join(parts)
 
 
-def _verdict(one: AuditResult) -> str:
-    if one.state is AuditState.FAILED:
-        return f"FAILED: {one.what}"
-    return one.state.value
+def _verdict(result: AuditResult) -> str:
+    if result.state is AuditState.FAILED:
+        return f"FAILED: {result.what}"
+    return result.state.value
 
 
-def _bad_rows(one: AuditResult) -> str:
-    place = f" ({one.place})" if one.place else ""
-    lines = [f"{one.model}: {one.audit}{place}"]
-    lines += [f"  {formatting.clip(row, formatting.WIDTH - 4)}" for row in one.rows[:_SHOWN]]
-    if one.bad > _SHOWN:
+def _bad_rows(result: AuditResult) -> str:
+    place = f" ({result.place})" if result.place else ""
+    lines = [f"{result.model}: {result.audit}{place}"]
+    lines += [f"  {formatting.clip(row, formatting.WIDTH - 4)}" for row in result.rows[:_SHOWN]]
+    if result.bad > _SHOWN:
         lines.append("  …: `infold show audit_failures` has more")
     return "\n".join(lines)
 
@@ -54,7 +54,7 @@ def _conclusion(report: AuditReport) -> str:
 
 
 def audit_json(report: AuditReport) -> dict[str, Any]:
-    """The same for programs."""
+    """What ``infold audit --json`` prints."""
     return {
         "passed": report.passed,
         "as_of": iso(report.as_of),
@@ -64,18 +64,18 @@ def audit_json(report: AuditReport) -> dict[str, Any]:
     }
 
 
-def result_json(one: AuditResult) -> dict[str, Any]:
+def result_json(result: AuditResult) -> dict[str, Any]:
     """One audit with what it found."""
     return {
-        "model": one.model,
-        "audit": one.audit,
-        "severity": one.severity.value,
-        "state": one.state.value,
-        "bad": one.bad,
-        "found": one.what,
-        "file": one.file or None,
-        "line": one.line if one.file else None,
-        "rows": [_row(text) for text in one.rows],
+        "model": result.model,
+        "audit": result.audit,
+        "severity": result.severity.value,
+        "state": result.state.value,
+        "bad": result.bad,
+        "found": result.what,
+        "file": result.file or None,
+        "line": result.line if result.file else None,
+        "rows": [_row(text) for text in result.rows],
     }
 
 
@@ -86,7 +86,7 @@ def _row(text: str) -> Any:
         return text
 
 
-def audits_status_json(found: Iterable[JudgedAudit]) -> list[dict[str, Any]]:
+def audits_status_json(judged: Iterable[JudgedAudit]) -> list[dict[str, Any]]:
     """What audits found last, for `status --json`."""
     return [
         {
@@ -95,16 +95,16 @@ def audits_status_json(found: Iterable[JudgedAudit]) -> list[dict[str, Any]]:
             "judged_at": iso(one.at),
             "run": one.run or None,
         }
-        for one in found
+        for one in judged
     ]
 
 
-def failed_lines(found: Iterable[JudgedAudit]) -> list[str]:
+def failed_lines(judged_audits: Iterable[JudgedAudit]) -> list[str]:
     """What is said of audits that failed when they were judged last."""
     of: Mapping[bool, str] = {True: "stored rows fail", False: "rows to be written failed"}
     lines = []
-    for one in failed([judged.result for judged in found]):
-        warned = "rows were written that fail" if not one.stored else "stored rows fail"
-        words = of[one.stored] if one.severity is Severity.ERROR else warned
-        lines.append(f"{words} {one.audit}: {one.what}; `infold show audit_failures`")
+    for result in failed([judged.result for judged in judged_audits]):
+        warned = "rows were written that fail" if not result.stored else "stored rows fail"
+        words = of[result.stored] if result.severity is Severity.ERROR else warned
+        lines.append(f"{words} {result.audit}: {result.what}; `infold show audit_failures`")
     return lines

@@ -26,7 +26,7 @@ def check_line(check: Check) -> str:
 
 
 def verdict_line(checks: Sequence[Check]) -> str:
-    """All of it in a line."""
+    """The last line of ``infold doctor``: which checks failed, if any did."""
     failed = [check.name for check in checks if check.failed]
     if failed:
         return f"Failed: {', '.join(failed)}."
@@ -34,7 +34,7 @@ def verdict_line(checks: Sequence[Check]) -> str:
 
 
 def checks_json(checks: Sequence[Check]) -> JsonObject:
-    """The same for programs."""
+    """What ``infold doctor --json`` prints."""
     return {
         "ok": not any(check.failed for check in checks),
         "checks": [
@@ -53,28 +53,28 @@ def checks_json(checks: Sequence[Check]) -> JsonObject:
 NONE = "No engine is running. A command that needs Spark may leave one."
 
 
-def warm_engine_screen(found: WarmEngine | None) -> str:
+def warm_engine_screen(engine: WarmEngine | None) -> str:
     """What an engine does, for how long it stays, and what it takes."""
-    if found is None:
+    if engine is None:
         return NONE
-    waited = show_duration(found.idle_seconds * SECOND)
+    waited = show_duration(engine.idle_seconds * SECOND)
     state = (
-        "carries out a command" if found.busy else f"is ready; its last command was {waited} ago"
+        "carries out a command" if engine.busy else f"is ready; its last command was {waited} ago"
     )
-    ends = show_duration(found.ends_after_seconds * SECOND)
-    stop = f"infold --target {found.target} engine stop"
+    ends = show_duration(engine.ends_after_seconds * SECOND)
+    stop = f"infold --target {engine.target} engine stop"
     return "\n".join(
         (
-            f"The engine of the target {found.target} {state}.",
+            f"The engine of the target {engine.target} {state}.",
             "",
-            f"  carried out:  {count(found.commands, 'command')}",
-            f"  memory:       {found.memory_bytes / 1e6:,.0f} MB, in Java",
-            f"  processes:    {found.process}, and Java's {found.jvm}",
+            f"  carried out:  {count(engine.commands, 'command')}",
+            f"  memory:       {engine.memory_bytes / 1e6:,.0f} MB, in Java",
+            f"  processes:    {engine.process}, and Java's {engine.jvm}",
             f"  ends:         when no command came for {ends}, or by `{stop}`",
         )
     )
 
 
-def warm_engine_json(found: WarmEngine | None) -> dict[str, Any]:
-    """The same for programs."""
-    return {"engine": None if found is None else asdict(found)}
+def warm_engine_json(engine: WarmEngine | None) -> dict[str, Any]:
+    """What ``infold engine status --json`` prints; None where no engine runs."""
+    return {"engine": None if engine is None else asdict(engine)}

@@ -81,9 +81,9 @@ def axis(domain: Ranges, finest: Granularity, most: int = COLUMNS) -> Axis:
     parts = Ranges.of(part for part in domain if _has_ends(part))
     for granularity in _LADDER[_LADDER.index(_on_ladder(finest)) :]:
         actual = finest if granularity is _on_ladder(finest) else granularity
-        found = tuple(_columns(parts, actual, most + 1))
-        if len(found) <= most:
-            return Axis(actual, found, most)
+        columns = tuple(_columns(parts, actual, most + 1))
+        if len(columns) <= most:
+            return Axis(actual, columns, most)
     every = list(_columns(parts, Granularity.YEAR, 10_000))
     return Axis(Granularity.YEAR, (None, *every[-(most - 1) :]), most)
 
@@ -95,12 +95,12 @@ def axis_of(rows: Sequence[Row], finest: Granularity) -> Axis:
 
 def strip_lines(rows: Sequence[Row], finest: Granularity, width: int) -> list[str]:
     """The rows with their header lines, no wider than ``width`` where names are of usual length."""
-    found = axis_of(rows, finest)
+    axes = axis_of(rows, finest)
     margin = max(len(row.name) for row in rows) + 4
-    room = max(found.width, width - margin)
-    lines = [" " * margin + line for line in header_lines(found, room)] if found.columns else []
+    room = max(axes.width, width - margin)
+    lines = [" " * margin + line for line in header_lines(axes, room)] if axes.columns else []
     for row in rows:
-        drawn = f"  {row.name:<{margin - 2}}{_row_text(row, found):<{found.width}}"
+        drawn = f"  {row.name:<{margin - 2}}{_row_text(row, axes):<{axes.width}}"
         if row.note:
             room = max(20, width - len(drawn) - 3)
             note = row.note if len(row.note) <= room else row.note[: room - 1] + "…"
@@ -109,18 +109,18 @@ def strip_lines(rows: Sequence[Row], finest: Granularity, width: int) -> list[st
     return lines
 
 
-def header_lines(found: Axis, width: int) -> list[str]:
+def header_lines(axis: Axis, width: int) -> list[str]:
     """The lines above the columns, no wider than ``width``: times of each, or of some of them."""
-    scale = _SCALES[found.granularity]
-    moments = [None if cell is None else datetime_of(cell.start) for cell in found.columns]
+    scale = _SCALES[axis.granularity]
+    moments = [None if cell is None else datetime_of(cell.start) for cell in axis.columns]
     top, before = [], None
     for i, when in enumerate(moments):
         above = scale.above(when) if when else ()
         if above and above != before:
-            top.append((i * found.step, above))
+            top.append((i * axis.step, above))
         before = above
-    label = scale.each if found.spaced else scale.some
-    bottom = [(i * found.step, (label(when, i == 0),)) for i, when in enumerate(moments) if when]
+    label = scale.each if axis.spaced else scale.some
+    bottom = [(i * axis.step, (label(when, i == 0),)) for i, when in enumerate(moments) if when]
     labels = [entry for entry in bottom if entry[1][0]]
     lines = [_labels_line(top, width), _labels_line(labels, width)]
     return [line for line in lines if line]
@@ -130,14 +130,12 @@ def _has_ends(part: Interval) -> bool:
     return part.start > MIN and part.end < MAX
 
 
-def _row_text(row: Row, found: Axis) -> str:
+def _row_text(row: Row, axis: Axis) -> str:
     """One row's characters."""
     if row.single:  # one cell that reaches over all columns
-        return f"[{row.single:^{found.width - 2}}]" if found.width > 2 else row.single
-    marks = ["…" if cell is None else _mark_at(row, cell) for cell in found.columns]
-    return "".join(
-        " " * found.offset + mark + " " * (found.step - found.offset - 1) for mark in marks
-    )
+        return f"[{row.single:^{axis.width - 2}}]" if axis.width > 2 else row.single
+    marks = ["…" if cell is None else _mark_at(row, cell) for cell in axis.columns]
+    return "".join(" " * axis.offset + mark + " " * (axis.step - axis.offset - 1) for mark in marks)
 
 
 def _mark_at(row: Row, cell: Interval) -> str:

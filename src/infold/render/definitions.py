@@ -57,17 +57,17 @@ def definitions_part(project: Project, plan: Plan) -> str:
         models = formatting.count(len(project.nodes), "model")
         head = f"Definitions: {len(changes):,} of {models} {verb} from what was applied"
     steps = {step.model: step for step in plan.steps}
-    rows = [row for change in changes for row in _rows(plan, change, steps.get(change.model))]
+    rows = [row for change in changes for row in _table_rows(plan, change, steps.get(change.model))]
     lines = [head, *formatting.columns(rows)]
     following = [_follower(project, plan, step) for step in _followers(project, plan)]
     if following:
         lines += ["Follow", *formatting.columns(following)]
-    lost = [row for change in changes if (row := _lost(plan, change))]
+    lost = [row for change in changes if (row := _loss_lines(plan, change))]
     lines += ["Lost", *formatting.columns(lost)] if lost else ["Lost: nothing"]
     return "\n".join(lines)
 
 
-def _lost(plan: Plan, change: Redefinition) -> list[str]:
+def _loss_lines(plan: Plan, change: Redefinition) -> list[str]:
     """What a change loses, and whether it may; nothing where it loses nothing."""
     others = [loss.name for loss in change.destroys if loss.name not in change.losses]
     names = ", ".join(dict.fromkeys((*change.losses, *others)))
@@ -75,11 +75,11 @@ def _lost(plan: Plan, change: Redefinition) -> list[str]:
     return [change.model, names, "refused" if refused else ""] if names else []
 
 
-def _rows(plan: Plan, change: Redefinition, step: Step | None) -> Iterator[list[str]]:
+def _table_rows(plan: Plan, change: Redefinition, step: Step | None) -> Iterator[list[str]]:
     told = list(change_rows(change)) if change.differences else []
     yield from told
     names = ["", ""] if told else [change.model, str(change.category)]
-    yield [*names, _cost(plan, change, step), ""]
+    yield [*names, _cost_text(plan, change, step), ""]
 
 
 _OF_OWN_ROWS = {
@@ -91,7 +91,7 @@ _OF_OWN_ROWS = {
 """The actions that are about the rows that a table has, and what they cost."""
 
 
-def _cost(plan: Plan, change: Redefinition, step: Step | None) -> str:
+def _cost_text(plan: Plan, change: Redefinition, step: Step | None) -> str:
     """What carrying out a change costs, in a line."""
     if change.category is Category.REMOVED:
         return "its table stays as it is"
@@ -147,7 +147,7 @@ def _follower(project: Project, plan: Plan, step: Step) -> list[str]:
     return [step.model, f"where {because} differs{known}"]
 
 
-def _place(at: Spot | None) -> str:
+def _place_text(at: Spot | None) -> str:
     return "" if at is None else str(at)
 
 
@@ -161,17 +161,17 @@ def _in_words(difference: Difference) -> str:
         return f"function {name}"
     if part in ("column", "source column"):
         source = part.removesuffix("column")
-        return f"{source}{_sign(before, after)}{name}  {_change(before, after)}"
+        return f"{source}{_added_or_removed(before, after)}{name}  {_change_text(before, after)}"
     word = _CLAUSES.get(part, part)
     within = f"{name}: " if name else ""
-    return f"{within}{word} {_sign(before, after)}{_change(before, after)}"
+    return f"{within}{word} {_added_or_removed(before, after)}{_change_text(before, after)}"
 
 
-def _sign(before: str, after: str) -> str:
+def _added_or_removed(before: str, after: str) -> str:
     return "+ " if not before else "- " if not after else ""
 
 
-def _change(before: str, after: str) -> str:
+def _change_text(before: str, after: str) -> str:
     return f"{before} → {after}" if before and after else before or after
 
 
@@ -186,7 +186,7 @@ def change_rows(change: Redefinition) -> Iterator[list[str]]:
     model, category = change.model, str(change.category)
     for difference in change.differences:
         text = formatting.clip(_in_words(difference), _WIDTH)
-        yield [model, category, text, _place(difference.at)]
+        yield [model, category, text, _place_text(difference.at)]
         model = category = ""
     if model:
         yield [model, category, "", ""]
@@ -235,10 +235,10 @@ def destructive_json(plan: Plan) -> list[dict[str, object]]:
     ]
 
 
-def _derived(found: Derivation) -> dict[str, object]:
-    columns = [{"name": name, "sql": sql} for name, sql in found.columns]
-    files = {"from_files": list(found.from_files)} if found.from_files else {}
-    return {"columns": columns, "where": list(found.where), **files}
+def _derived(derivation: Derivation) -> dict[str, object]:
+    columns = [{"name": name, "sql": sql} for name, sql in derivation.columns]
+    files = {"from_files": list(derivation.from_files)} if derivation.from_files else {}
+    return {"columns": columns, "where": list(derivation.where), **files}
 
 
 def _difference(difference: Difference) -> dict[str, object]:
@@ -253,27 +253,27 @@ def _difference(difference: Difference) -> dict[str, object]:
     }
 
 
-def apart_text(one: BuiltApart) -> str:
+def apart_text(table: BuiltApart) -> str:
     """How far a table is: ``being built apart: 2 of 9 days (1.2 MB), replaces … when complete``."""
-    unit = one.granularity.value if one.granularity is not None else "cell"
-    size = f" ({one.bytes / 1_000_000:,.1f} MB)" if one.bytes else ""
-    many = f"{one.built:,} of {one.cells:,} {unit if one.cells == 1 else unit + 's'}"
-    return f"being built apart: {many}{size}, replaces {one.model} when complete"
+    unit = table.granularity.value if table.granularity is not None else "cell"
+    size = f" ({table.bytes / 1_000_000:,.1f} MB)" if table.bytes else ""
+    many = f"{table.built:,} of {table.cells:,} {unit if table.cells == 1 else unit + 's'}"
+    return f"being built apart: {many}{size}, replaces {table.model} when complete"
 
 
-def apart_note(one: BuiltApart) -> str:
-    """The same as a note of a run or a plan."""
-    return f"{one.model}: {apart_text(one)}; until then readers have the old table"
+def apart_note(table: BuiltApart) -> str:
+    """That text as a note of a run or a plan, with the model's name before it."""
+    return f"{table.model}: {apart_text(table)}; until then readers have the old table"
 
 
-def apart_json(one: BuiltApart) -> Mapping[str, Any]:
-    """The same for programs."""
+def apart_json(table: BuiltApart) -> Mapping[str, Any]:
+    """Its object in JSON; ``built`` and ``cells`` are numbers of cells."""
     return {
-        "model": one.model,
-        "table": one.key,
-        "built": one.built,
-        "cells": one.cells,
-        "bytes": one.bytes,
+        "model": table.model,
+        "table": table.key,
+        "built": table.built,
+        "cells": table.cells,
+        "bytes": table.bytes,
     }
 
 

@@ -15,29 +15,29 @@ from infold.render.definitions import change_rows, changes_json
 from infold.render.table import cell
 
 
-def environments_screen(target: str, found: Sequence[EnvironmentSize], now: int) -> str:
+def environments_screen(target: str, environments: Sequence[EnvironmentSize], now: int) -> str:
     """All environments of a target, a line each."""
-    if not found:
+    if not environments:
         return f"{target} has no environment; `infold run --env NAME` makes one."
     rows: list[tuple[str, ...]] = [
         ("environment", "owner", "age", "last run", "expires", "own tables", "rows", "MB")
     ]
-    rows += [_row(one, now) for one in found]
+    rows += [_row(one, now) for one in environments]
     return "\n".join(formatting.columns(rows, right=(6, 7), indent=0))
 
 
-def _row(one: EnvironmentSize, now: int) -> tuple[str, ...]:
-    of = one.environment
+def _row(size: EnvironmentSize, now: int) -> tuple[str, ...]:
+    of = size.environment
     ran = "never" if of.last_run_at is None else f"{_length(now - of.last_run_at)} ago"
     if of.built_at is None:
         ran += ", not finished"
     expires = "never" if of.expires_at is None else f"in {_length(of.expires_at - now, up=True)}"
     if of.is_over(now):
         expires = "now"
-    size = f"{one.bytes / 1_000_000:,.1f}"
+    megabytes = f"{size.bytes / 1_000_000:,.1f}"
     own = formatting.names(of.own) if of.own else "none"
     age = _length(now - of.created_at)
-    return (of.name, of.owner, age, ran, expires, own, f"{sum(one.rows.values()):,}", size)
+    return (of.name, of.owner, age, ran, expires, own, f"{sum(size.rows.values()):,}", megabytes)
 
 
 def _length(micros: int, *, up: bool = False) -> str:
@@ -48,8 +48,8 @@ def _length(micros: int, *, up: bool = False) -> str:
     return "under a minute"
 
 
-def environments_json(found: Sequence[EnvironmentSize]) -> dict[str, Any]:
-    """The same for programs."""
+def environments_json(environments: Sequence[EnvironmentSize]) -> dict[str, Any]:
+    """What ``infold env list --json`` prints."""
     return {
         "environments": [
             {
@@ -65,7 +65,7 @@ def environments_json(found: Sequence[EnvironmentSize]) -> dict[str, Any]:
                 ],
                 "bytes": one.bytes,
             }
-            for one in found
+            for one in environments
         ]
     }
 
@@ -79,25 +79,25 @@ def tables_text(environment: Environment) -> str:
 
 
 def dropped_text(environment: Environment) -> str:
-    """What was dropped."""
+    """The line that ``infold env drop`` ends with."""
     return f"Dropped the environment {environment.name}, {tables_text(environment)}."
 
 
-def swap_screen(target: str, found: SwapPreview) -> str:
+def swap_screen(target: str, preview: SwapPreview) -> str:
     """Which names will point where, and what follows from it."""
-    if found.swap.kind is SwapKind.PROMOTE:
-        head = f"Promote {found.swap.environment} in {target}"
+    if preview.swap.kind is SwapKind.PROMOTE:
+        head = f"Promote {preview.swap.environment} in {target}"
     else:
-        head = f"Take back the promote of {found.swap.environment} in {target}"
-    if not found.changes:
+        head = f"Take back the promote of {preview.swap.environment} in {target}"
+    if not preview.changes:
         return f"{head}: nothing differs."
-    how = "all at one instant" if found.at_once else "one after the other"
-    lines = [f"{head}: {formatting.count(len(found.tables), 'table')}, {how}", ""]
-    if found.tables:
+    how = "all at one instant" if preview.at_once else "one after the other"
+    lines = [f"{head}: {formatting.count(len(preview.tables), 'table')}, {how}", ""]
+    if preview.tables:
         rows = [["model", "rows now", "rows then", "cells that differ"]]
-        rows += [[one.model, *_rows(one), _cells_text(one)] for one in found.tables]
+        rows += [[one.model, *_rows(one), _cells_text(one)] for one in preview.tables]
         lines += [*formatting.columns(rows, right=(1, 2)), ""]
-    return "\n".join([*lines, *_notes(found)]).rstrip()
+    return "\n".join([*lines, *_notes(preview)]).rstrip()
 
 
 def swapped_text(target: Target, done: SwapPreview) -> str:
@@ -109,9 +109,9 @@ def swapped_text(target: Target, done: SwapPreview) -> str:
         said = (
             f"Promoted {tables} of {done.swap.environment}: readers of {target.name} see them now."
         )
-        kept = any(one.kept is not None for one in done.swap.tables)
+        are_kept = any(one.kept is not None for one in done.swap.tables)
         return said + (
-            f"\n`{target.command} rollback` goes back, as long as those before are kept." * kept
+            f"\n`{target.command} rollback` goes back, as long as those before are kept." * are_kept
         )
     return (
         f"Took back {tables}: readers of {target.name} see those that "
@@ -119,13 +119,13 @@ def swapped_text(target: Target, done: SwapPreview) -> str:
     )
 
 
-def swap_json(found: SwapPreview, *, done: bool) -> dict[str, Any]:
+def swap_json(preview: SwapPreview, *, done: bool) -> dict[str, Any]:
     """The facts of the screen, under stable names."""
     return {
-        "kind": found.swap.kind.value,
-        "environment": found.swap.environment,
+        "kind": preview.swap.kind.value,
+        "environment": preview.swap.environment,
         "done": done,
-        "at_once": found.at_once,
+        "at_once": preview.at_once,
         "tables": [
             {
                 "model": one.model,
@@ -134,55 +134,55 @@ def swap_json(found: SwapPreview, *, done: bool) -> dict[str, Any]:
                 "cells": one.cells,
                 "cells_differing": one.cells_differing,
             }
-            for one in found.tables
+            for one in preview.tables
         ],
-        "definitions": list(found.definitions),
-        "not_in_environment": list(found.removed),
-        "readers": list(found.readers),
+        "definitions": list(preview.definitions),
+        "not_in_environment": list(preview.removed),
+        "readers": list(preview.readers),
         "rewritten": [
-            {"model": model, "until": formatting.iso(until)} for model, until in found.rewritten
+            {"model": model, "until": formatting.iso(until)} for model, until in preview.rewritten
         ],
     }
 
 
-def _rows(one: TablePreview) -> Iterator[str]:
-    for rows in (one.rows_before, one.rows_after):
+def _rows(table: TablePreview) -> Iterator[str]:
+    for rows in (table.rows_before, table.rows_after):
         yield "-" if rows is None else f"{rows:,}"
 
 
-def _cells_text(one: TablePreview) -> str:
-    if one.rows_before is None:
+def _cells_text(table: TablePreview) -> str:
+    if table.rows_before is None:
         return "new"
-    if one.rows_after is None:
+    if table.rows_after is None:
         return "goes"
-    return f"{one.cells_differing:,} of {one.cells:,}"
+    return f"{table.cells_differing:,} of {table.cells:,}"
 
 
-def _notes(found: SwapPreview) -> Sequence[str]:
+def _notes(preview: SwapPreview) -> Sequence[str]:
     notes = []
-    if found.tables and not found.at_once:
+    if preview.tables and not preview.at_once:
         notes.append(
             "Tables get their names one at a time. For a moment readers find no table under a "
             "name, and some tables by the new definitions and others by the old ones. If this "
             "command dies in between, the next one does the rest."
         )
-    if found.definitions:
-        notes.append(f"Other definitions, the same rows: {formatting.names(found.definitions)}.")
-    if found.removed:
-        names, name = formatting.names(found.removed), found.swap.environment
+    if preview.definitions:
+        notes.append(f"Other definitions, the same rows: {formatting.names(preview.definitions)}.")
+    if preview.removed:
+        names, name = formatting.names(preview.removed), preview.swap.environment
         notes.append(f"{name} does not have {names}: nothing is dropped, they stay applied.")
-    if found.readers:
+    if preview.readers:
         notes.append(
-            f"The next run brings up to date what reads them: {formatting.names(found.readers)}."
+            f"The next run brings up to date what reads them: {formatting.names(preview.readers)}."
         )
     notes += [
         f"{model}: cells before {show_instant(until)} have rows of earlier definitions now, and "
         "of the newest then."
-        for model, until in found.rewritten
+        for model, until in preview.rewritten
     ]
-    if found.swap.kind is SwapKind.ROLLBACK:
+    if preview.swap.kind is SwapKind.ROLLBACK:
         notes.append("What runs did since then is not in the earlier tables: the next run does it.")
-    if found.takes_files:
+    if preview.takes_files:
         notes.append(
             "The next run takes the definitions in its files, as the target has `apply: auto`: "
             "they have to be those that are swapped here."
@@ -190,15 +190,15 @@ def _notes(found: SwapPreview) -> Sequence[str]:
     return notes
 
 
-def diff_screen(found: EnvironmentDiff) -> str:
+def diff_screen(diff: EnvironmentDiff) -> str:
     """Definitions, then each table of the environment's own with some of its rows."""
-    if found.equal:
-        return f"{found.environment} and production have the same rows."
+    if diff.equal:
+        return f"{diff.environment} and production have the same rows."
     parts = []
-    if found.definitions:
-        rows = [row for change in found.definitions for row in change_rows(change)]
+    if diff.definitions:
+        rows = [row for change in diff.definitions for row in change_rows(change)]
         parts.append("\n".join(["Definitions", *formatting.columns(rows)]))
-    parts += ["\n".join(_table_lines(table)) for table in found.tables]
+    parts += ["\n".join(_table_lines(table)) for table in diff.tables]
     return "\n\n".join(parts)
 
 
@@ -233,13 +233,13 @@ def _row_text(row: RowDiff) -> str:
     return f"~ {key}: " + ", ".join(other)
 
 
-def diff_json(found: EnvironmentDiff) -> dict[str, Any]:
-    """The same for programs."""
+def diff_json(diff: EnvironmentDiff) -> dict[str, Any]:
+    """What ``infold diff --json`` prints."""
     return {
-        "environment": found.environment,
-        "equal": found.equal,
-        "definitions": changes_json(found.definitions),
-        "tables": [_table_json(table) for table in found.tables],
+        "environment": diff.environment,
+        "equal": diff.equal,
+        "definitions": changes_json(diff.definitions),
+        "tables": [_table_json(table) for table in diff.tables],
     }
 
 
@@ -253,7 +253,7 @@ def _table_json(table: TableDiff) -> dict[str, Any]:
             {"name": name, "production": old or None, "environment": new or None}
             for name, old, new in table.columns
         ],
-        "cells": [[_end(part.start), _end(part.end)] for part in table.cells],
+        "cells": [[_end_json(part.start), _end_json(part.end)] for part in table.cells],
         "added": table.added,
         "removed": table.removed,
         "changed": table.changed,
@@ -264,5 +264,5 @@ def _table_json(table: TableDiff) -> dict[str, Any]:
     }
 
 
-def _end(at: int) -> str | None:
+def _end_json(at: int) -> str | None:
     return None if at in (MIN, MAX) else formatting.iso(at)

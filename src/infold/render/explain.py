@@ -26,13 +26,13 @@ def explain_screen(value: Explanation) -> str:
 
 
 def _fact_rows(value: Explanation, cells: Granularity | None) -> list[tuple[str, str]]:
-    kept = value.kind.materialization.value
+    materialization = value.kind.materialization.value
     if value.kind.is_by_cell:
-        kept += ", incremental"
+        materialization += ", incremental"
     if cells is not None:
-        kept += f", one {cells.value} a cell"
+        materialization += f", one {cells.value} a cell"
     facts = [
-        ("materialization", kept),
+        ("materialization", materialization),
         ("file", value.place),
         ("fingerprint", value.fingerprint[:16]),
     ]
@@ -72,8 +72,8 @@ def _inputs_block(value: Explanation) -> str:
                 versions = f"built from version {entry.built}, now {entry.now}"
         rows.append((entry.name, entry.mapping, versions))
         if entry.columns is not None and len(entry.columns) < entry.width:
-            some = f"{len(entry.columns)} of {entry.width} columns: {', '.join(entry.columns)}"
-            rows.append(("", some, ""))
+            columns = f"{len(entry.columns)} of {entry.width} columns: {', '.join(entry.columns)}"
+            rows.append(("", columns, ""))
     return "\n".join(["Reads", *formatting.columns(rows)]) if rows else ""
 
 
@@ -106,8 +106,8 @@ def _staleness(value: Explanation, cells: Granularity | None) -> str:
     if value.trace is None:
         lines.append("It was never built, so it has no trace.")
     else:
-        same = value.trace.fingerprint == value.fingerprint
-        built = "its present definition" if same else "another definition"
+        is_same = value.trace.fingerprint == value.fingerprint
+        built = "its present definition" if is_same else "another definition"
         if value.cell is not None and value.trace.earlier_ranges.overlaps(value.cell):
             built = "an earlier definition, the one in force here,"
         read = ", ".join(f"{name} {number}" for name, number in value.trace.inputs.items())

@@ -82,9 +82,9 @@ def has_ends(ranges: Ranges) -> bool:
 
 def rebuilt_part_text(covered: Ranges, left: Ranges, granularity: Granularity | None) -> str:
     """How much of a table that is rebuilt part by part is there: ``3 of 5 cells …``."""
-    there = cells_in(covered, granularity) or 0
-    all_ = there + (cells_in(left, granularity) or 0)
-    of = f"{there:,} of {count(all_, 'cell')} under the new definition"
+    cells = cells_in(covered, granularity) or 0
+    all_ = cells + (cells_in(left, granularity) or 0)
+    of = f"{cells:,} of {count(all_, 'cell')} under the new definition"
     return f"{of}; not built yet: {ranges_text(left, granularity)}"
 
 

@@ -22,23 +22,23 @@ def imported_screen(folder: str, files: Collection[str], lines: Sequence[Line]) 
     """The counts of each kind of part, and the lines on which somebody has to look."""
     shown = [f"Wrote {count(len(files) + 1, 'file')} into {folder}.", "", *_counts(lines)]
     for outcome in (Outcome.CHANGED, Outcome.TO_FILL, Outcome.LEFT):
-        found = [line for line in in_order(lines) if line.outcome is outcome]
-        if not found:
+        parts = [line for line in in_order(lines) if line.outcome is outcome]
+        if not parts:
             continue
         shown += ["", f"{outcome.value}:"]
-        for line in found[:_SHOWN]:
+        for line in parts[:_SHOWN]:
             shown.append(f"  {line.what}" + (f"  ({line.at})" if line.at else ""))
             shown += [f"    {line.why}"] if line.why else []
-        if len(found) > _SHOWN:
-            shown.append(f"  and {len(found) - _SHOWN} more")
+        if len(parts) > _SHOWN:
+            shown.append(f"  and {len(parts) - _SHOWN} more")
     return "\n".join([*shown, _NEXT.format(folder=folder)])
 
 
 def _counts(lines: Sequence[Line]) -> list[str]:
     """A table: kinds of parts, and how many ended in which outcome."""
-    found = counts(lines)
+    kinds = counts(lines)
     heads = [outcome.value for outcome in Outcome]
-    rows = [[kind, *(str(of.get(head, 0) or "-") for head in heads)] for kind, of in found.items()]
+    rows = [[kind, *(str(of.get(head, 0) or "-") for head in heads)] for kind, of in kinds.items()]
     table = [["", *heads], *rows]
     widths = [max(len(row[i]) for row in table) for i in range(len(heads) + 1)]
     return [
@@ -56,11 +56,11 @@ def report_page(tool: str, name: str, lines: Sequence[Line]) -> str:
     """The report as Markdown, a table for each outcome."""
     page = [f"# {name}, imported from {tool}", ""]
     for outcome in Outcome:
-        found = [line for line in in_order(lines) if line.outcome is outcome]
-        if not found:
+        parts = [line for line in in_order(lines) if line.outcome is outcome]
+        if not parts:
             continue
         page += [f"## {outcome.value.capitalize()}", "", "| part | where | why |", "|---|---|---|"]
-        page += [f"| {_cell(line.what)} | {_cell(line.at)} | {_cell(line.why)} |" for line in found]
+        page += [f"| {_cell(line.what)} | {_cell(line.at)} | {_cell(line.why)} |" for line in parts]
         page.append("")
     return "\n".join(page)
 

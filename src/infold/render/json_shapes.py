@@ -59,7 +59,7 @@ def plan(value: Plan) -> JsonObject:
 
 
 def step(value: Step) -> JsonObject:
-    """One step of a plan."""
+    """One step of a plan; ``rows`` is how many it is expected to read."""
     return {
         "model": value.model,
         "action": value.action.value,
@@ -114,12 +114,12 @@ def run(value: RunResult) -> JsonObject:
         "seconds": round(value.seconds, 3),
         "steps": [
             {
-                "model": done.model,
-                "action": done.action.value,
-                "cells": ranges(done.stale_cells),
-                "receipt": receipt(made),
+                "model": run_step.model,
+                "action": run_step.action.value,
+                "cells": ranges(run_step.stale_cells),
+                "receipt": receipt(step_receipt),
             }
-            for done, made in value.steps
+            for run_step, step_receipt in value.steps
         ],
         "receipt": receipt(value.receipt),
         "left": plan(value.plans[-1])["left"] if value.plans else [],
@@ -222,7 +222,7 @@ def history(runs: Sequence[RunRecord]) -> JsonObject:
     """Past runs with their steps, newest first."""
     return {
         "runs": [
-            run_record(entry) | {"steps": [step_record(made) for made in entry.steps]}
+            run_record(entry) | {"steps": [step_record(record) for record in entry.steps]}
             for entry in runs
         ]
     }
@@ -352,12 +352,12 @@ def verification(value: VerificationReport) -> JsonObject:
 
 
 def ranges(value: Ranges) -> list[list[str | None]]:
-    """Ranges as pairs."""
+    """Ranges as pairs of ISO instants, each ``[start, end)``, None for an open end."""
     return [interval(part) for part in value]
 
 
 def interval(value: Interval) -> list[str | None]:
-    """One range as a pair."""
+    """One range as ``[start, end)`` in ISO instants, None for an open end."""
     return [iso(value.start), iso(value.end)]
 
 
@@ -399,8 +399,8 @@ class Pair:
         """Column -> value stored and value rebuilt, of rows on both sides."""
         if self.stored is None or self.rebuilt is None:
             return {}
-        both = {name: (value, self.rebuilt.get(name)) for name, value in self.stored.items()}
-        return {name: pair for name, pair in both.items() if not _equal_values(*pair)}
+        values = {name: (value, self.rebuilt.get(name)) for name, value in self.stored.items()}
+        return {name: pair for name, pair in values.items() if not _equal_values(*pair)}
 
 
 def pair_rows(sample: Sequence[tuple[str, Row]], key: Sequence[str]) -> tuple[Pair, ...]:
@@ -408,15 +408,15 @@ def pair_rows(sample: Sequence[tuple[str, Row]], key: Sequence[str]) -> tuple[Pa
     stored = [row for side, row in sample if side == "stored"]
     rebuilt = [row for side, row in sample if side == "rebuilt"]
     partners = _pairs_by_key(stored, rebuilt, key) if key else _pairs_by_likeness(stored, rebuilt)
-    found = []
+    pairs = []
     for side, row in sample:
         if side == "stored":
             at = next(i for i, other in enumerate(stored) if other is row)
             other = partners.get(at)
-            found.append(Pair(key_values(row, key), row, None if other is None else rebuilt[other]))
+            pairs.append(Pair(key_values(row, key), row, None if other is None else rebuilt[other]))
         elif not any(rebuilt[other] is row for other in partners.values()):
-            found.append(Pair(key_values(row, key), None, row))
-    return tuple(found)
+            pairs.append(Pair(key_values(row, key), None, row))
+    return tuple(pairs)
 
 
 def _pairs_by_key(
@@ -424,23 +424,23 @@ def _pairs_by_key(
 ) -> dict[int, int]:
     """Rows of one key; where several have it, one after the other."""
     free = list(range(len(rebuilt)))
-    found = {}
+    pairs = {}
     for at, row in enumerate(stored):
         other = next((i for i in free if key_values(rebuilt[i], key) == key_values(row, key)), None)
         if other is not None:
             free.remove(other)
-            found[at] = other
-    return found
+            pairs[at] = other
+    return pairs
 
 
 def _pairs_by_likeness(stored: Sequence[Row], rebuilt: Sequence[Row]) -> dict[int, int]:
     """The pairs that are most alike, best first."""
     likeness = sorted(_likely_pairs(stored, rebuilt), key=lambda entry: -entry[0])
-    found: dict[int, int] = {}
+    pairs: dict[int, int] = {}
     for _, at, other in likeness:
-        if at not in found and other not in found.values():
-            found[at] = other
-    return found
+        if at not in pairs and other not in pairs.values():
+            pairs[at] = other
+    return pairs
 
 
 def _likely_pairs(
@@ -448,9 +448,9 @@ def _likely_pairs(
 ) -> Iterator[tuple[float, int, int]]:
     for at, row in enumerate(stored):
         for i, other in enumerate(rebuilt):
-            same = sum(_equal_values(value, other.get(name)) for name, value in row.items())
-            if same and same * 3 >= len(row):
-                yield same / len(row), at, i
+            equal_values = sum(_equal_values(value, other.get(name)) for name, value in row.items())
+            if equal_values and equal_values * 3 >= len(row):
+                yield equal_values / len(row), at, i
 
 
 def _equal_values(a: Any, b: Any) -> bool:

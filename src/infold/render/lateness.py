@@ -26,35 +26,35 @@ def bins(look: Look) -> tuple[int, int]:
     return look.width - _MARGIN, LINES
 
 
-def lateness_screen(project: Project, found: Sequence[Lateness], look: Look) -> str:
+def lateness_screen(project: Project, models: Sequence[Lateness], look: Look) -> str:
     """Each table of events: what lookbacks would have missed, ages, and both times."""
     head = f"infold lateness · {project.name} · {project.target.name}"
     lines = [formatting.clip(head, look.width)]
-    if not found:
+    if not models:
         nothing = "No model has the materialization `events`, so no rows arrive in a table."
         lines += ["", *look.wrapped(nothing)]
-    for one in found:
-        lines += ["", *_table_lines(one, look)]
+    for model in models:
+        lines += ["", *_table_lines(model, look)]
     return look.screen(lines)
 
 
-def _table_lines(found: Lateness, look: Look) -> list[str]:
-    if found.measures is None:
-        return look.wrapped(f"{found.model}: {_unknown(found)}")
-    rows = formatting.count(found.measures.rows, "row")
-    since = "" if found.since is None else f", since {show_instant(found.since)}"
-    lines = look.wrapped(f"{found.model}: {rows} of {found.source}, by {found.column}{since}")
-    lines += ["", *_lookback_lines(found.measures, look)]
-    lines += ["", "Age when received", *_age_lines(found.measures, look)]
-    return [*lines, "", *_heat_lines(found.measures.heat, look)]
+def _table_lines(table: Lateness, look: Look) -> list[str]:
+    if table.measures is None:
+        return look.wrapped(f"{table.model}: {_why_unknown(table)}")
+    rows = formatting.count(table.measures.rows, "row")
+    since = "" if table.since is None else f", since {show_instant(table.since)}"
+    lines = look.wrapped(f"{table.model}: {rows} of {table.source}, by {table.column}{since}")
+    lines += ["", *_lookback_lines(table.measures, look)]
+    lines += ["", "Age when received", *_age_lines(table.measures, look)]
+    return [*lines, "", *_heat_lines(table.measures.heat, look)]
 
 
-def _unknown(found: Lateness) -> str:
+def _why_unknown(table: Lateness) -> str:
     """Why nothing is known."""
-    if found.column is not None:
+    if table.column is not None:
         return "nothing is known yet: no row has both times."
     return (
-        f"{found.source or 'its source'} has no `received_column` that the table keeps, so nobody "
+        f"{table.source or 'its source'} has no `received_column` that the table keeps, so nobody "
         "knows how late its rows came."
     )
 
@@ -87,32 +87,32 @@ def _share_text(part: int, whole: int) -> str:
     return f"{share:.1f} %"
 
 
-def _age_lines(found: Measures, look: Look) -> list[str]:
-    most = max((rows for _, rows in found.ages), default=0) or 1
+def _age_lines(measures: Measures, look: Look) -> list[str]:
+    most = max((rows for _, rows in measures.ages), default=0) or 1
     table = formatting.columns(
-        [(age, compact(rows), _share_text(rows, found.rows)) for age, rows in found.ages],
+        [(age, compact(rows), _share_text(rows, measures.rows)) for age, rows in measures.ages],
         right=(1, 2),
     )
     wide = max(map(len, table))
     room = min(_BAR, look.width - wide - 2)
     return [
         f"{line:<{wide}}  " + look.tinted(look.bar(rows / most, room), "blue")
-        for line, (_, rows) in zip(table, found.ages, strict=True)
+        for line, (_, rows) in zip(table, measures.ages, strict=True)
     ]
 
 
-def _heat_lines(found: Heat, look: Look) -> list[str]:
+def _heat_lines(heat: Heat, look: Look) -> list[str]:
     """Both times: columns are when rows happened, lines when they were received."""
-    by = found.event_unit.value
-    if found.received_unit is not found.event_unit:
-        by = f"{by} and {found.received_unit.value}"
+    by = heat.event_unit.value
+    if heat.received_unit is not heat.event_unit:
+        by = f"{by} and {heat.received_unit.value}"
     title = f"When rows happened (across) and were received (down), by {by}"
-    event, received = found.event_unit, found.received_unit
-    across = axis(_ranges(event, (one[0] for one in found.cells)), event, bins(look)[0])
+    event, received = heat.event_unit, heat.received_unit
+    across = axis(_ranges(event, (one[0] for one in heat.cells)), event, bins(look)[0])
     rows: dict[int, dict[Interval, int]] = {}
     most = 1
-    places = {at: place for at in {one[0] for one in found.cells} for place in _place(across, at)}
-    for happened, came, count in found.cells:
+    places = {at: place for at in {one[0] for one in heat.cells} for place in _place(across, at)}
+    for happened, came, count in heat.cells:
         place = places.get(happened)
         if place is not None:
             line = rows.setdefault(came, {})
@@ -126,7 +126,7 @@ def _heat_lines(found: Heat, look: Look) -> list[str]:
         if cell is None:
             lines.append("  …")
             continue
-        line = _together([counts for at, counts in rows.items() if at in cell])
+        line = _summed([counts for at, counts in rows.items() if at in cell])
         signs = [
             "…" if place is None else shade(look, line.get(place, 0), limits)
             for place in across.columns
@@ -136,9 +136,9 @@ def _heat_lines(found: Heat, look: Look) -> list[str]:
             f"  {label:<{_MARGIN - 2}}" + look.tinted(_spread(signs, across).rstrip(), "blue")
         )
     lines += ["", *look.wrapped("  " + shades_text(look, limits))]
-    if found.left_out:
-        left = formatting.count(found.left_out, "older row")
-        lines += look.wrapped(f"  Left out: {left}, before {show_instant(found.since)}")
+    if heat.left_out:
+        left_out = formatting.count(heat.left_out, "older row")
+        lines += look.wrapped(f"  Left out: {left_out}, before {show_instant(heat.since)}")
     return lines
 
 
@@ -151,12 +151,12 @@ def _place(across: Axis, at: int) -> tuple[Interval, ...]:
     return tuple(one for one in across.columns if one is not None and at in one)
 
 
-def _together(lines: Sequence[dict[Interval, int]]) -> dict[Interval, int]:
-    found: dict[Interval, int] = {}
+def _summed(lines: Sequence[dict[Interval, int]]) -> dict[Interval, int]:
+    sums: dict[Interval, int] = {}
     for line in lines:
         for place, rows in line.items():
-            found[place] = found.get(place, 0) + rows
-    return found
+            sums[place] = sums.get(place, 0) + rows
+    return sums
 
 
 def _spread(signs: Sequence[str], across: Axis) -> str:
@@ -165,44 +165,46 @@ def _spread(signs: Sequence[str], across: Axis) -> str:
     return "".join((sign * wide).ljust(across.step) for sign in signs)
 
 
-def lateness_json(project: Project, found: Sequence[Lateness]) -> dict[str, Any]:
-    """The same for programs."""
+def lateness_json(project: Project, models: Sequence[Lateness]) -> dict[str, Any]:
+    """What ``infold lateness --json`` prints."""
     return {
         "project": project.name,
         "target": project.target.name,
-        "models": [model_lateness_json(one) for one in found],
+        "models": [model_lateness_json(one) for one in models],
     }
 
 
-def model_lateness_json(found: Lateness) -> dict[str, Any]:
+def model_lateness_json(lateness: Lateness) -> dict[str, Any]:
     """How late the rows of one model are."""
-    one = found.measures
+    measures = lateness.measures
     return {
-        "model": found.model,
-        "source": found.source,
-        "how": found.how.value,
-        "column": found.column,
-        "since": iso(found.since),
-        "rows": one.rows if one else 0,
-        "ages": [{"age": age, "rows": rows} for age, rows in one.ages] if one else [],
+        "model": lateness.model,
+        "source": lateness.source,
+        "how": lateness.how.value,
+        "column": lateness.column,
+        "since": iso(lateness.since),
+        "rows": measures.rows if measures else 0,
+        "ages": [{"age": age, "rows": rows} for age, rows in measures.ages] if measures else [],
         "lookbacks": [
             {"days": each.days, "rows": each.rows, "event_days": each.event_days}
-            for each in (one.lookbacks if one else ())
+            for each in (measures.lookbacks if measures else ())
         ],
-        "longest_days": one.longest_days if one else None,
-        "worst": [{"day": iso(day), "rows": rows} for day, rows in (one.worst if one else ())],
-        "picture": None if one is None else _heat_json(one.heat),
+        "longest_days": measures.longest_days if measures else None,
+        "worst": [
+            {"day": iso(day), "rows": rows} for day, rows in (measures.worst if measures else ())
+        ],
+        "picture": None if measures is None else _heat_json(measures.heat),
     }
 
 
-def _heat_json(found: Heat) -> dict[str, Any]:
+def _heat_json(heat: Heat) -> dict[str, Any]:
     return {
-        "event_unit": found.event_unit.value,
-        "received_unit": found.received_unit.value,
-        "left_out": found.left_out,
-        "since": iso(found.since),
+        "event_unit": heat.event_unit.value,
+        "received_unit": heat.received_unit.value,
+        "left_out": heat.left_out,
+        "since": iso(heat.since),
         "cells": [
             {"event": iso(event), "received": iso(received), "rows": rows}
-            for event, received, rows in found.cells
+            for event, received, rows in heat.cells
         ],
     }

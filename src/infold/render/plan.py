@@ -120,10 +120,10 @@ def plan_strip(
     drawn = models_to_draw(project, plan)
     nodes = [node for node in project if node.name in drawn]
     steps = {step.model: step for step in plan.steps}
-    left = {entry.model: entry for entry in plan.skipped}
+    skipped = {entry.model: entry for entry in plan.skipped}
     rows = [
         _strip_row(
-            node, observed.models[node.name], steps.get(node.name), left.get(node.name), covered
+            node, observed.models[node.name], steps.get(node.name), skipped.get(node.name), covered
         )
         for node in nodes
         if node.name in observed.models
@@ -155,59 +155,59 @@ _MOST_LINES = 40
 def finest_of(nodes: Iterable[Node]) -> Granularity:
     """The finest granularity of any table, day when all are single cells."""
     order = list(Granularity)
-    found = [node.model.granularity for node in nodes if node.model.granularity]
-    return min(found, key=order.index, default=Granularity.DAY)
+    granularities = [node.model.granularity for node in nodes if node.model.granularity]
+    return min(granularities, key=order.index, default=Granularity.DAY)
 
 
 def _strip_row(
     node: Node,
-    seen: ModelObservation,
+    model: ModelObservation,
     step: Step | None,
     left: Skipped | None,
     covered: Mapping[str, Ranges],
 ) -> Row:
     cells = covered.get(node.name, Ranges())
-    there = Ranges(() if cells.span is None else (cells.span,))  # all between its ends is built
-    rest = " " if seen.trace else "."
+    between = Ranges(() if cells.span is None else (cells.span,))  # all between its ends is built
+    rest = " " if model.trace else "."
     note = _row_note(step, left)
     if node.model.granularity is None:
-        mark = "B" if step else "-" if seen.trace else "."
+        mark = "B" if step else "-" if model.trace else "."
         return Row(node.name, single=mark, note=note)
     if node.model.kind is Kind.EVENTS and (
         step is None or step.previous_trace is None or not _builds_whole(step)
     ):
         arrived = Ranges.of(
-            state.cell for state in (seen.files.estimate if seen.files else ()) or ()
+            state.cell for state in (model.files.estimate if model.files else ()) or ()
         )
         if step is not None and step.action is Action.INGEST:
             arrived |= step.cells
-        taken_in = (("+", arrived), ("#", there))
+        taken_in = (("+", arrived), ("#", between))
         return Row(node.name, taken_in, rest, note=note, shows=cells | arrived)
     stale = left.stale if left else Ranges()
     build = step.stale_cells if step else Ranges()
     if step is not None:
-        build -= _kept_cells(seen)
-    marks = (("B", build), (".", stale), ("-", there))
+        build -= _kept_cells(model)
+    marks = (("B", build), (".", stale), ("-", between))
     return Row(
-        node.name, marks, rest, note=note, shows=cells | _cells_to_show(node, seen, build, stale)
+        node.name, marks, rest, note=note, shows=cells | _cells_to_show(node, model, build, stale)
     )
 
 
-def _cells_to_show(node: Node, seen: ModelObservation, build: Ranges, stale: Ranges) -> Ranges:
+def _cells_to_show(node: Node, model: ModelObservation, build: Ranges, stale: Ranges) -> Ranges:
     """Of what is built or stale the cells with rows, and few cells in any case."""
-    found = (build | stale) & Ranges.of(cells_with_rows(node, seen))
+    shown = (build | stale) & Ranges.of(cells_with_rows(node, model))
     for some in (build, stale):
         number = formatting.cells_in(some, node.model.granularity)
-        found |= some if number is not None and number <= _FEW_CELLS else Ranges()
-    return found
+        shown |= some if number is not None and number <= _FEW_CELLS else Ranges()
+    return shown
 
 
 _FEW_CELLS = 14
 
 
-def _kept_cells(seen: ModelObservation) -> Ranges:
+def _kept_cells(model: ModelObservation) -> Ranges:
     """The cells that keep their rows, as a changed definition holds from a later one on."""
-    since = seen.redefined.effective_from if seen.redefined is not None else None
+    since = model.redefined.effective_from if model.redefined is not None else None
     return Ranges() if since is None else Ranges((Interval(MIN, since),))
 
 
@@ -261,24 +261,24 @@ def _day_text(at: int) -> str:
 
 
 def _file_diffs(observed: Observations) -> list[FileDiff]:
-    found = {
-        seen.files.source: seen.files
-        for seen in observed.models.values()
-        if seen.files is not None  # a difference without files counts as false
+    by_source = {
+        model.files.source: model.files
+        for model in observed.models.values()
+        if model.files is not None  # a difference without files counts as false
     }
-    return list(found.values())
+    return list(by_source.values())
 
 
 def files_text(files: FileDiff) -> str:
     """What is new about the files of one source, in words."""
     replaced = files.replaced
-    gone = len(files.removed) - replaced
+    deleted = len(files.removed) - replaced
     parts = [
         formatting.count(len(files.new) - replaced, "new file")
         if len(files.new) > replaced
         else "",
         f"{replaced:,} replaced" if replaced else "",
-        f"{gone:,} gone" if gone else "",
+        f"{deleted:,} gone" if deleted else "",
         f"{len(files.come_due):,} with rows come due" if files.come_due else "",
         f"{files.settling:,} still settling" if files.settling else "",
     ]
@@ -316,15 +316,15 @@ def _cells_text(node: Node, observed: Observations, step: Step) -> str:
         return "changed keys"
     if step.action is Action.REFOLD:
         return "sessions that may end elsewhere"
-    seen = observed.models.get(step.model)
-    if seen is not None and (kept := _kept_cells(seen)):
+    model = observed.models.get(step.model)
+    if model is not None and (kept := _kept_cells(model)):
         return f"cells from {show_instant(kept.parts[-1].end)} on"
     redefined = any(reason.cause is Cause.REDEFINED for reason in step.reasons)
     if _builds_whole(step) and not redefined:
         return "the whole table"
     stale = step.stale_cells
     if not formatting.has_ends(stale):  # all but what a window left out, say: those that hold rows
-        stale &= Ranges.of(cells_with_rows(node, seen) if seen is not None else ())
+        stale &= Ranges.of(cells_with_rows(node, model) if model is not None else ())
         if not stale or not node.model.kind.is_by_cell:
             return "the whole table"
     number = formatting.cells_in(stale, granularity)
@@ -358,8 +358,8 @@ def _looked_at_block(project: Project, observed: Observations | None) -> str:
     rows = [(files.source, files_text(files)) for files in _file_diffs(observed)]
     tables = [
         diff.name
-        for seen in observed.models.values()
-        for diff in seen.inputs
+        for model in observed.models.values()
+        for diff in model.inputs
         if diff.newest_version > 0
     ]
     read = formatting.names(dict.fromkeys(tables))

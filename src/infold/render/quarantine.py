@@ -15,12 +15,12 @@ ManualEntries = Mapping[str, Sequence[tuple[ManualEntry, bool]]]
 """By model, manual entries and whether a run has applied them."""
 
 
-def entries_screen(model: str, made: Sequence[ManualEntry]) -> str:
+def entries_screen(model: str, entries: Sequence[ManualEntry]) -> str:
     """What ``infold quarantine add``, ``release`` or ``auto`` wrote down."""
-    head, then = _DONE[made[0].action]
+    head, then = _DONE[entries[0].action]
     lines = [f"{head}, in {model}:"]
     lines += [
-        f"  {entry_text(entry)}{f': {entry.reason}' if entry.reason else ''}" for entry in made
+        f"  {entry_text(entry)}{f': {entry.reason}' if entry.reason else ''}" for entry in entries
     ]
     lines.append(f"`infold run` {then.format(model)}.")
     return "\n".join(lines)

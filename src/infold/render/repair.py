@@ -20,34 +20,34 @@ _WORDS = {
 """What is done about a table, as people read it."""
 
 
-def repair_screen(found: RepairReport) -> str:
+def repair_screen(report: RepairReport) -> str:
     """What is wrong, and what would be done about it."""
-    parts = [f"ledger  {found.ledger}"]
-    if found.damage:
-        parts.append(f"It is damaged: {found.damage}. It will be put aside, and a new one begun.")
-    elif found.aside:
-        parts.append(f"A repair that did not end put a damaged one aside: {found.aside}.")
-    if found.entries:
-        parts.append(f"{entries_text(found.entries)} in it can be read, and will be taken over.")
-    if found.tables:
-        lines = [(one.table, _WORDS[one.repair], one.why) for one in found.tables]
+    parts = [f"ledger  {report.ledger}"]
+    if report.damage:
+        parts.append(f"It is damaged: {report.damage}. It will be put aside, and a new one begun.")
+    elif report.aside:
+        parts.append(f"A repair that did not end put a damaged one aside: {report.aside}.")
+    if report.entries:
+        parts.append(f"{entries_text(report.entries)} in it can be read, and will be taken over.")
+    if report.tables:
+        lines = [(one.table, _WORDS[one.repair], one.why) for one in report.tables]
         parts += ["", *formatting.columns(lines, right=[], indent=2)]
-    if found.orphans:
-        parts += ["", *_orphans(found)]
-    if found.lost:
-        parts += ["", *found.lost]
-    if found.written:
-        parts += ["", *_written(found.written)]
-    if found.misnamed:
-        names = formatting.names(found.misnamed)
+    if report.orphans:
+        parts += ["", *_orphans(report)]
+    if report.lost:
+        parts += ["", *report.lost]
+    if report.written:
+        parts += ["", *_foreign_write_lines(report.written)]
+    if report.misnamed:
+        names = formatting.names(report.misnamed)
         parts += ["", f"In the metastore, missing or not as the tables are: {names}"]
-    elif not (found.changes or found.unrecorded):
-        others = "all other" if found.written else "the"
+    elif not (report.changes or report.unrecorded):
+        others = "all other" if report.written else "the"
         parts += ["", f"The ledger fits {others} tables: there is nothing to repair."]
     return "\n".join(parts)
 
 
-def _written(tables: Sequence[str]) -> list[str]:
+def _foreign_write_lines(tables: Sequence[str]) -> list[str]:
     """What there is to do about tables that somebody else wrote to; only a person can decide."""
     what = formatting.names(tables)
     return [
@@ -57,36 +57,36 @@ def _written(tables: Sequence[str]) -> list[str]:
     ]
 
 
-def _orphans(found: RepairReport) -> list[str]:
-    one = len(found.orphans) == 1
-    knows = "Nothing points to this table" if one else "Nothing points to these tables"
-    how = "--drop-orphans drops " + ("it." if one else "them.")
-    if found.shared:
+def _orphans(report: RepairReport) -> list[str]:
+    is_one = len(report.orphans) == 1
+    knows = "Nothing points to this table" if is_one else "Nothing points to these tables"
+    how = "--drop-orphans drops " + ("it." if is_one else "them.")
+    if report.shared:
         how = (
-            f"Another project may have tables in the namespace {found.shared}: "
+            f"Another project may have tables in the namespace {report.shared}: "
             "--drop TABLE drops one that is this project's."
         )
-    return [f"{knows}, which infold made: {formatting.names(found.orphans)}", how]
+    return [f"{knows}, which infold made: {formatting.names(report.orphans)}", how]
 
 
-def question(found: RepairReport) -> str:
+def question(report: RepairReport) -> str:
     """What somebody is asked to confirm."""
     parts = []
-    if found.damage:
+    if report.damage:
         parts.append("put the damaged ledger aside")
-    if found.entries:
-        parts.append(f"take over {entries_text(found.entries)} from the damaged ledger")
-    if back := found.of(Repair.SET_BACK):
+    if report.entries:
+        parts.append(f"take over {entries_text(report.entries)} from the damaged ledger")
+    if back := report.of(Repair.SET_BACK):
         parts.append(f"set {_names(back)} back")
-    if again := found.of(Repair.BUILD):
-        parts.append(f"have {_names(again)} built again")
-    if found.swaps:
+    if rebuilt := report.of(Repair.BUILD):
+        parts.append(f"have {_names(rebuilt)} built again")
+    if report.swaps:
         parts.append("forget the tables that were replaced")
-    if found.unrecorded and not parts:
+    if report.unrecorded and not parts:
         parts.append("record what is in the tables")
-    if found.dropped:
-        parts.append(f"drop {formatting.names(found.dropped)}")
-    if found.misnamed:
+    if report.dropped:
+        parts.append(f"drop {formatting.names(report.dropped)}")
+    if report.misnamed:
         parts.append("make the names in the metastore right")
     return ", and ".join(parts)
 
@@ -107,14 +107,14 @@ def repaired_screen(done: RepairReport, infold: str) -> str:
     return "\n".join(parts)
 
 
-def repair_json(found: RepairReport) -> JsonObject:
-    """The same for programs."""
+def repair_json(report: RepairReport) -> JsonObject:
+    """What ``infold repair --json`` prints, after it is done or with --dry-run."""
     return {
-        "ledger": found.ledger,
-        "done": found.done,
-        "damage": found.damage or None,
-        "put_aside": found.aside or None,
-        "entries": found.entries,
+        "ledger": report.ledger,
+        "done": report.done,
+        "damage": report.damage or None,
+        "put_aside": report.aside or None,
+        "entries": report.entries,
         "tables": [
             {
                 "table": one.table,
@@ -122,13 +122,13 @@ def repair_json(found: RepairReport) -> JsonObject:
                 "why": one.why,
                 "unknown_steps": list(one.unknown),
             }
-            for one in found.tables
+            for one in report.tables
         ],
-        "swaps_forgotten": list(found.swaps),
-        "orphans": list(found.orphans),
-        "orphans_dropped": list(found.dropped),
-        "lost": list(found.lost),
-        "misnamed": list(found.misnamed),
+        "swaps_forgotten": list(report.swaps),
+        "orphans": list(report.orphans),
+        "orphans_dropped": list(report.dropped),
+        "lost": list(report.lost),
+        "misnamed": list(report.misnamed),
     }
 
 
@@ -214,7 +214,7 @@ def ledger_imported_screen(target: str, done: LedgerCopy) -> str:
 
 
 def ledger_copy_json(done: LedgerCopy) -> dict[str, Any]:
-    """The same for programs."""
+    """What ``infold ledger copy``, ``export`` and ``import`` print with --json."""
     return {
         "from": done.from_,
         "to": done.to,

@@ -43,7 +43,7 @@ def step_line(index: int, step: Step, receipt: Receipt, width: int = 0) -> str:
 
 
 def failed_line(index: int, step: Step, error: InfoldError, width: int = 0) -> str:
-    """The same for a step that did not succeed, with why in a word."""
+    """The line of a step that did not succeed: the slug of the error in place of numbers."""
     name, what = f"{step.model:<{width}}", f"{step.action.value:<9}"
     return f"{index:>3}. {name}  {what}  {'failed':>10}  {error.slug}"
 
@@ -163,11 +163,11 @@ def _per_arrived_row(rows: int, arrived: int) -> str:
 
 def _receipts_by_model(result: RunResult) -> list[tuple[str, int, Receipt]]:
     """Each model once, in the order of their first steps: how many there were, and their sum."""
-    found: dict[str, tuple[int, Receipt]] = {}
+    by_model: dict[str, tuple[int, Receipt]] = {}
     for step, receipt in result.steps:
-        steps, before = found.get(step.model, (0, Receipt()))
-        found[step.model] = (steps + 1, before + receipt)
-    return [(model, steps, receipt) for model, (steps, receipt) in found.items()]
+        steps, before = by_model.get(step.model, (0, Receipt()))
+        by_model[step.model] = (steps + 1, before + receipt)
+    return [(model, steps, receipt) for model, (steps, receipt) in by_model.items()]
 
 
 def _model_text(model: str, steps: int, receipt: Receipt, total: Receipt) -> str:

@@ -135,7 +135,7 @@ def _changes_text(history: SessionHistory) -> str:
             return f"It was never in {history.model}: it was in quarantine from the first."
         return f"No version of {history.model} that is kept contains it."
     shown = _grouped_by_run(history.session_changes)
-    left = shown[:-_LONG]
+    earlier = shown[:-_LONG]
     shown = shown[-_LONG:]
     aligned = iter(
         formatting.columns(
@@ -145,33 +145,35 @@ def _changes_text(history: SessionHistory) -> str:
         )
     )
     lines = ["What runs did to it"]
-    if left:
+    if earlier:
         lines.append(
-            f"  {formatting.count(len(left), 'earlier change')} not shown (--json shows all)"
+            f"  {formatting.count(len(earlier), 'earlier change')} not shown (--json shows all)"
         )
     for session_changes in shown:
         version = session_changes[0].change.version
         done = _WORDS[session_changes[0].verb]
         lines.append(f"  {formatting.clock(version.committed_at)}  {version.run}  {done}")
         lines += [next(aligned) for _ in _session_rows(session_changes, history)]
-        lines += [f"           {text}" for made in session_changes for text in _value_lines(made)]
+        lines += [
+            f"           {text}" for change in session_changes for text in _value_lines(change)
+        ]
     return "\n".join(lines)
 
 
 def _grouped_by_run(session_changes: Sequence[SessionChange]) -> list[list[SessionChange]]:
     """Changes of one kind by one run, each of another session, in one group."""
-    found: list[list[SessionChange]] = []
-    for made in session_changes:
-        last = found[-1][-1] if found else None
+    groups: list[list[SessionChange]] = []
+    for change in session_changes:
+        last = groups[-1][-1] if groups else None
         if (
             last is not None
-            and made.verb in _TOGETHER
-            and (made.verb, made.change.version) == (last.verb, last.change.version)
+            and change.verb in _TOGETHER
+            and (change.verb, change.change.version) == (last.verb, last.change.version)
         ):
-            found[-1].append(made)
+            groups[-1].append(change)
         else:
-            found.append([made])
-    return found
+            groups.append([change])
+    return groups
 
 
 _TOGETHER = frozenset(
@@ -198,7 +200,7 @@ def _session_rows(
     session_changes: Sequence[SessionChange], history: SessionHistory
 ) -> list[tuple[str, str, str, str]]:
     """The sessions before and after, one a line; unchanged ones are shown once."""
-    changes = [made.change for made in session_changes]
+    changes = [session_change.change for session_change in session_changes]
     now = [one for change in changes for one in change.after]
     if session_changes[0].verb in (Verb.RECOMPUTED, Verb.RENUMBERED, Verb.REBUILT):
         return _labelled_rows("is", now, history)
@@ -212,9 +214,9 @@ def _labelled_rows(
     return [_session_row("" if at else word, one, history) for at, one in enumerate(sessions)]
 
 
-def _session_row(word: str, one: Session, history: SessionHistory) -> tuple[str, str, str, str]:
-    counted = "" if one.events is None else _events_text(one.events)
-    return word, _span_text(one.start, one.end, history), counted, one.id[:8]
+def _session_row(word: str, session: Session, history: SessionHistory) -> tuple[str, str, str, str]:
+    counted = "" if session.events is None else _events_text(session.events)
+    return word, _span_text(session.start, session.end, history), counted, session.id[:8]
 
 
 def _events_text(events: int) -> str:
@@ -222,19 +224,19 @@ def _events_text(events: int) -> str:
     return f"{events:,} event{' ' if events == 1 else 's'}"
 
 
-def _value_lines(made: SessionChange) -> list[str]:
+def _value_lines(change: SessionChange) -> list[str]:
     """The values that a recomputed session has now and had before."""
-    if made.verb not in (Verb.RECOMPUTED, Verb.RENUMBERED):
+    if change.verb not in (Verb.RECOMPUTED, Verb.RENUMBERED):
         return []
-    found = []
-    for was, now in zip(made.change.before or (), made.change.after, strict=False):
-        other = differing_columns(was, now)
-        for name in other[:_SHOWN]:
+    lines = []
+    for was, now in zip(change.change.before or (), change.change.after, strict=False):
+        differing = differing_columns(was, now)
+        for name in differing[:_SHOWN]:
             values = cell(now.values.get(name)), cell(was.values.get(name))
-            found.append(f"{name} is {values[0]}, was {values[1]}")
-        if len(other) > _SHOWN:
-            found.append(f"and {len(other) - _SHOWN} more columns differ")
-    return found
+            lines.append(f"{name} is {values[0]}, was {values[1]}")
+        if len(differing) > _SHOWN:
+            lines.append(f"and {len(differing) - _SHOWN} more columns differ")
+    return lines
 
 
 def _notes(history: SessionHistory) -> list[str]:
@@ -273,7 +275,7 @@ def _days_covered(history: SessionHistory) -> int:
 
 
 def _version_changes(history: SessionHistory) -> list[VersionChange]:
-    return [made.change for made in history.session_changes]
+    return [change.change for change in history.session_changes]
 
 
 def _length_text(length: int) -> str:
@@ -293,7 +295,7 @@ def _length_text(length: int) -> str:
 
 
 def session_history_shape(value: SessionHistories) -> JsonObject:
-    """The same for programs."""
+    """What ``infold explain session ID --json`` prints."""
     return {
         "id": value.id,
         "sessions": [_history_shape(history) for history in value.histories],
@@ -316,7 +318,7 @@ def _history_shape(history: SessionHistory) -> JsonObject:
         "input": ", ".join(history.inputs),
         "arrivals": [_event_batch_shape(group) for group in history.event_batches],
         "why_no_events": history.why_no_events,
-        "runs": [_session_change_shape(made) for made in history.session_changes],
+        "runs": [_session_change_shape(change) for change in history.session_changes],
         "kept_from": history.oldest_kept.number if history.oldest_kept else None,
         "notes": list(history.notes),
     }
@@ -348,10 +350,10 @@ def _event_batch_shape(group: EventBatch) -> JsonObject:
     }
 
 
-def _session_change_shape(made: SessionChange) -> JsonObject:
-    change = made.change
+def _session_change_shape(session_change: SessionChange) -> JsonObject:
+    change = session_change.change
     return {
-        "verb": made.verb.value,
+        "verb": session_change.verb.value,
         "version": change.version.number,
         "run": change.version.run,
         "at": iso(change.version.committed_at),

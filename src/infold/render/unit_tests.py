@@ -84,23 +84,23 @@ def _counts(compared: Comparison | None) -> str:
         Side.MISSING: ("row is missing", "rows are missing"),
         Side.SURPLUS: ("row too many", "rows too many"),
     }
-    found = [(rows.count(side), *forms) for side, forms in words.items() if side in rows]
-    return ", ".join(f"{number} {one if number == 1 else more}" for number, one, more in found)
+    counts = [(rows.count(side), *forms) for side, forms in words.items() if side in rows]
+    return ", ".join(f"{number} {one if number == 1 else more}" for number, one, more in counts)
 
 
 def comparison_lines(compared: Comparison) -> list[str]:
     """Expected and actual rows as an aligned table; differing values are between stars."""
     rows: Sequence[ComparedRow] = compared.rows
-    left = 0
+    not_shown = 0
     if len(rows) > _MOST_ROWS:
         differing = [row for row in rows if row.side is not Side.SAME]
-        rows, left = differing[:_MOST_ROWS], len(compared.rows) - len(differing[:_MOST_ROWS])
+        rows, not_shown = differing[:_MOST_ROWS], len(compared.rows) - len(differing[:_MOST_ROWS])
     table = [["", *compared.columns]]
     table += [[row.side.value, *_texts(row)] for row in rows]
     widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
     table.insert(1, ["-" * width for width in widths])
     lines = formatting.columns(table)
-    return [*lines, f"  … and {left} more rows"] if left else lines
+    return [*lines, f"  … and {not_shown} more rows"] if not_shown else lines
 
 
 def _texts(row: ComparedRow) -> list[str]:
@@ -135,7 +135,7 @@ def coverage_text(branches: Sequence[Untested], models: int) -> str:
 
 def report_json(report: TestReport) -> dict[str, Any]:
     """The whole as plain values."""
-    found: dict[str, Any] = {
+    shape: dict[str, Any] = {
         "passed": report.passed,
         "seed": report.seed,
         "runs": report.runs,
@@ -143,7 +143,7 @@ def report_json(report: TestReport) -> dict[str, Any]:
         "tests": [_result_json(result) for result in report.results],
     }
     if report.branches is not None:
-        found["untested"] = [
+        shape["untested"] = [
             {
                 "model": one.model,
                 "at": str(one.at),
@@ -152,7 +152,7 @@ def report_json(report: TestReport) -> dict[str, Any]:
             }
             for one in report.branches
         ]
-    return found
+    return shape
 
 
 def _result_json(result: TestResult) -> dict[str, Any]:

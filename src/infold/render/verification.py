@@ -31,7 +31,7 @@ def verification_screen(value: VerificationReport) -> str:
             f"{verdict.rows:,}",
             f"{verdict.cells:,}",
             f"{verdict.content & (2**64 - 1):016x}",
-            _result(verdict) + (f" ({verdict.note})" if _has_short_note(verdict) else ""),
+            _verdict_text(verdict) + (f" ({verdict.note})" if _has_short_note(verdict) else ""),
         )
         for verdict in value.models
     )
@@ -48,7 +48,7 @@ def verification_screen(value: VerificationReport) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _result(verdict: Verdict) -> str:
+def _verdict_text(verdict: Verdict) -> str:
     if not verdict.built:
         return "never built"
     if verdict.equal:
@@ -145,8 +145,8 @@ def _conclusion(value: VerificationReport) -> str:
     if not built:
         return "Nothing to verify: no table was built yet."
     if value.equal:
-        left = [name for verdict in built for name in _left_out(verdict)]
-        but = f" Not compared: {formatting.names(left)}." if left else ""
+        left_out = [name for verdict in built for name in _left_out(verdict)]
+        but = f" Not compared: {formatting.names(left_out)}." if left_out else ""
         compared = [verdict for verdict in built if verdict.left_out != ALL_COLUMNS]
         if not compared:
             return f"Nothing was verified{took}.{but}"

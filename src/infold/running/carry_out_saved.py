@@ -39,10 +39,10 @@ def plan_to_save(
         warehouse=warehouse_of(project),
         as_of=plan.as_of,
         asked=asked,
-        applied=_applied(ledger),
+        applied=_applied_digests(ledger),
         definitions=definitions,
-        versions=_versions(ledger),
-        entries=_entries(ledger),
+        versions=_newest_versions(ledger),
+        entries=_newest_entries(ledger),
         files=files_of(observed),
         steps=steps_of(plan),
     )
@@ -50,14 +50,14 @@ def plan_to_save(
 
 def refuse_plan_of_another(saved: SavedPlan, project: Project) -> None:
     """Raise ``plan_of_another`` where a plan is that of another project, target or warehouse."""
-    there = (saved.project, saved.target, saved.warehouse)
-    here = (project.name, project.target.name, warehouse_of(project))
-    if there != here:
+    of_plan = (saved.project, saved.target, saved.warehouse)
+    of_project = (project.name, project.target.name, warehouse_of(project))
+    if of_plan != of_project:
         raise apply_errors.plan_of_another(
             project=saved.project,
             target=saved.target,
             warehouse=saved.warehouse,
-            here=f"{here[0]}, target {here[1]}, warehouse {here[2]}",
+            here=f"{of_project[0]}, target {of_project[1]}, warehouse {of_project[2]}",
         )
 
 
@@ -67,8 +67,8 @@ def listing_as_saved(
     """A listing without the files that arrived since a plan was saved."""
 
     def listed(source: Source) -> tuple[Sequence[ListedFile], Sequence[str]]:
-        found, settling = listing(source)
-        return _as_saved(saved, project, ledger, source, found), settling
+        files, settling = listing(source)
+        return _as_saved(saved, project, ledger, source, files), settling
 
     return listed
 
@@ -81,8 +81,8 @@ def dated_as_saved(
         return None
 
     def listed(source: Source, skip: Collection[str]) -> Listed:
-        found = look.listing(source, skip)
-        return replace(found, files=_as_saved(saved, project, ledger, source, found.files))
+        listing = look.listing(source, skip)
+        return replace(listing, files=_as_saved(saved, project, ledger, source, listing.files))
 
     return DatedLook(look.path, listed)
 
@@ -92,7 +92,7 @@ def _as_saved(
     project: Project,
     ledger: Ledger,
     source: Source,
-    found: Sequence[ListedFile],
+    listed: Sequence[ListedFile],
 ) -> Sequence[ListedFile]:
     models = [node.name for node in project if node.source == source.name]
     paths = {
@@ -102,7 +102,7 @@ def _as_saved(
         for path, _ in (*files.new, *files.removed)
     }
     paths |= {file.path for model in models for file in ledger.files(model)}
-    return [file for file in found if file.path in paths]
+    return [file for file in listed if file.path in paths]
 
 
 def refuse_outdated(
@@ -118,10 +118,10 @@ def refuse_outdated(
     Files are only compared where the ledger is as it was: they are compared with what it knows.
     """
     changed = [
-        *_differing(saved.definitions, definitions, "its definition changed"),
-        *_differing(saved.applied, _applied(ledger), "another definition was applied"),
-        *_differing(saved.versions, _versions(ledger), "its table changed"),
-        *_differing(saved.entries, _entries(ledger), "entries were made by hand"),
+        *_changed_names(saved.definitions, definitions, "its definition changed"),
+        *_changed_names(saved.applied, _applied_digests(ledger), "another definition was applied"),
+        *_changed_names(saved.versions, _newest_versions(ledger), "its table changed"),
+        *_changed_names(saved.entries, _newest_entries(ledger), "entries were made by hand"),
     ]
     _refuse_changed(changed)
     observed = observe()
@@ -137,47 +137,47 @@ def _refuse_changed(changed: Sequence[tuple[str, str]]) -> None:
     for name, why in changed:
         by_name.setdefault(name, []).append(why)
     if by_name:
-        found = tuple((name, "; ".join(dict.fromkeys(whys))) for name, whys in by_name.items())
-        raise apply_errors.plan_outdated(found=found)
+        reasons = tuple((name, "; ".join(dict.fromkeys(whys))) for name, whys in by_name.items())
+        raise apply_errors.plan_outdated(found=reasons)
 
 
-def _differing(
-    before: Mapping[str, object], now: Mapping[str, object], why: str
+def _changed_names(
+    before: Mapping[str, object], after: Mapping[str, object], why: str
 ) -> Iterator[tuple[str, str]]:
-    for name in sorted(before.keys() | now.keys()):
-        if before.get(name) != now.get(name):
+    for name in sorted(before.keys() | after.keys()):
+        if before.get(name) != after.get(name):
             yield name, why
 
 
 def _changed_files(
-    before: Mapping[str, SavedFiles], now: Mapping[str, SavedFiles]
+    before: Mapping[str, SavedFiles], after: Mapping[str, SavedFiles]
 ) -> Iterator[tuple[str, str]]:
     """The files that are no longer as a plan has them, each with what became of it."""
-    for model in sorted(before.keys() | now.keys()):
-        old, new = before.get(model, SavedFiles()), now.get(model, SavedFiles())
+    for model in sorted(before.keys() | after.keys()):
+        old, new = before.get(model, SavedFiles()), after.get(model, SavedFiles())
         if old == new:
             continue
-        planned, found = dict(old.new), dict(new.new)
+        planned_new, present = dict(old.new), dict(new.new)
         gone, missing = dict(old.removed), dict(new.removed)
-        for path in sorted(planned.keys() | found.keys() | gone.keys() | missing.keys()):
-            if planned.get(path) != found.get(path):
-                yield path, "it was replaced" if path in found else "it is gone"
+        for path in sorted(planned_new.keys() | present.keys() | gone.keys() | missing.keys()):
+            if planned_new.get(path) != present.get(path):
+                yield path, "it was replaced" if path in present else "it is gone"
             elif gone.get(path) != missing.get(path):
                 yield path, "it is gone" if path in missing else "it is back"
         if old.due != new.due:
             yield model, "other rows have come due"
 
 
-def _applied(ledger: Ledger) -> dict[str, str]:
+def _applied_digests(ledger: Ledger) -> dict[str, str]:
     return {name: entry.digest for name, entry in ledger.applied().items()}
 
 
-def _versions(ledger: Ledger) -> dict[str, int]:
-    own = table_keys(ledger)
+def _newest_versions(ledger: Ledger) -> dict[str, int]:
+    keys = table_keys(ledger)
     heads = ledger.newest_versions().items()
-    return {name: version.number for name, version in heads if name not in own}
+    return {name: version.number for name, version in heads if name not in keys}
 
 
-def _entries(ledger: Ledger) -> dict[str, int]:
-    own = table_keys(ledger)
-    return {name: newest for name, newest in ledger.newest_entries().items() if name not in own}
+def _newest_entries(ledger: Ledger) -> dict[str, int]:
+    keys = table_keys(ledger)
+    return {name: newest for name, newest in ledger.newest_entries().items() if name not in keys}

@@ -112,7 +112,7 @@ class CommitTurn:
             raise
 
 
-def _follows_readers(project: Project, now: Plan, step: Step) -> bool:
+def _follows_readers(project: Project, current_plan: Plan, step: Step) -> bool:
     """
     Whether a step about stored rows has to wait for such steps of readers of its model.
 
@@ -121,13 +121,13 @@ def _follows_readers(project: Project, now: Plan, step: Step) -> bool:
     """
     if not step.action.of_own_rows:
         return False
-    before = takewhile(lambda one: one is not step, now.steps)
+    before = takewhile(lambda one: one is not step, current_plan.steps)
     others = (one.model for one in before if one.action.of_own_rows and not one.expected)
     return step.model in project.upstream(others)
 
 
 def side_by_side(
-    project: Project, lake: Lake, now: Plan, jobs: int | None, models_at_once: int = 1
+    project: Project, lake: Lake, current_plan: Plan, jobs: int | None, models_at_once: int = 1
 ) -> list[tuple[Step, CommitTurn]]:
     """
     The steps that can be executed now, at most ``jobs`` of them, with their turns.
@@ -145,26 +145,26 @@ def side_by_side(
 
     models: list[Step] = []
     earlier, judged_on = set[str](), set[str]()
-    for step in now.steps:
+    for step in current_plan.steps:
         read = tables_of_audits(project, project[step.model])
         waits = ingests(step) and any(map(ingests, models))
         waits |= step.model in judged_on or not read.isdisjoint(earlier)
         earlier.add(step.model)
         if jobs is None and models:
             waits |= bool(step.concurrent_batches or models[0].concurrent_batches)
-        waits = waits or _follows_readers(project, now, step)
+        waits = waits or _follows_readers(project, current_plan, step)
         if not step.expected and not waits and len(models) < (jobs or models_at_once):
             models.append(step)
             judged_on |= read
     # A table that somebody dropped is made by the first batch.
-    several = [
+    in_batches = [
         one for one in models if one.concurrent_batches and lake.metadata(table_name(one.model))
     ]
     room = None if jobs is None else jobs - len(models)
-    found = [(step, CommitTurn(step.cells)) for step in models if step not in several]
-    for step in several:
+    startable = [(step, CommitTurn(step.cells)) for step in models if step not in in_batches]
+    for step in in_batches:
         lock = CommitLock.of(step)
-        own = concurrent_batches(step)[: None if room is None else room + 1]
-        room = None if room is None else room + 1 - len(own)
-        found += [(batch, CommitTurn(batch.cells, lock)) for batch in own]
-    return found
+        batches = concurrent_batches(step)[: None if room is None else room + 1]
+        room = None if room is None else room + 1 - len(batches)
+        startable += [(batch, CommitTurn(batch.cells, lock)) for batch in batches]
+    return startable

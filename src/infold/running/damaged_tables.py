@@ -36,27 +36,27 @@ class Damage:
     _missing: dict[str, Sequence[str]] = field(default_factory=dict)
     """Tables with files that were checked one by one -> the missing files."""
     _complete: set[str] = field(default_factory=set)
-    """Tables with exactly the files that they had."""
+    """Tables with the same file names as when the ledger last looked."""
 
     def find(
         self, project: Project, heads: Mapping[str, Version], moved: Mapping[str, str | None]
     ) -> Mapping[str, InfoldError]:
         """The damaged tables, each with the error; found by comparing file names."""
-        known, found = self.ledger.locations(), {}
+        known, damaged = self.ledger.locations(), {}
         for name in heads:
             table = table_name(name)
             before = known.get(FILES.format(table))
             if table in moved or before is None or name not in project or name in self._complete:
                 continue
             if name not in self._missing:
-                now = self.lake.file_list_id(table)
-                if now and now == before:
+                present = self.lake.file_list_id(table)
+                if present and present == before:
                     self._complete.add(name)
                     continue
                 self._missing[name] = self.lake.lost_files(table)
             if missing := self._missing[name]:
-                found[name] = mismatches.damaged_table(name, missing[0], len(missing))
-        return found
+                damaged[name] = mismatches.damaged_table(name, missing[0], len(missing))
+        return damaged
 
     @property
     def tables(self) -> frozenset[str]:

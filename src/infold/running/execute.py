@@ -53,7 +53,7 @@ from infold.planning.destructive import (
 )
 from infold.planning.model_states import model_states
 from infold.planning.plan_notes import definition_notes, refuse_nothing_applied
-from infold.planning.planner import plan
+from infold.planning.planner import plan as make_plan
 from infold.planning.removals import refuse_removals
 from infold.running.concurrent_batches import CommitTurn, side_by_side
 from infold.running.damaged_tables import give_up_damaged
@@ -187,11 +187,11 @@ class Runner:
             return
         self.observer.removals_allowed = request.allow_removals
         observed = self.observer.observe_all()
-        now = plan(self.project, observed, request.options)
-        self._destructive.refuse(now, request.options)
+        plan = make_plan(self.project, observed, request.options)
+        self._destructive.refuse(plan, request.options)
         definitions = DefinitionsToAnalyse(self.project, progress.analysed)
-        if self.project.applies and (new := definitions.not_analysed(observed, now)):
-            engine = self.engine(progress.run, now)
+        if self.project.applies and (new := definitions.not_analysed(observed, plan)):
+            engine = self.engine(progress.run, plan)
             if found := definitions.analyse(engine, new):
                 raise errors.InfoldErrors(found.values())
             progress.notes = self._destructive.refuse_types(engine, new, request.options)
@@ -216,52 +216,52 @@ class Runner:
         known, allowed = unrecorded_table(self.ledger, self.lake), request.allow_refresh
         is_settled = False
         while not is_settled:
-            asked, observed, now = self._observe_and_plan(progress, request, answers)
-            refused = refused_rebuilds(self.project, now, asked, known, allowed=allowed)
-            is_settled = not self._ask_spark(progress, answers, observed, now, refused)
+            options, observed, plan = self._observe_and_plan(progress, request, answers)
+            refused = refused_rebuilds(self.project, plan, options, known, allowed=allowed)
+            is_settled = not self._ask_spark(progress, answers, observed, plan, refused)
         if not progress.plans:
-            self._begin_work(progress, request, observed, now)
-        progress.plans.append(now)
-        progress.note_refused(observed.refused, now)
-        progress.note_refused(refused, now)
-        if not self._steps_ready(progress, now, asked):
+            self._begin_work(progress, request, observed, plan)
+        progress.plans.append(plan)
+        progress.note_refused(observed.refused, plan)
+        progress.note_refused(refused, plan)
+        if not self._steps_ready(progress, plan, options):
             return []
-        engine = answers.engine_for(now)
-        if new := answers.definitions.not_analysed(observed, progress.runnable(now)):
+        engine = answers.engine_for(plan)
+        if new := answers.definitions.not_analysed(observed, progress.runnable(plan)):
             self._analyse(progress, answers.definitions, engine, new)
-        return self._steps_ready(progress, now, asked, engine.models_at_once)
+        return self._steps_ready(progress, plan, options, engine.models_at_once)
 
     def _observe_and_plan(
         self, progress: RunProgress, request: Request, answers: _Answers
     ) -> tuple[PlanOptions, Observations, Plan]:
         """What is still asked for, what is there, and what to do."""
-        asked = answers.derivations.limit(still_asked(request.options, progress.done))
-        self.observer.restated = frozenset(asked.restated)
+        options = answers.derivations.limit(still_asked(request.options, progress.done))
+        self.observer.restated = frozenset(options.restated)
         self.observer.removals_allowed = request.allow_removals
         observed = answers.key_locations.add_to(self.observer.observe_all())
         advance_traces(self.ledger, observed, self.project.shared)
-        now = plan(self.project, observed, asked)
-        return asked, observed, with_definitions(now, progress.digests)
+        plan = make_plan(self.project, observed, options)
+        return options, observed, with_definitions(plan, progress.digests)
 
     def _ask_spark(
         self,
         progress: RunProgress,
         answers: _Answers,
         observed: Observations,
-        now: Plan,
+        plan: Plan,
         refused: Container[str],
     ) -> bool:
         """Ask what a plan depends on and only Spark can say; whether the plan has to be another."""
-        runnable = progress.runnable(now)
+        runnable = progress.runnable(plan)
         if missing := answers.key_locations.unanswered(observed, runnable):
-            self._locate_keys(progress, answers.key_locations, answers.engine_for(now), missing)
+            self._locate_keys(progress, answers.key_locations, answers.engine_for(plan), missing)
             return True
         unchecked = answers.derivations.unchecked(
             step for step in runnable.steps if step.model not in refused
         )
-        inexact = unchecked and answers.derivations.refuse(answers.engine_for(now), unchecked)
+        inexact = unchecked and answers.derivations.refuse(answers.engine_for(plan), unchecked)
         if inexact:
-            progress.note_failed_models(not_forward_only(now, inexact))
+            progress.note_failed_models(not_forward_only(plan, inexact))
         return bool(inexact)
 
     def _analyse(
@@ -272,31 +272,31 @@ class Runner:
         models: frozenset[str],
     ) -> None:
         """Analyse definitions, and their types before anything is written."""
-        found = definitions.analyse(engine, models)
-        progress.note_failed_models(found)
+        errors_by_model = definitions.analyse(engine, models)
+        progress.note_failed_models(errors_by_model)
         if not progress.done:
-            lost = self._destructive.refuse_types(engine, models, progress.asked)
+            lost = self._destructive.refuse_types(engine, models, progress.options)
             progress.notes = (*progress.notes, *lost)
 
     def _begin_work(
-        self, progress: RunProgress, request: Request, observed: Observations, now: Plan
+        self, progress: RunProgress, request: Request, observed: Observations, plan: Plan
     ) -> None:
         """Refuse a first plan that does more than was allowed; note the states before it."""
-        if request.max_rows is not None and now.rows_to_read > request.max_rows:
-            raise run_errors.over_budget(rows=now.rows_to_read, max_rows=request.max_rows)
-        refuse_removals(self.project, now, allowed=request.allow_removals)
-        lost = self._destructive.refuse(now, request.options)
+        if request.max_rows is not None and plan.rows_to_read > request.max_rows:
+            raise run_errors.over_budget(rows=plan.rows_to_read, max_rows=request.max_rows)
+        refuse_removals(self.project, plan, allowed=request.allow_removals)
+        lost = self._destructive.refuse(plan, request.options)
         progress.notes = (*progress.notes, *self.observer.empty.values(), *lost)
         progress.model_states = tuple(
             entry
-            for entry in model_states(self.project, observed, now)
+            for entry in model_states(self.project, observed, plan)
             if is_selected(request, entry)
         )
 
     def _locate_keys(
         self,
         progress: RunProgress,
-        located: KeyLocations,
+        key_locations: KeyLocations,
         engine: Engine,
         missing: Sequence[KeyQuestion],
     ) -> None:
@@ -304,21 +304,22 @@ class Runner:
         Find where changed keys of lookups are; a failure belongs to the model that
         reads them.
         """
-        for sought in missing:
+        for question in missing:
             try:
-                located.locate(engine, sought)
+                key_locations.locate(engine, question)
             except Exception as error:  # noqa: BLE001 - one model's failure, whatever it is
-                progress.note_failed_models({sought[0]: self._as_model_error(error, sought[0])})
+                progress.note_failed_models({question[0]: self._as_model_error(error, question[0])})
 
     def _steps_ready(
-        self, progress: RunProgress, now: Plan, asked: PlanOptions, at_once: int = 1
+        self, progress: RunProgress, plan: Plan, options: PlanOptions, at_once: int = 1
     ) -> list[tuple[Step, CommitTurn]]:
         """The steps that can be executed now; a model that stays stale again and again fails."""
-        ready = side_by_side(self.project, self.lake, progress.runnable(now), asked.jobs, at_once)
+        runnable = progress.runnable(plan)
+        ready = side_by_side(self.project, self.lake, runnable, options.jobs, at_once)
         stale = [step for step, _ in ready if progress.repeats(step)]
         for step in stale:
             progress.note_failed(step, run_errors.still_stale(model=step.model))
-        return self._steps_ready(progress, now, asked, at_once) if stale else ready
+        return self._steps_ready(progress, plan, options, at_once) if stale else ready
 
     def _execute_steps(
         self,
@@ -334,7 +335,7 @@ class Runner:
             self.progress.step(seq, total, step)
         if len(numbered) == 1:
             [(seq, (step, turn))] = numbered
-            self._report(progress, step, self._try_step(progress.run, seq, step, engine, turn))
+            self._report_end(progress, step, self._try_step(progress.run, seq, step, engine, turn))
             return
         engines = [engine, *(engine.concurrent(at) for at in range(len(numbered) - 1))]
         with ThreadPoolExecutor(len(numbered)) as pool:
@@ -342,24 +343,24 @@ class Runner:
                 pool.submit(self._try_step, progress.run, seq, step, own, turn)
                 for (seq, (step, turn)), own in zip(numbered, engines, strict=True)
             ]
-        for (seq, (step, _)), made in zip(numbered, begun, strict=True):
-            if made.exception() is None:
+        for (seq, (step, _)), future in zip(numbered, begun, strict=True):
+            if future.exception() is None:
                 self.progress.step(seq, total, step)
-                self._report(progress, step, made.result())
-        for made in begun:
-            made.result()  # raises what ends the run
+                self._report_end(progress, step, future.result())
+        for future in begun:
+            future.result()  # raises what ends the run
 
-    def _report(
-        self, progress: RunProgress, step: Step, made: Receipt | errors.InfoldError
+    def _report_end(
+        self, progress: RunProgress, step: Step, result: Receipt | errors.InfoldError
     ) -> None:
         """Report the end of a step, and record it."""
-        if isinstance(made, Receipt):
-            self.progress.done(step, made)
-            progress.done.append((step, made))
+        if isinstance(result, Receipt):
+            self.progress.done(step, result)
+            progress.done.append((step, result))
         else:
-            self.progress.failed(step, made)
-            if not give_up_damaged(self.project, self.ledger, progress, step, made):
-                progress.note_failed(step, made)
+            self.progress.failed(step, result)
+            if not give_up_damaged(self.project, self.ledger, progress, step, result):
+                progress.note_failed(step, result)
 
     def _try_step(
         self, run: str, seq: int, step: Step, engine: Engine, turn: CommitTurn
@@ -449,21 +450,21 @@ class Runner:
 
 
 def advance_traces(
-    ledger: Ledger, observed: Observations, but: Container[str] = frozenset()
+    ledger: Ledger, observed: Observations, shared: Container[str] = frozenset()
 ) -> None:
     """
     Record the versions up to which nothing changed that a model reads; mostly there is none.
 
     Traces of some models are left alone.
     """
-    found: dict[str, dict[str, int]] = {}
+    versions_read: dict[str, dict[str, int]] = {}
     for name, model in observed.models.items():
         for diff in model.inputs:
             known = model.trace is not None and model.trace.inputs.get(diff.name)
-            if known and known < diff.read_version and name not in but:
-                found.setdefault(name, {})[diff.name] = diff.read_version
-    if found:
-        ledger.advance(found)
+            if known and known < diff.read_version and name not in shared:
+                versions_read.setdefault(name, {})[diff.name] = diff.read_version
+    if versions_read:
+        ledger.advance(versions_read)
 
 
 # Only the rows themselves show which cells have rows of changed keys. So a plan that was made
@@ -489,15 +490,15 @@ class KeyLocations:
 
     def unanswered(self, observed: Observations, plan: Plan) -> list[KeyQuestion]:
         """What must be searched before the steps of a plan can be executed."""
-        found = []
+        questions = []
         for step in plan.steps:
             node = self.project[step.model]
             if not step.expected:
                 model = observed.models[step.model]
-                found += [
-                    _question(step.model, model, one) for one in unlocated_lookups(node, model)
+                questions += [
+                    _key_question(step.model, model, one) for one in unlocated_lookups(node, model)
                 ]
-        return [key for key in found if key not in self.answers]
+        return [key for key in questions if key not in self.answers]
 
     def locate(self, engine: Engine, sought: KeyQuestion) -> None:
         """Have the engine search."""
@@ -514,14 +515,14 @@ class KeyLocations:
         inputs = tuple(
             replace(
                 diff,
-                changed_keys=self.answers.get(_question(name, model, diff), diff.changed_keys),
+                changed_keys=self.answers.get(_key_question(name, model, diff), diff.changed_keys),
             )
             for diff in model.inputs
         )
         return replace(model, inputs=inputs)
 
 
-def _question(name: str, model: ModelObservation, diff: InputDiff) -> KeyQuestion:
+def _key_question(name: str, model: ModelObservation, diff: InputDiff) -> KeyQuestion:
     return (
         name,
         diff.name,
@@ -575,9 +576,9 @@ class ExactDerivations:
     _checked: set[str] = field(default_factory=set)
     _refused: set[str] = field(default_factory=set)
 
-    def limit(self, asked: PlanOptions) -> PlanOptions:
+    def limit(self, options: PlanOptions) -> PlanOptions:
         """What was asked for, without derivations that are not exact."""
-        return replace(asked, not_derived=frozenset(self._refused))
+        return replace(options, not_derived=frozenset(self._refused))
 
     def unchecked(self, steps: Iterable[Step]) -> list[Step]:
         """
@@ -619,20 +620,20 @@ class _Answers:
         """The definitions that Spark has typed."""
         return DefinitionsToAnalyse(self.project, self.progress.analysed)
 
-    def engine_for(self, now: Plan) -> Engine:
+    def engine_for(self, plan: Plan) -> Engine:
         """The engine of the run; the plan that needs it first says how large it is."""
-        self.engine = self.engine or self.start(self.progress.run, now)
+        self.engine = self.engine or self.start(self.progress.run, plan)
         return self.engine
 
 
-def not_forward_only(now: Plan, models: Iterable[str]) -> Mapping[str, InfoldError]:
+def not_forward_only(plan: Plan, models: Iterable[str]) -> Mapping[str, InfoldError]:
     """
     Those of some models that were to be changed forward-only, each with the refusal.
 
     A column that is there in all cells would have another type from some cell on.
     """
     why = "a column that it keeps would be of another type"
-    since = {step.model for step in now.steps if step.trace is not None and step.trace.earlier}
+    since = {step.model for step in plan.steps if step.trace is not None and step.trace.earlier}
     return {
         model: apply_errors.not_forward_only(model=model, why=why)
         for model in models
@@ -644,8 +645,8 @@ def forget_removed_models(project: Project, ledger: Ledger) -> Iterator[str]:
     """Readers no longer wait for models that were removed from the project."""
     if project.environment != PRODUCTION:
         return
-    gone = ledger.traces().keys() - table_keys(ledger)
-    for name in sorted(name for name in gone if name not in project):
+    removed = ledger.traces().keys() - table_keys(ledger)
+    for name in sorted(name for name in removed if name not in project):
         if project.target.protected:
             yield f"{name} is no longer in the project; what is known of it stays: protected"
         else:
@@ -686,14 +687,14 @@ class DestructiveChanges:
         """Whether a changed definition destroys something, so that a plan has to be looked at."""
         return any(change.destroys for change in self._changes)
 
-    def refuse(self, plan: Plan, asked: PlanOptions) -> tuple[str, ...]:
+    def refuse(self, plan: Plan, options: PlanOptions) -> tuple[str, ...]:
         """Raise what a plan may not destroy; what is said of the rest."""
-        found = destroyed(self.project, plan, self._changes, self._stored, asked)
-        refuse_destructive(self.project, found)
-        return tuple(loss_notes(found))
+        destroyed_tables = destroyed(self.project, plan, self._changes, self._columns, options)
+        refuse_destructive(self.project, destroyed_tables)
+        return tuple(loss_notes(destroyed_tables))
 
     def refuse_types(
-        self, engine: Engine, models: Collection[str], asked: PlanOptions
+        self, engine: Engine, models: Collection[str], options: PlanOptions
     ) -> tuple[str, ...]:
         """
         Raise where stored columns would lose values of their types, as only the engine can tell.
@@ -702,21 +703,21 @@ class DestructiveChanges:
         """
         if self.project.target.apply is Apply.MANUAL and not self.project.applies:
             return ()
-        stored = {name: columns for name in sorted(models) if (columns := self._stored(name))}
+        stored = {name: columns for name in sorted(models) if (columns := self._columns(name))}
         if not stored:
             return ()  # as in a first run: the engine analyses nothing for an answer without use
-        found = [
-            Destroyed(model, losses, policy(self.project, model, asked))
+        destroyed_tables = [
+            Destroyed(model, losses, policy(self.project, model, options))
             for name, types in engine.column_types(list(stored)).items()
-            for model in (self._replaced(name),)
+            for model in (self._model_that_readers_have(name),)
             if (losses := lost_types(self.project[name], stored[name], types))
         ]
-        refuse_destructive(self.project, found)
-        return tuple(loss_notes(found))
+        refuse_destructive(self.project, destroyed_tables)
+        return tuple(loss_notes(destroyed_tables))
 
-    def _stored(self, model: str) -> Mapping[str, Type]:
-        return self.lake.columns(table_name(self._replaced(model)))
+    def _columns(self, model: str) -> Mapping[str, Type]:
+        return self.lake.columns(table_name(self._model_that_readers_have(model)))
 
-    def _replaced(self, model: str) -> str:
+    def _model_that_readers_have(self, model: str) -> str:
         """The model with the table that readers have, where one is built apart."""
         return self.project.apart.get(model, model)

@@ -54,23 +54,23 @@ class Dropper:
         """All models with data: an entry in the ledger, or a table of the project."""
         traces = self.ledger.traces()
         stored = [node.name for node in self.project if node.model.kind.is_stored]
-        own = table_keys(self.ledger)
-        known = (name for name in (*traces, *self.ledger.newest_versions()) if name not in own)
+        keys = table_keys(self.ledger)
+        known = (name for name in (*traces, *self.ledger.newest_versions()) if name not in keys)
         names = dict.fromkeys((*stored, *known))
         return tuple(name for name in names if name in traces or self._has_table(name))
 
     def find_models(self, terms: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The models with data that terms mean, and the terms that mean none."""
         known = self.models_with_data()
-        found: dict[str, None] = {}
+        models: dict[str, None] = {}
         missing = []
         for term in terms:
             names = [term] if term in known else self._by_term(term)
-            here = [name for name in known if name in names]
-            found.update(dict.fromkeys(here))
-            if not here:
+            named = [name for name in known if name in names]
+            models.update(dict.fromkeys(named))
+            if not named:
                 missing.append(term)
-        return tuple(found), tuple(missing)
+        return tuple(models), tuple(missing)
 
     def _by_term(self, term: str) -> Sequence[str]:
         try:
@@ -143,8 +143,8 @@ class Dropper:
     def refuse_protected(self, what: str, names: Sequence[str], *, allowed: bool) -> None:
         """Raise ``errors.protected`` where these must not be dropped."""
         if self.project.target.protected and not allowed and names:
-            found = tuple((name, "its table would be dropped") for name in names)
-            raise run_errors.protected(self.project.target.name, what, found)
+            reasons = tuple((name, "its table would be dropped") for name in names)
+            raise run_errors.protected(self.project.target.name, what, reasons)
 
     def _has_table(self, name: str) -> bool:
         """
@@ -152,10 +152,10 @@ class Dropper:
         of which nobody can tell.
         """
         try:
-            found = self.lake.metadata(table_name(name))
+            head = self.lake.metadata(table_name(name))
         except errors.InfoldError:
             return False
-        return found is not None and bool(found.steps)
+        return head is not None and bool(head.steps)
 
     @contextmanager
     def _locked_run(

@@ -57,7 +57,7 @@ def keep_definitions(
         _refuse_other_applied(project, ledger, digests)
     elif project.target.protected:
         before = {name: entry.digest for name, entry in ledger.applied().items()}
-        refused = frozenset() if rebuilds_allowed else _changed(project, ledger, restamped)
+        refused = frozenset() if rebuilds_allowed else _redefined(project, ledger, restamped)
         for name in before.keys() - digests.keys():
             if name in traces:  # its table stays as it is
                 applied[name] = before[name]
@@ -77,22 +77,22 @@ def keep_definitions(
 
 
 def refuse_not_forward_only(
-    project: Project, changes: Mapping[str, Redefinition], asked: PlanOptions
+    project: Project, changes: Mapping[str, Redefinition], options: PlanOptions
 ) -> None:
     """
     Raise what keeps changes from being forward-only, where somebody asked for that just now.
 
     Before anything is applied. Where a file says so, the model alone is refused.
     """
-    found = [
+    refusals = [
         change.refused
         for name, change in changes.items()
         if change.refused is not None
-        and (name in asked.forward_only or name in project.applies)
-        and (asked.selected is None or name in asked.selected)
+        and (name in options.forward_only or name in project.applies)
+        and (options.selected is None or name in options.selected)
     ]
-    if found:
-        raise found[0] if len(found) == 1 else InfoldErrors(found)
+    if refusals:
+        raise refusals[0] if len(refusals) == 1 else InfoldErrors(refusals)
 
 
 def _refuse_other_applied(project: Project, ledger: Ledger, digests: Mapping[str, str]) -> None:
@@ -101,16 +101,16 @@ def _refuse_other_applied(project: Project, ledger: Ledger, digests: Mapping[str
 
     Otherwise this run would take back what somebody applied while it waited for the lease.
     """
-    now = {name: entry.digest for name, entry in ledger.applied().items()}
+    applied = {name: entry.digest for name, entry in ledger.applied().items()}
     before = {} if project.applied is None else project.applied.digests
-    if now not in (before, digests):
+    if applied not in (before, digests):
         names = sorted(
-            name for name in now.keys() | before.keys() if now.get(name) != before.get(name)
+            name for name in applied.keys() | before.keys() if applied.get(name) != before.get(name)
         )
         raise apply_errors.applied_meanwhile(target=project.target.name, models=names)
 
 
-def _changed(project: Project, ledger: Ledger, restamped: Container[str]) -> frozenset[str]:
+def _redefined(project: Project, ledger: Ledger, restamped: Container[str]) -> frozenset[str]:
     """The models with a table of another definition, and views that such tables are built from."""
     traces = ledger.traces()
     tables = [
@@ -129,7 +129,7 @@ def with_definitions(plan: Plan, digests: Mapping[str, str]) -> Plan:
     return replace(
         plan,
         steps=tuple(
-            replace(step, trace=_by_definition(step.trace, digests.get(step.model, "")))
+            replace(step, trace=_restamped_trace(step.trace, digests.get(step.model, "")))
             if step.trace is not None
             else step
             for step in plan.steps
@@ -137,5 +137,5 @@ def with_definitions(plan: Plan, digests: Mapping[str, str]) -> Plan:
     )
 
 
-def _by_definition(trace: Trace, digest: str) -> Trace:
+def _restamped_trace(trace: Trace, digest: str) -> Trace:
     return replace(trace, definition=digest, earlier=merge_earlier(trace.earlier, digest))

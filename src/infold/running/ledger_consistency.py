@@ -65,11 +65,11 @@ def foreign_tables(
     cannot be checked, each with the error.
     """
     _refuse_lost_catalog(project, ledger, heads, moved)
-    found, refused = _tables_to_check(project, ledger, lake, heads, moved)
-    known = ledger.step_models(step for head in found.values() for step in head.steps)
+    tables, refused = _tables_to_check(project, ledger, lake, heads, moved)
+    known = ledger.step_models(step for head in tables.values() for step in head.steps)
     newer = [
         (name, unknown_steps([step for step in head.steps if step not in known]))
-        for name, head in found.items()
+        for name, head in tables.items()
     ]
     newer = [(name, difference) for name, difference in newer if difference]
     if newer:
@@ -77,7 +77,7 @@ def foreign_tables(
             _ledger_url(project), newer, project.target.command, empty=not heads
         )
     older = []
-    for name, head in found.items():
+    for name, head in tables.items():
         if name not in heads and not head.steps:
             refused[name] = mismatches.table_name_taken(
                 model=name, table=head.table, location=head.location
@@ -146,11 +146,11 @@ def _tables_to_check(
     stored = [
         node.name for node in project if node.model.kind.is_stored and node.name not in swapped
     ]
-    there = lake.moved_tables({table_name(name): "" for name in stored if name not in heads})
-    found, refused = {}, {}
+    unrecorded = lake.moved_tables({table_name(name): "" for name in stored if name not in heads})
+    tables, refused = {}, {}
     for name in stored:
         table = table_name(name)
-        if not moved.get(table) and not there.get(table):
+        if not moved.get(table) and not unrecorded.get(table):
             continue
         try:
             head = lake.metadata(table)
@@ -158,8 +158,8 @@ def _tables_to_check(
             refused[name] = error
             continue
         if head is not None:
-            found[name] = head
-    return found, refused
+            tables[name] = head
+    return tables, refused
 
 
 def unknown_steps(steps: Sequence[str]) -> str:
@@ -204,8 +204,8 @@ def late_step(ledger: Ledger, version: Version, head: TableMetadata) -> str | No
 
 def _version_of_step(ledger: Ledger, model: str, step: str) -> float:
     """The version that a step made of a table; beyond all of them where it made none."""
-    found = (version.number for version in ledger.versions(model) if version.step == step)
-    return next(found, math.inf)
+    versions = (version.number for version in ledger.versions(model) if version.step == step)
+    return next(versions, math.inf)
 
 
 def _ledger_url(project: Project) -> str:

@@ -74,14 +74,14 @@ class Observer:
     """Models with a table that a dead run may have written to, and that cannot be looked at."""
     damage: Damage = field(init=False)
     compared: dict[str, str] = field(default_factory=dict)
-    """For the ledger's locations: listings that have the files of a model; see ``LISTED``."""
+    """Listings with exactly a model's ingested files, to keep as locations; see ``LISTED``."""
     dated: DatedLook | None = None
     """Lists sources without some of their dated folders; None: all are listed."""
     full_listing: bool = False
     other_files: Callable[[Source], str] = lambda _: ""
     """Says which files are where no file of a source is found."""
     _locations: Mapping[str, str] = field(default_factory=dict)
-    """Those of the ledger, as the look that goes on began: there is one for each table."""
+    """The ledger's locations when the observation began: one read for all tables."""
     _refused: dict[str, errors.InfoldError] = field(default_factory=dict)
     empty: dict[str, str] = field(default_factory=dict)
     """Notes on sources without a file, as the looks found them."""
@@ -135,7 +135,7 @@ class Observer:
                 self._refused.setdefault(name, change.refused)
         models = {
             node.name: replace(
-                self._model(
+                self._observe_model(
                     node,
                     traces.get(node.name),
                     heads,
@@ -172,20 +172,20 @@ class Observer:
         refuse_other_project(self.project, self.ledger)
         heads = self.ledger.newest_versions()
         moved = self._moved_tables(heads)
-        found = foreign_tables(self.project, self.ledger, self.lake, heads, moved)
-        return {**self.damage.find(self.project, heads, moved), **found}
+        foreign = foreign_tables(self.project, self.ledger, self.lake, heads, moved)
+        return {**self.damage.find(self.project, heads, moved), **foreign}
 
     def vanished(self) -> tuple[str, ...]:
         """Models with a table that somebody else dropped: it is not in the catalog any more."""
         heads = self.ledger.newest_versions()
-        found = self._vanished(self.ledger.traces(), heads, self._moved_tables(heads))
-        return tuple(name for name in found if name not in self.project.shared)
+        models = self._vanished(self.ledger.traces(), heads, self._moved_tables(heads))
+        return tuple(name for name in models if name not in self.project.shared)
 
     def lost(self) -> Mapping[str, str]:
         """Models with a table that is to be rebuilt as somebody else dropped or damaged it: why."""
         heads = self.ledger.newest_versions()
-        found = self._lost(self.ledger.traces(), heads, self._moved_tables(heads))
-        return {name: why for name, why in found.items() if name not in self.project.shared}
+        reasons = self._lost(self.ledger.traces(), heads, self._moved_tables(heads))
+        return {name: why for name, why in reasons.items() if name not in self.project.shared}
 
     def _lost(
         self,
@@ -225,7 +225,7 @@ class Observer:
         known = self.ledger.locations()
         return self.lake.moved_tables({t: known.get(t, "") for t in map(table_name, heads)})
 
-    def _model(
+    def _observe_model(
         self,
         node: Node,
         trace: Trace | None,
@@ -237,7 +237,7 @@ class Observer:
         fresh = trace is None or trace.fingerprint != node.fingerprint
         # Files are ingested again, unless rows of earlier definitions stay, or are to stay.
         stays = change.effective_from is not None if change else bool(trace and trace.earlier)
-        again = (fresh or node.name in self.restated) and not stays
+        reingest = (fresh or node.name in self.restated) and not stays
         earlier = self._stretches_of(node, trace, change)
         # What follows from stored sessions is up to date with versions read before, so it matters
         # what changed since.
@@ -257,7 +257,7 @@ class Observer:
             # Most files are as they were. All are asked for where not only other files make it due.
             every = change is not None or node.name in self.restated or bool(earlier)
             every = every or any(diff.changes for diff in inputs) or bool(trace and trace.pending)
-            files = self._file_diff(node, first=head is None, fresh=again, every=every)
+            files = self._file_diff(node, first=head is None, fresh=reingest, every=every)
             if change is not None and change.how is How.DERIVE:
                 files = replace(files, cells=tuple(self.ledger.file_cells(node.name)))
             files = replace(files, redefined=redefined_files(self.ledger, trace, files))
@@ -292,10 +292,10 @@ class Observer:
         """Whether rows may follow from the states that they have, of this definition."""
         if node.grouped is None or node.grouped.followed is None:
             return False
-        known = self._noted(node.name, None, lambda: self.lake.metadata(table_name(node.name)))
+        known = self._tried(node.name, None, lambda: self.lake.metadata(table_name(node.name)))
         return known is not None and known.state == state_mark(node.fingerprint)
 
-    def _noted(self, model: str, otherwise: Seen, look: Callable[[], Seen]) -> Seen:
+    def _tried(self, model: str, otherwise: Seen, look: Callable[[], Seen]) -> Seen:
         """What a look finds; the model is refused where that has an error."""
         try:
             return look()
@@ -308,7 +308,7 @@ class Observer:
     ) -> tuple[Stretch, ...]:
         """The stretches of a table; it is refused where one is not understood any more."""
         trace = trace and by_definitions_in_force(node, trace, change)
-        return () if trace is None else self._noted(trace.model, (), lambda: self.stretches(trace))
+        return () if trace is None else self._tried(trace.model, (), lambda: self.stretches(trace))
 
     def _run_behind(self, node: Node, head: Version | None) -> RunRecord | None:
         """
@@ -323,8 +323,8 @@ class Observer:
         run = next(iter(self.ledger.runs(1, run=head.run)), None)
         if run is None or run.state == "done":
             return run
-        own = any(step.id == head.step and step.action in _OF_OWN_ROWS for step in run.steps)
-        return None if own else run
+        is_own = any(step.id == head.step and step.action in _OF_OWN_ROWS for step in run.steps)
+        return None if is_own else run
 
     def _input_diff(
         self,
@@ -373,19 +373,19 @@ class Observer:
     def _file_diff(self, node: Node, *, first: bool, fresh: bool, every: bool) -> FileDiff:
         source = self.project.sources[node.source or node.name]
         try:
-            listed, seen = self._sources.changes(
+            listed, changes = self._sources.changes(
                 node.name, source, self._locations, everything=fresh or every
             )
         except UnlistedError as error:
             self._refused.setdefault(node.name, error.known_as)
             return FileDiff(source=source.name, as_of=self.as_of)
-        found = listed.files or listed.settling or listed.left_out or seen.removed
-        if not (found or source.is_table or source.url or source.may_be_empty):
+        has_files = listed.files or listed.settling or listed.left_out or changes.removed
+        if not (has_files or source.is_table or source.url or source.may_be_empty):
             self._note_empty(node, source, first=first)
         # What is lost is told as a part of all.
-        every = every or fresh or bool(seen.lost or seen.replaced)
+        every = every or fresh or bool(changes.lost or changes.replaced)
         ingested = tuple(self.ledger.files(node.name)) if every else ()
-        new = listed_by_policy(listed.files, ingested, source) if fresh else seen.changed
+        new = listed_by_policy(listed.files, ingested, source) if fresh else changes.changed
         estimate = None
         granularity = node.model.granularity
         if new and self.estimate is not None and granularity is not None:
@@ -395,20 +395,20 @@ class Observer:
                 tuple(cell for cell in estimate[0] if cell.cell.end > node.start),
                 estimate[1],
             )
-        count = self.count_rows if seen.replaced and not self.removals_allowed else None
+        count = self.count_rows if changes.replaced and not self.removals_allowed else None
         return FileDiff(
             source=source.name,
             new=new,
-            removed=seen.removed,
-            come_due=() if fresh else seen.due,
+            removed=changes.removed,
+            come_due=() if fresh else changes.due,
             settling=len(listed.settling),
-            unchanged=seen.unchanged,
+            unchanged=changes.unchanged,
             estimate=None if estimate is None else estimate[0],
             future_rows=0 if estimate is None else estimate[1],
             as_of=self.as_of,
             ingested=ingested,
-            lost=seen.lost,
-            row_counts={} if count is None else count(source, seen.replaced),
+            lost=changes.lost,
+            row_counts={} if count is None else count(source, changes.replaced),
             removals_allowed=self.removals_allowed,
             of_table=source.is_table,
             folders=listed.folders,
@@ -426,7 +426,7 @@ class RetypedInputs:
     """What became of traces, and the inputs whose metadata cannot be read, each with the error."""
 
     traces: dict[str, Trace] = field(default_factory=dict)
-    """Those that hold no longer, without their definition."""
+    """By model, those that hold no longer: their fingerprint unknown, without a definition."""
     unreadable: dict[str, InfoldError] = field(default_factory=dict)
 
 
@@ -443,7 +443,7 @@ def without_retyped_inputs(
     A table with cells of earlier definitions is not built as a whole: where its own columns would
     be of other types, the next step is refused.
     """
-    found = RetypedInputs()
+    inputs = RetypedInputs()
     for node in project:
         trace = traces.get(node.name)
         if trace is None or trace.fingerprint != node.fingerprint or node.name in project.shared:
@@ -454,12 +454,12 @@ def without_retyped_inputs(
             try:
                 retyped = _is_retyped(node, name, trace, heads, changes, lake)
             except InfoldError as error:
-                found.unreadable[name] = error
+                inputs.unreadable[name] = error
                 continue
             if retyped:
-                found.traces[node.name] = replace(trace, fingerprint=UNKNOWN, definition="")
+                inputs.traces[node.name] = replace(trace, fingerprint=UNKNOWN, definition="")
                 break
-    return found
+    return inputs
 
 
 def _is_retyped(
@@ -483,15 +483,15 @@ def _is_retyped(
     if whole is None:
         return False
     since, changed = changes.since(node, name, read, head.number)
-    upto = since if changed else head.number
+    last = since if changed else head.number
     snapshots = {one.number: one.snapshot for one in versions}
-    before, after = snapshots.get(read), snapshots.get(upto)
-    if before is None or after is None or upto < whole:
+    before, after = snapshots.get(read), snapshots.get(last)
+    if before is None or after is None or last < whole:
         return False
     old, new = (
         {column.lower(): type_ for column, type_ in columns.items()}
         for columns in (lake.columns(table_name(name), at) for at in (before, after))
     )
-    other = {column for column in old.keys() & new.keys() if old[column] != new[column]}
-    columns = changes.columns(node.name, name) if other else None
-    return bool(other if columns is None else other & columns)
+    retyped = {column for column in old.keys() & new.keys() if old[column] != new[column]}
+    columns = changes.columns(node.name, name) if retyped else None
+    return bool(retyped if columns is None else retyped & columns)

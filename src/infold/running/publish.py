@@ -58,9 +58,9 @@ def publish(progress: RunProgress, lake: Lake) -> bool:
         progress.notes = (*progress.notes, NOT_PUBLISHED)
         return False
     project = progress.project
-    own = [table_name(node.name) for node in project if node.name not in project.shared]
+    tables = [table_name(node.name) for node in project if node.name not in project.shared]
     of_environment = project.environment != PRODUCTION
-    lake.publish(hold_back=True, tables=(*own, project.set_aside) if of_environment else None)
+    lake.publish(hold_back=True, tables=(*tables, project.set_aside) if of_environment else None)
     return True
 
 
@@ -121,7 +121,7 @@ def check_views(project: Project, lake: Lake) -> None:
     another project are in the namespace of the tables.
     """
     hide = project.target.hide_technical is not None and project.environment == PRODUCTION
-    lake.check_views(_shown(project) if hide else None)
+    lake.check_views(_tables_with_views(project) if hide else None)
 
 
 def refresh_views(project: Project, lake: Lake, *, only_new: bool = False) -> Sequence[str]:
@@ -132,12 +132,12 @@ def refresh_views(project: Project, lake: Lake, *, only_new: bool = False) -> Se
     """
     if project.environment != PRODUCTION:
         return ()
-    tables = _shown(project) if project.target.hide_technical else ()
+    tables = _tables_with_views(project) if project.target.hide_technical else ()
     taken = lake.refresh_views(tables, only_new=only_new)
     return [TAKEN.format(name) for name in taken]
 
 
-def _shown(project: Project) -> Sequence[str]:
+def _tables_with_views(project: Project) -> Sequence[str]:
     """The tables that have views, where a target has any."""
     return [
         table_name(node.name)

@@ -44,9 +44,9 @@ class InputChanges:
         Where types become wider, only a step that evolves the table keeps it; of events, only one
         that derives it may.
         """
-        kept = (change.columns_kept or change.kept_if_derived) | change.kept_if_evolved
-        columns = self.columns(node.name, name) if kept else None
-        return columns is not None and columns <= kept
+        kept_columns = (change.columns_kept or change.kept_if_derived) | change.kept_if_evolved
+        columns = self.columns(node.name, name) if kept_columns else None
+        return columns is not None and columns <= kept_columns
 
     def since(
         self,
@@ -70,14 +70,14 @@ class InputChanges:
         unchanged = self.ledger.unchanged(name, read)
         columns = self._columns_in_force(node, name, earlier) if unchanged else None
         if columns is None:
-            return read, _net(changes)
-        left: Mapping[int, Sequence[CellChange]] = changes_of_columns(columns, changes, unchanged)
-        if not left:
+            return read, _net_changes(changes)
+        newer: Mapping[int, Sequence[CellChange]] = changes_of_columns(columns, changes, unchanged)
+        if not newer:
             return newest, ()
-        read = min(left) - 1
+        read = min(newer) - 1
         if node.model.kind.is_folded:
-            left = {number: some for number, some in changes.items() if number > read}
-        return read, _net(left)
+            newer = {number: some for number, some in changes.items() if number > read}
+        return read, _net_changes(newer)
 
     def _columns_in_force(
         self, node: Node, name: str, earlier: Sequence[Stretch]
@@ -85,10 +85,10 @@ class InputChanges:
         """The columns of an input that some definition of a table reads; None for all."""
         read = [(self.columns, node)]
         read += [(self._columns_read(one.project), one.node) for one in earlier]
-        found = [columns(by.name, name) for columns, by in read if input_of(by, name)]
-        known = [columns for columns in found if columns is not None]
-        return frozenset().union(*known) if len(known) == len(found) else None
+        columns_read = [columns(by.name, name) for columns, by in read if input_of(by, name)]
+        known = [columns for columns in columns_read if columns is not None]
+        return frozenset().union(*known) if len(known) == len(columns_read) else None
 
 
-def _net(changes: Mapping[int, Sequence[CellChange]]) -> tuple[CellChange, ...]:
+def _net_changes(changes: Mapping[int, Sequence[CellChange]]) -> tuple[CellChange, ...]:
     return net_changes(change for number in sorted(changes) for change in changes[number])

@@ -98,22 +98,22 @@ def _with_counted_rows(
     times = lake.column_times(table_name(outcome.model), column, snapshot)
     changes = []
     for change in outcome.changes:
-        own = [at for at in times if at in change.cell]
-        if own:
+        cell_times = [at for at in times if at in change.cell]
+        if cell_times:
             nobodys = md5(f"{step} {change.cell.start}".encode(), usedforsecurity=False).digest()
             changes.append(
                 replace(
                     change,
-                    added=len(own),
-                    rows_after=len(own),
+                    added=len(cell_times),
+                    rows_after=len(cell_times),
                     content_after=signed(int.from_bytes(nobodys[:8])),
-                    last=max(own),
+                    last=max(cell_times),
                 )
             )
     if not changes:  # a commit of nothing is no version
         return replace(outcome, changes=(), committed=False, snapshot=None, cell_column=None)
-    again = Pending(Cause.MISSING, Ranges.of(change.cell for change in changes))
-    trace = replace(outcome.trace, pending=merge_pending((*outcome.trace.pending, again)))
+    missing = Pending(Cause.MISSING, Ranges.of(change.cell for change in changes))
+    trace = replace(outcome.trace, pending=merge_pending((*outcome.trace.pending, missing)))
     return replace(outcome, changes=tuple(changes), trace=trace, cell_column=None)
 
 

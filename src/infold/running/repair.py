@@ -86,7 +86,7 @@ class Repairer:
         """
         refuse_other_project(self.project, self.ledger)
         check_names(self.project, self.lake)
-        tables = tuple(self._checked())
+        tables = tuple(self._check_tables())
         swaps = tuple(self._swaps_to_forget(tables))
         orphans = self._orphans(forgotten=swaps)
         shared = _shared_namespace(self.project)
@@ -99,7 +99,7 @@ class Repairer:
             self.project.target.ledger,
             tables,
             orphans,
-            tuple(self._lost(tables, swaps)),
+            tuple(self._losses(tables, swaps)),
             swaps=swaps,
             dropped=orphans if drop_orphans else tuple(dict.fromkeys(drop)),
             shared=shared,
@@ -120,7 +120,7 @@ class Repairer:
                 recover(self.ledger, self.lake)
                 try:
                     check_readers(self.project, self.lake)
-                    found = self._repaired(run, self.look(drop_orphans=drop_orphans, drop=drop))
+                    report = self._carry_out(run, self.look(drop_orphans=drop_orphans, drop=drop))
                     refresh_readers(self.project, self.lake)
                 except BaseException as error:
                     why = f"{type(error).__name__}: {error}"
@@ -129,57 +129,57 @@ class Repairer:
                 self.ledger.finish_run(run, "done", Receipt())
         finally:
             self.ledger.release()
-        return replace(found, done=True)
+        return replace(report, done=True)
 
-    def _repaired(self, run: str, found: RepairReport) -> RepairReport:
+    def _carry_out(self, run: str, report: RepairReport) -> RepairReport:
         heads, traces = self.ledger.newest_versions(), self.ledger.traces()
         # Before anything is erased: once that is done, nothing tells why they have to go.
-        for swap in found.swaps:
+        for swap in report.swaps:
             self.ledger.forget_swap(swap)
-        erased = [one.table for one in found.tables if one.erase]
+        erased = [table.table for table in report.tables if table.erase]
         if erased:
             self.ledger.erase_tables(erased)
-        for number, one in enumerate(found.tables, 1):
+        for number, table in enumerate(report.tables, 1):
             step = f"{run}-{number}"
-            if one.repair is Repair.SET_BACK and one.snapshot is not None:
-                self.ledger.begin_step(run, step, number, one.table, SET_BACK, {})
-                self.lake.set_back(table_name(one.table), one.snapshot)
+            if table.repair is Repair.SET_BACK and table.snapshot is not None:
+                self.ledger.begin_step(run, step, number, table.table, SET_BACK, {})
+                self.lake.set_back(table_name(table.table), table.snapshot)
                 self.ledger.close_step(step, "done")
-            elif one.forget and (one.table in traces or one.table in heads):
-                forget_table(self.ledger, None, run=run, step=step, seq=number, model=one.table)
-            elif one.drop:
-                self.lake.drop(table_name(one.table))
-        for table in found.dropped:
-            self.lake.drop(table)
+            elif table.forget and (table.table in traces or table.table in heads):
+                forget_table(self.ledger, None, run=run, step=step, seq=number, model=table.table)
+            elif table.drop:
+                self.lake.drop(table_name(table.table))
+        for orphan in report.dropped:
+            self.lake.drop(orphan)
         # Set back, a table has none of the steps any more that the ledger did not know.
         self.ledger.know_steps(
             {
-                step: one.table
-                for one in found.tables
-                if one.repair is not Repair.SET_BACK
-                for step in one.unknown
+                step: table.table
+                for table in report.tables
+                if table.repair is not Repair.SET_BACK
+                for step in table.unknown
             }
         )
-        return found
+        return report
 
     # -- looking
 
-    def _checked(self) -> Iterator[CheckedTable]:
+    def _check_tables(self) -> Iterator[CheckedTable]:
         """What is wrong with each table, and what is done about it."""
         heads, traces = self.ledger.newest_versions(), self.ledger.traces()
-        wrong = self._contradictory(traces)
+        wrong = self._contradictory_tables(traces)
         known = self.ledger.locations()
         moved = self.lake.moved_tables({t: known.get(t, "") for t in map(table_name, heads)})
         damaged = Damage(self.ledger, self.lake).find(self.project, heads, moved)
         swapped = models_of_swaps(self.ledger.unfinished())
-        found = []
+        checked = []
         for name in self._names({*heads, *traces, *wrong}):
             if name in swapped:
                 continue
-            found.append(
-                self._check(name, heads.get(name), traces.get(name), wrong, name in damaged)
+            checked.append(
+                self._check_table(name, heads.get(name), traces.get(name), wrong, name in damaged)
             )
-        tables = [one for one in found if one is not None]
+        tables = [one for one in checked if one is not None]
         aside = [*self._check_set_aside()]
         if any(one.repair is Repair.BUILD for one in aside):
             tables = [self._without_rows_set_aside(one) for one in tables]
@@ -190,7 +190,7 @@ class Repairer:
         stored = [node.name for node in self.project if node.model.kind.is_stored]
         return dict.fromkeys((*stored, *sorted(known)))
 
-    def _check(
+    def _check_table(
         self,
         name: str,
         version: Version | None,
@@ -202,11 +202,11 @@ class Repairer:
             head = self.lake.metadata(table_name(name))
         except InfoldError as error:
             return CheckedTable(name, Repair.LEAVE, error.what)
-        unknown = () if head is None else self._unknown(head)
+        unknown = () if head is None else self._unknown_steps(head)
         if head is not None and (head.foreign is not None or not head.steps):
             # What the ledger knows of it is mended. The table stays, and stays refused.
-            made = head.steps or (version is not None and version.snapshot is not None)
-            why = WRITTEN if made else "infold did not make it"
+            is_own = head.steps or (version is not None and version.snapshot is not None)
+            why = WRITTEN if is_own else "infold did not make it"
             erase = name in wrong
             forget = bool(unknown) and not erase
             return CheckedTable(name, Repair.LEAVE, why, unknown, forget=forget, erase=erase)
@@ -219,7 +219,7 @@ class Repairer:
         late = None if version is None else late_step(self.ledger, version, head)
         strange = frozenset((*unknown, late) if late else unknown)
         why = _difference(version, head, unknown, late)
-        if why and self._goes_back(version, trace, head, strange):
+        if why and self._can_set_back(version, trace, head, strange):
             assert version is not None
             what = f"{why}; version {version.number} is still there"
             return CheckedTable(name, Repair.SET_BACK, what, unknown, version.snapshot)
@@ -232,7 +232,7 @@ class Repairer:
             return CheckedTable(name, Repair.BUILD, "the ledger has no trace of it", forget=forget)
         return CheckedTable(name, Repair.KEEP, f"version {version.number}")
 
-    def _goes_back(
+    def _can_set_back(
         self,
         version: Version | None,
         trace: Trace | None,
@@ -252,21 +252,21 @@ class Repairer:
         snapshot = version.snapshot
         return snapshot is not None and self.lake.can_set_back(head.table, snapshot)
 
-    def _unknown(self, head: TableMetadata) -> tuple[str, ...]:
+    def _unknown_steps(self, head: TableMetadata) -> tuple[str, ...]:
         known = self.ledger.step_models(head.steps)
         return tuple(step for step in head.steps if step not in known)
 
-    def _contradictory(self, traces: Mapping[str, Trace]) -> Mapping[str, str]:
+    def _contradictory_tables(self, traces: Mapping[str, Trace]) -> Mapping[str, str]:
         """Tables with rows in the ledger that contradict each other, and all that read those."""
-        found = dict(self.ledger.contradictions())
+        contradictory = dict(self.ledger.contradictions())
         while more := {
             name: f"it reads {given}, and the ledger lost rows about that"
             for name, trace in traces.items()
             for given in trace.inputs
-            if given in found and name not in found
+            if given in contradictory and name not in contradictory
         }:
-            found |= more
-        return found
+            contradictory |= more
+        return contradictory
 
     def _check_set_aside(self) -> Iterator[CheckedTable]:
         """The tables of rows that could not be used: they have no versions, and steps all the same.
@@ -280,7 +280,7 @@ class Repairer:
             except InfoldError as error:
                 yield CheckedTable(table, Repair.LEAVE, error.what)
                 continue
-            unknown = () if head is None else self._unknown(head)
+            unknown = () if head is None else self._unknown_steps(head)
             if head is None or not unknown:
                 continue
             steps = [*head.steps]
@@ -294,16 +294,16 @@ class Repairer:
                 # Nothing would ever remove rows of files that have other numbers from now on.
                 yield CheckedTable(table, Repair.BUILD, why, unknown, drop=head.foreign is None)
 
-    def _without_rows_set_aside(self, one: CheckedTable) -> CheckedTable:
+    def _without_rows_set_aside(self, table: CheckedTable) -> CheckedTable:
         """A table that is built again if rows of its files were set aside: they may be gone."""
-        if one.repair is Repair.BUILD:
-            return one
-        if not any(file.set_aside for file in self.ledger.files(one.table)):
-            return one
-        if one.repair is Repair.LEAVE:
-            return replace(one, forget=not one.erase)
+        if table.repair is Repair.BUILD:
+            return table
+        if not any(file.set_aside for file in self.ledger.files(table.table)):
+            return table
+        if table.repair is Repair.LEAVE:
+            return replace(table, forget=not table.erase)
         why = "rows of its files that were set aside may be missing"
-        return CheckedTable(one.table, Repair.BUILD, why, one.unknown, forget=True)
+        return CheckedTable(table.table, Repair.BUILD, why, table.unknown, forget=True)
 
     def _orphans(self, *, forgotten: Collection[str]) -> tuple[str, ...]:
         """Tables that infold made, and that neither project nor ledger knows without some swaps."""
@@ -313,8 +313,8 @@ class Repairer:
         names |= table_keys(self.ledger)
         swaps = [swap for swap in self.ledger.swaps() if swap.id not in forgotten]
         names |= {key for swap in swaps for key in swap.kept.values() if key}
-        own = {*map(table_name, names), *map(set_aside_of, ("", *environments))}
-        known = {name.lower() for name in own}  # a catalog may know names in lower case only
+        tables = {*map(table_name, names), *map(set_aside_of, ("", *environments))}
+        known = {name.lower() for name in tables}  # a catalog may know names in lower case only
         return tuple(name for name in self.lake.made_tables() if name.lower() not in known)
 
     def _swaps_to_forget(self, tables: Iterable[CheckedTable]) -> Iterator[str]:
@@ -338,11 +338,11 @@ class Repairer:
                 head = self.lake.metadata(table_name(key))
             except InfoldError:
                 return False
-            if head is None or self._unknown(head):
+            if head is None or self._unknown_steps(head):
                 return False
         return True
 
-    def _lost(self, tables: Iterable[CheckedTable], swaps: Collection[str]) -> Iterator[str]:
+    def _losses(self, tables: Iterable[CheckedTable], swaps: Collection[str]) -> Iterator[str]:
         """What nobody can know any more, in sentences."""
         if swaps:
             yield SWAPS_LOST

@@ -56,7 +56,7 @@ class RunProgress:
 
     run: str
     project: Project
-    asked: PlanOptions
+    options: PlanOptions
     fail_fast: bool = False
     plans: list[Plan] = field(default_factory=list)
     model_states: tuple[ModelState, ...] = ()
@@ -72,11 +72,11 @@ class RunProgress:
     given_up: int = 0
     """How many damaged tables it found that are built again, as their definitions changed."""
 
-    def note_refused(self, refused: Mapping[str, InfoldError], now: Plan) -> None:
+    def note_refused(self, refused: Mapping[str, InfoldError], plan: Plan) -> None:
         """Note models that must not be built, as far as they were selected or are read."""
-        needed = self.project.upstream(step.model for step in now.steps)
+        needed = self.project.upstream(step.model for step in plan.steps)
         for name, error in refused.items():
-            chosen = self.asked.selected is None or name in self.asked.selected
+            chosen = self.options.selected is None or name in self.options.selected
             if chosen or name in needed:
                 self.failures.setdefault(name, Failure(name, error))
 
@@ -85,21 +85,21 @@ class RunProgress:
         earlier = sum(one.model == step.model for one, _ in self.done)
         self.failures.setdefault(step.model, Failure(step.model, error, earlier + step.batches))
 
-    def note_failed_models(self, found: Mapping[str, InfoldError]) -> None:
+    def note_failed_models(self, errors: Mapping[str, InfoldError]) -> None:
         """Models failed before any step of theirs was begun."""
-        for model, error in found.items():
+        for model, error in errors.items():
             self.failures.setdefault(model, Failure(model, error))
 
     def repeats(self, step: Step) -> bool:
         """Whether a step was done so often that doing it again is of no use."""
         return sum(same_work(other, step) for other, _ in self.done) > MOST_STEPS
 
-    def runnable(self, now: Plan) -> Plan:
+    def runnable(self, plan: Plan) -> Plan:
         """The steps of a plan that can be executed: not of a failed model, nor of its readers."""
         if self.failures and self.fail_fast:
-            return replace(now, steps=())
+            return replace(plan, steps=())
         withheld = self.failures.keys() | self.project.downstream(self.failures)
-        return replace(now, steps=tuple(step for step in now.steps if step.model not in withheld))
+        return replace(plan, steps=tuple(step for step in plan.steps if step.model not in withheld))
 
     @property
     def receipt(self) -> Receipt:
@@ -111,7 +111,7 @@ class RunProgress:
         failures = tuple(self._with_committed_batches(entry) for entry in self.failures.values())
         return RunResult(
             self.run,
-            self._state(),
+            self._state_of_run(),
             tuple(self.plans),
             tuple(self.done),
             self.receipt,
@@ -150,7 +150,7 @@ class RunProgress:
         self.failures[""] = Failure("", error)
         return self.result({})
 
-    def _state(self) -> str:
+    def _state_of_run(self) -> str:
         if not self.failures:
             return "done"
         refused = all(failure.refused for failure in self.failures.values())
@@ -180,21 +180,21 @@ class RunProgress:
     def _up_to_date(self) -> tuple[str, ...]:
         if not self.plans or "" in self.failures:
             return ()
-        left = self.plans[-1].skipped
+        skipped = self.plans[-1].skipped
         return tuple(
             entry.model
-            for entry in left
+            for entry in skipped
             if entry.why == UP_TO_DATE and entry.model not in self.failures
         )
 
     def _state_with_processed(self, entry: ModelState, touched: Mapping[str, Ranges]) -> ModelState:
         """A model's state before the run, with the event time that its steps processed."""
-        own = [(step, receipt) for step, receipt in self.done if step.model == entry.model]
+        steps = [(step, receipt) for step, receipt in self.done if step.model == entry.model]
         missing = entry.model in self.failures or entry.model in dict(self._not_tried())
-        if missing and not own:
+        if missing and not steps:
             return replace(entry, lower=None, upper=None, empty=False)
         return state_after_run(
-            self.project[entry.model], entry, own, touched.get(entry.model, Ranges())
+            self.project[entry.model], entry, steps, touched.get(entry.model, Ranges())
         )
 
 
@@ -223,13 +223,13 @@ Done = Sequence[tuple[Step, Receipt]]
 def run_receipt(done: Done) -> Receipt:
     """The receipt of a run: each file of a source counts once, and each row that is set aside."""
     ran = {step.model for step, _ in done}
-    found = sum((_without_shared_rows(receipt, ran) for _, receipt in done), Receipt())
+    total = sum((_without_shared_rows(receipt, ran) for _, receipt in done), Receipt())
     taken = _by_source(done)
     if not taken:
-        return found
+        return total
     sources = [list(models.values()) for models in taken.values()]
     return replace(
-        found,
+        total,
         arrived=sum(
             _rows_counted_once((one.arrived, one.new_files) for one in models) for models in sources
         ),
@@ -246,7 +246,7 @@ def run_receipt(done: Done) -> Receipt:
 
 def _without_shared_rows(receipt: Receipt, ran: Collection[str]) -> Receipt:
     """A receipt without the rows that other models of the run set aside and count as well."""
-    again = sum(
+    shared = sum(
         rows
         for names, rows in receipt.set_aside_also
         if any(name in ran for name in names.split(", "))
@@ -254,9 +254,9 @@ def _without_shared_rows(receipt: Receipt, ran: Collection[str]) -> Receipt:
     if not receipt.set_aside_also:
         return receipt
     # A sessions model leaves rows out for one reason.
-    by = tuple((reason, rows - again) for reason, rows in receipt.set_aside_by if rows > again)
-    left = receipt.set_aside - again
-    return replace(receipt, set_aside=left, set_aside_by=by, set_aside_also=())
+    by = tuple((reason, rows - shared) for reason, rows in receipt.set_aside_by if rows > shared)
+    set_aside = receipt.set_aside - shared
+    return replace(receipt, set_aside=set_aside, set_aside_by=by, set_aside_also=())
 
 
 @dataclass(slots=True)
@@ -269,25 +269,25 @@ class _SourceTotals:
     read_files: dict[str, int] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)
     folders: tuple[int, int] = (0, 0)
-    """Those listed, and those left out, in its last step."""
+    """How many folders were listed, and how many left out, in its last step."""
 
 
 def _by_source(done: Done) -> dict[str, dict[str, _SourceTotals]]:
     """Source → model → what it took in."""
-    found: dict[str, dict[str, _SourceTotals]] = {}
+    by_source: dict[str, dict[str, _SourceTotals]] = {}
     for step, receipt in done:
         if step.files is None:
             continue
-        one = found.setdefault(step.files.source, {}).setdefault(step.model, _SourceTotals())
-        one.arrived += receipt.arrived
-        one.waiting += receipt.waiting
-        one.new_files.update((file.path, file.size) for file in step.files.new)
-        one.read_files.update((file.path, file.size) for file in step.files.new)
-        one.read_files.update((file.path, file.size) for file in step.files.come_due)
-        one.folders = (receipt.folders_listed, receipt.folders_left_out)
+        totals = by_source.setdefault(step.files.source, {}).setdefault(step.model, _SourceTotals())
+        totals.arrived += receipt.arrived
+        totals.waiting += receipt.waiting
+        totals.new_files.update((file.path, file.size) for file in step.files.new)
+        totals.read_files.update((file.path, file.size) for file in step.files.new)
+        totals.read_files.update((file.path, file.size) for file in step.files.come_due)
+        totals.folders = (receipt.folders_listed, receipt.folders_left_out)
         if receipt.files_removed:
-            one.removed.update(file.path for file in step.files.removed)
-    return found
+            totals.removed.update(file.path for file in step.files.removed)
+    return by_source
 
 
 def _rows_counted_once(counts: Iterable[tuple[int, Mapping[str, int]]]) -> int:
@@ -336,18 +336,18 @@ def new_id() -> str:
     return time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + uuid.uuid4().hex[:6]
 
 
-def still_asked(asked: PlanOptions, done: Sequence[tuple[Step, Receipt]]) -> PlanOptions:
+def still_asked(options: PlanOptions, done: Sequence[tuple[Step, Receipt]]) -> PlanOptions:
     """
     What is still to be done: a restated model that was begun has it in its trace now.
 
     A backfill that was begun ends where its first step said, however many batches that takes.
     """
     begun = {step.model for step, _ in done if step.action is not Action.DERIVE}
-    left = {name: cells for name, cells in asked.restated.items() if name not in begun}
-    upto = {
+    restated = {name: cells for name, cells in options.restated.items() if name not in begun}
+    backfill_ends = {
         step.model: step.backfill_end for step, _ in reversed(done) if step.backfill_end is not None
     }
-    return replace(asked, restated=left, backfill_ends=upto)
+    return replace(options, restated=restated, backfill_ends=backfill_ends)
 
 
 def same_work(step: Step, other: Step) -> bool:
@@ -357,17 +357,17 @@ def same_work(step: Step, other: Step) -> bool:
 
 def request_detail(request: Request) -> dict[str, Any]:
     """A request as the ledger keeps it, in plain values."""
-    asked = request.options
+    options = request.options
     return {
-        "window": str(asked.window) if asked.window else None,
-        "selected": sorted(asked.selected) if asked.selected is not None else None,
+        "window": str(options.window) if options.window else None,
+        "selected": sorted(options.selected) if options.selected is not None else None,
         "max_rows": request.max_rows,
-        "batch_size": asked.batch_size,
-        "ignore_cron": asked.ignore_cron,
-        "forward_only": dict(asked.forward_only),
+        "batch_size": options.batch_size,
+        "ignore_cron": options.ignore_cron,
+        "forward_only": dict(options.forward_only),
         "restated": {
             name: [[part.start, part.end] for part in cells]
-            for name, cells in asked.restated.items()
+            for name, cells in options.restated.items()
         },
     }
 

@@ -93,21 +93,21 @@ class SourceListings:
         if not (everything or self.full):
             skip = self._quiet_folders(model, source, locations)
         listed = self._list(source, skip)
-        seen = self._compare(model, source, listed, locations)
-        if listed.left_out and self._reads_left_out(model, source, listed, seen):
+        changes = self._compare(model, source, listed, locations)
+        if listed.left_out and self._reads_left_out(model, source, listed, changes):
             listed = self._list(source, ())
-            seen = self._compare(model, source, listed, locations)
-        return listed, seen
+            changes = self._compare(model, source, listed, locations)
+        return listed, changes
 
     def _quiet_folders(
         self, model: str, source: Source, locations: Mapping[str, str]
     ) -> frozenset[str]:
         """The folders that may be left out."""
-        path = self._path(source)
+        path = self._dated_path(source)
         last = FullListing.of_text(locations.get(FULL_LISTING.format(model), ""))
         if path is None or source.full_listing is None or last is None:
             return frozenset()
-        if last.of != _declared(source) or last.is_over(source.full_listing, self.as_of):
+        if last.of != _listing_declaration(source) or last.is_over(source.full_listing, self.as_of):
             return frozenset()
         newest: dict[str, int] = {}
         for name, (_, id_) in self.ledger.file_versions(model).items():
@@ -124,7 +124,7 @@ class SourceListings:
         known = self._listed.get(source.name)
         if known is not None and known.left_out <= frozenset(skip):
             return known
-        path, look = self._path(source), self.dated
+        path, look = self._dated_path(source), self.dated
         with _named_failures(), paused_collector():
             if skip and look is not None:
                 listed = look.listing(source, skip)
@@ -141,28 +141,30 @@ class SourceListings:
         self, model: str, source: Source, listed: Listed, locations: Mapping[str, str]
     ) -> ListedChanges:
         """Compare a listing with the ingested files, unless that was done with the same listing."""
-        name, found = LISTED.format(model), listed.files
+        name, files = LISTED.format(model), listed.files
         digest = "" if listed.settling or listed.left_out else self._digest_once(source, listed)
         if digest and digest == locations.get(name):
-            seen = ListedChanges(self.ledger.files_due(model, self.as_of), len(found))
+            changes = ListedChanges(self.ledger.files_due(model, self.as_of), len(files))
         else:
             with paused_collector():
-                seen = listed_changes(
-                    *(self.ledger, model, source, found, listed.settling, self.as_of),
+                changes = listed_changes(
+                    *(self.ledger, model, source, files, listed.settling, self.as_of),
                     left_out=self._is_left_out(source, listed) if listed.left_out else None,
                 )
-            if digest and seen.none:
+            if digest and changes.none:
                 self.compared[name] = digest
             else:
                 self.compared.pop(name, None)  # an earlier look in this run may have found none
-        self._note_full(model, source, listed, seen)
-        return seen
+        self._note_full(model, source, listed, changes)
+        return changes
 
-    def _note_full(self, model: str, source: Source, listed: Listed, seen: ListedChanges) -> None:
+    def _note_full(
+        self, model: str, source: Source, listed: Listed, changes: ListedChanges
+    ) -> None:
         """Note a full listing for the ledger, if a later one may leave out what it has."""
-        name, path = FULL_LISTING.format(model), self._path(source)
+        name, path = FULL_LISTING.format(model), self._dated_path(source)
         self.compared.pop(name, None)
-        if path is None or listed.left_out or not seen.none:
+        if path is None or listed.left_out or not changes.none:
             return
         if any(
             folder is None or _is_old(path, folder, source, self.as_of)
@@ -170,10 +172,10 @@ class SourceListings:
         ):
             return
         newest = max((id_ for _, id_ in self.ledger.file_versions(model).values()), default=0)
-        self.compared[name] = str(FullListing(self.as_of, newest, _declared(source)))
+        self.compared[name] = str(FullListing(self.as_of, newest, _listing_declaration(source)))
 
     def _reads_left_out(
-        self, model: str, source: Source, listed: Listed, seen: ListedChanges
+        self, model: str, source: Source, listed: Listed, changes: ListedChanges
     ) -> bool:
         """
         Whether files of folders that were left out would be read.
@@ -181,17 +183,17 @@ class SourceListings:
         Rows come due, or copies come back: they lost to rows of files that are gone.
         """
         is_out = self._is_left_out(source, listed)
-        if any(is_out(file.path) for file in seen.due):
+        if any(is_out(file.path) for file in changes.due):
             return True
-        return bool(seen.removed) and any(
+        return bool(changes.removed) and any(
             file.dropped and is_out(file.path) for file in self.ledger.files(model)
         )
 
     def _is_left_out(self, source: Source, listed: Listed) -> Callable[[str], bool]:
-        path, out = self._path(source), listed.left_out
+        path, out = self._dated_path(source), listed.left_out
         return lambda name: path is not None and path.folder(name) in out
 
-    def _path(self, source: Source) -> DatedPath | None:
+    def _dated_path(self, source: Source) -> DatedPath | None:
         """Where its dated folders are; None for a source that is always listed whole."""
         look = self.dated
         if look is None or source.full_listing is None:
@@ -212,7 +214,7 @@ def _is_old(path: DatedPath, folder: str, source: Source, at: int) -> bool:
     return end is not None and end + source.listing_window <= at
 
 
-def _declared(source: Source) -> str:
+def _listing_declaration(source: Source) -> str:
     """Tells what makes other files be listed, or taken in, from what made the recorded ones."""
     says = repr((source.path, source.settle, source.listing_window))
     says += file_policy_fingerprint(source)
@@ -251,7 +253,7 @@ def listed_changes(
     ledger: Ledger,
     model: str,
     source: Source,
-    found: Sequence[ListedFile],
+    files: Sequence[ListedFile],
     settling: Collection[str],
     as_of: int,
     left_out: Callable[[str], bool] | None = None,
@@ -264,11 +266,11 @@ def listed_changes(
     versions, policy = ledger.file_versions(model), file_policy_fingerprint(source)
     suffix = f"|{policy}" if policy else ""
     new = ("", 0)
-    other = [file for file in found if versions.get(file.path, new)[0] != file.fingerprint + suffix]
+    other = [file for file in files if versions.get(file.path, new)[0] != file.fingerprint + suffix]
     replaced = [versions[file.path][1] for file in other if file.path in versions]
     missing: list[int] = []
-    if len(found) - len(other) + len(replaced) < len(versions):
-        listed = {file.path for file in found}
+    if len(files) - len(other) + len(replaced) < len(versions):
+        listed = {file.path for file in files}
         missing = [
             id_
             for path, (_, id_) in versions.items()
@@ -298,26 +300,26 @@ def listed_changes(
         changed=changed,
         replaced=tuple(file for file in changed if lasting_path(file.path) in before),
         removed=removed,
-        lost=lost_files(source, known, removed, present, empty=not found and left_out is None),
+        lost=lost_files(source, known, removed, present, empty=not files and left_out is None),
     )
 
 
-def listing_digest(source: Source, found: Sequence[ListedFile]) -> str:
+def listing_digest(source: Source, files: Sequence[ListedFile]) -> str:
     """Tells a listing from every other, and from the same under another policy of its source."""
-    says = blake2b(file_policy_fingerprint(source).encode(), digest_size=16)
-    for texts in paths_and_fingerprints(found):
+    digest = blake2b(file_policy_fingerprint(source).encode(), digest_size=16)
+    for texts in paths_and_fingerprints(files):
         # No name of a file has a NUL. All are sorted by path, so two listings are alike or are not.
-        says.update("\0".join(texts).encode(errors="surrogatepass"))
-        says.update(b"\0\0")
-    return says.hexdigest()
+        digest.update("\0".join(texts).encode(errors="surrogatepass"))
+        digest.update(b"\0\0")
+    return digest.hexdigest()
 
 
 def listed_by_policy(
-    found: Sequence[ListedFile], known: Collection[IngestedFile], source: Source
+    files: Sequence[ListedFile], known: Collection[IngestedFile], source: Source
 ) -> tuple[ListedFile, ...]:
     """All files of a listing, with the fingerprints by which they are ingested."""
     policy, by_path = file_policy_fingerprint(source), {file.path: file for file in known}
-    return tuple(with_file_policy(file, by_path.get(file.path), policy) for file in found)
+    return tuple(with_file_policy(file, by_path.get(file.path), policy) for file in files)
 
 
 def file_policy_fingerprint(source: Source) -> str:
@@ -376,8 +378,8 @@ def redefined_files(
     if any(part.end == MAX for part in pending):
         return files.ingested
     spots = ledger.file_cells(trace.model)
-    some = {spot.file_id for spot in spots if pending.overlaps(spot.cell)}
-    return tuple(file for file in files.ingested if file.id in some or file.waiting)
+    ids = {spot.file_id for spot in spots if pending.overlaps(spot.cell)}
+    return tuple(file for file in files.ingested if file.id in ids or file.waiting)
 
 
 @contextmanager

@@ -19,14 +19,14 @@ def locations_and_files(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
     What a run records about tables at its end: where they are, and a hash of their
     file names.
     """
-    found = table_locations(lake, models)
-    return {**found, **{FILES.format(table): lake.file_list_id(table) for table in found}}
+    locations = table_locations(lake, models)
+    return {**locations, **{FILES.format(table): lake.file_list_id(table) for table in locations}}
 
 
 def table_locations(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
     """Table -> where its metadata is now, for those of the models' tables that are there."""
-    found = lake.moved_tables(dict.fromkeys(map(table_name, models), ""))
-    return {table: location for table, location in found.items() if location not in _NOWHERE}
+    moved = lake.moved_tables(dict.fromkeys(map(table_name, models), ""))
+    return {table: location for table, location in moved.items() if location not in _NOWHERE}
 
 
 def remember_locations(
@@ -42,12 +42,14 @@ def remember_locations(
         sound -= table_keys(ledger) - project.apart.keys()
     else:
         sound &= {node.name for node in project} - project.shared
-    found = locations_and_files(lake, sound)
+    locations = locations_and_files(lake, sound)
     # Read after the locations: what is committed from now on moves the table away from them.
     moved = lake.moved_tables({table: known.get(table, "") for table in map(table_name, heads)})
     for table in map(table_name, foreign_tables(project, ledger, lake, heads, moved)):
-        found = {name: at for name, at in found.items() if name not in (table, FILES.format(table))}
-    ledger.remember_locations(found)
+        locations = {
+            name: at for name, at in locations.items() if name not in (table, FILES.format(table))
+        }
+    ledger.remember_locations(locations)
 
 
 def table_keys(ledger: Ledger) -> frozenset[str]:

@@ -67,14 +67,14 @@ def free_key(
 def swap_tables(ledger: Ledger, lake: Lake, run: str, swap: Swap) -> None:
     """Give the tables their new names, and let the ledger follow; raises ``tables_moved``."""
     step = f"{run}-swap"
-    ledger.begin_step(run, step, 1, swap.environment, swap.kind.value, _detail(swap))
+    ledger.begin_step(run, step, 1, swap.environment, swap.kind.value, _detail_of_swap(swap))
     if not lake.rename(renamings(swap)):
         ledger.close_step(step, "failed", "a table moved")
         raise environment_errors.tables_moved(command=swap.kind.value)
     ledger.finish_swap(step, swap)
-    there = {one.model for one in swap.tables if one.own is not None}
-    there |= {one.kept for one in swap.tables if one.kept is not None}
-    ledger.remember_locations(locations_and_files(lake, sorted(there)))
+    built = {one.model for one in swap.tables if one.own is not None}
+    built |= {one.kept for one in swap.tables if one.kept is not None}
+    ledger.remember_locations(locations_and_files(lake, sorted(built)))
 
 
 def drop_replaced(ledger: Ledger, lake: Lake, run: str, swap: DoneSwap) -> None:
@@ -84,7 +84,7 @@ def drop_replaced(ledger: Ledger, lake: Lake, run: str, swap: DoneSwap) -> None:
     detail = {"swap": swap.id, "tables": tables}
     ledger.begin_step(run, step, 0, swap.environment, DROP_KEPT, detail)
     ledger.forget_swap(swap.id)
-    _drop(lake, tables)
+    _drop_tables(lake, tables)
     ledger.close_step(step, "done")
 
 
@@ -131,26 +131,26 @@ def drop_own_tables(
     The ledger knows that they are the owner's until the last of them is gone, so that it can be
     done again.
     """
-    gone = [*tables]
-    if not gone:
+    dropped = [*tables]
+    if not dropped:
         return
-    for one in gone:
-        step = f"{run}-drop_{one.key}"
-        forget_table(ledger, lake, run=run, step=step, seq=0, model=one.key)
-    stay = [one for one in ledger.own_tables().get(owner, ()) if one not in gone]
+    for table in dropped:
+        step = f"{run}-drop_{table.key}"
+        forget_table(ledger, lake, run=run, step=step, seq=0, model=table.key)
+    stay = [table for table in ledger.own_tables().get(owner, ()) if table not in dropped]
     ledger.put_own_tables(owner, stay)
 
 
 def drop_left_tables(ledger: Ledger, lake: Lake, run: str, owner: str) -> Iterator[str]:
     """Drop the tables that an owner has no use for any more; yields notes."""
     tables = ledger.own_tables().get(owner, ())
-    left = [one for one in tables if not one.current]
-    drop_own_tables(ledger, lake, run, owner, left)
-    own = {one.model for one in tables if one.current}
-    for model in dict.fromkeys(one.model for one in left):
+    unused = [one for one in tables if not one.current]
+    drop_own_tables(ledger, lake, run, owner, unused)
+    used = {one.model for one in tables if one.current}
+    for model in dict.fromkeys(one.model for one in unused):
         if owner == BUILT_APART:
             yield f"{model}: what was built apart of it was dropped, as another table is wanted"
-        elif model in own:
+        elif model in used:
             yield f"{model}: its table by an earlier definition was dropped"
         else:
             yield f"{model}: its table was dropped, as production's has the same rows"
@@ -167,8 +167,8 @@ def drop_environment(ledger: Ledger, lake: Lake, run: str, name: str) -> Environ
 
 def drop_expired(ledger: Ledger, lake: Lake, run: str, now: int) -> Iterator[Environment]:
     """Drop the environments with a time to live that is over."""
-    for name, one in ledger.environments().items():
-        if one.is_over(now):
+    for name, environment in ledger.environments().items():
+        if environment.is_over(now):
             yield drop_environment(ledger, lake, run, name)
 
 
@@ -184,7 +184,7 @@ def moves_names(record: StepRecord) -> bool:
 
 def recover_swap(ledger: Ledger, lake: Lake, record: StepRecord) -> str:
     """Finish a swap that a dead run began, or find that it never happened; which, in words."""
-    swap = _swap(record.detail)
+    swap = _swap_of_detail(record.detail)
     moves = renamings(swap)
     if not moves or lake.was_renamed(moves):
         ledger.finish_swap(record.id, swap)
@@ -204,9 +204,9 @@ def recover_drop(ledger: Ledger, lake: Lake, record: StepRecord) -> str:
         ledger.close_step(record.id, "forgotten")
         return f"a run died before it {'dropped replaced tables' if several else 'forgot it'}"
     if several:
-        _drop(lake, record.detail["tables"])
+        _drop_tables(lake, record.detail["tables"])
     elif record.action == FORGET:
-        _drop(lake, {record.model: record.detail.get("location")})
+        _drop_tables(lake, {record.model: record.detail.get("location")})
     ledger.close_step(record.id, "done")
     if several:
         return "replaced tables, which a dead run had begun to drop, were dropped"
@@ -223,7 +223,7 @@ def _has_gone_on(ledger: Ledger, lake: Lake, model: str) -> bool:
     return head is not None and not ledger.step_models(head.steps).keys() >= {*head.steps}
 
 
-def _drop(lake: Lake, tables: Mapping[str, str | None]) -> None:
+def _drop_tables(lake: Lake, tables: Mapping[str, str | None]) -> None:
     """Drop tables by their keys; with them the folders where they were, if nothing lies there."""
     for key, location in tables.items():
         lake.drop(table_name(key))
@@ -231,7 +231,7 @@ def _drop(lake: Lake, tables: Mapping[str, str | None]) -> None:
             lake.delete_folder(location)
 
 
-def _detail(swap: Swap) -> dict[str, Any]:
+def _detail_of_swap(swap: Swap) -> dict[str, Any]:
     """A swap as the detail of its step."""
     return {
         "kind": swap.kind.value,
@@ -255,8 +255,8 @@ def _detail(swap: Swap) -> dict[str, Any]:
     }
 
 
-def _swap(detail: Mapping[str, Any]) -> Swap:
-    """The swap that :func:`_detail` wrote."""
+def _swap_of_detail(detail: Mapping[str, Any]) -> Swap:
+    """The swap that :func:`_detail_of_swap` wrote."""
     return Swap(
         SwapKind(detail["kind"]),
         detail["environment"],

@@ -46,13 +46,13 @@ def carry_out(words: Sequence[str]) -> int | None:
     with connection:
         if connection.fileno() <= 2:  # its own file is closed, and it has no end to watch
             return None
-        process = _ready(connection, words)
+        process = _ready_process(connection, words)
         if process is None:
             return None
-        return _followed(connection, process)
+        return _follow_command(connection, process)
 
 
-def _ready(connection: socket.socket, words: Sequence[str]) -> int | None:
+def _ready_process(connection: socket.socket, words: Sequence[str]) -> int | None:
     """The process that will carry out the command at a word; None if there is none."""
     try:
         ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
@@ -70,7 +70,7 @@ def _ready(connection: socket.socket, words: Sequence[str]) -> int | None:
     return answer[1] if answer is not None and answer[0] == wire.READY else None
 
 
-def _followed(connection: socket.socket, process: int) -> int | None:
+def _follow_command(connection: socket.socket, process: int) -> int | None:
     """Pass signals on until the command has ended; its exit code."""
     try:
         target = os.pidfd_open(process)

@@ -92,8 +92,8 @@ class Keeper:
             self._accept()
         if self.ready and self.command is None and self.waiting and not self.ends:
             self._serve(self.waiting.pop(0))
-        for one in self.waiting:
-            wire.reply(one.client, wire.WAIT)
+        for client in self.waiting:
+            wire.reply(client.client, wire.WAIT)
 
     def look_around(self) -> None:
         """End where there is a reason to."""
@@ -101,10 +101,10 @@ class Keeper:
         if self.command is None and not self.waiting and (idle or is_memory_short()):
             self.ends = True
         try:
-            gone = os.stat(self.given["socket"]).st_ino != self.inode  # noqa: PTH116
+            is_gone = os.stat(self.given["socket"]).st_ino != self.inode  # noqa: PTH116
         except OSError:
-            gone = True
-        self.ends = self.ends or gone
+            is_gone = True
+        self.ends = self.ends or is_gone
 
     def leave_name(self) -> None:
         """Take the socket away from its name, unless that is another engine's by now."""
@@ -164,24 +164,24 @@ class Keeper:
         with suppress(OSError):
             client, _ = self.listening.accept()
             with suppress(OSError, ValueError):  # it has gone away, or makes no sense
-                waits = self._hears(client)
+                waits = self._receive(client)
             if not waits:
                 client.close()
 
-    def _hears(self, client: socket.socket) -> bool:
+    def _receive(self, client: socket.socket) -> bool:
         """Answer a client, or let it wait; whether it waits. Raises OSError or ValueError."""
         client.settimeout(REQUEST_SECONDS)
         if wire.peer(client)[1] != os.geteuid():
             return False
-        one = Waiting(client, wire.receive(client))
-        if one.request.kind in (wire.RUN, wire.RUN_ON_HANGUP) and self._will_serve(one):
-            self.waiting.append(one)
+        waiting = Waiting(client, wire.receive(client))
+        if waiting.request.kind in (wire.RUN, wire.RUN_ON_HANGUP) and self._will_serve(waiting):
+            self.waiting.append(waiting)
             return True
-        self._answer(one)
+        self._answer(waiting)
         return False
 
-    def _will_serve(self, one: Waiting) -> bool:
-        if self.ends or not self._is_alike(one.request):
+    def _will_serve(self, waiting: Waiting) -> bool:
+        if self.ends or not self._is_alike(waiting.request):
             return False
         if self.code != installed():
             self.ends = True
@@ -192,22 +192,22 @@ class Keeper:
     def _is_alike(self, request: wire.Request) -> bool:
         return request.place == self.place and that_matters(request.environment) == self.environment
 
-    def _answer(self, one: Waiting) -> None:
-        kind = one.request.kind
+    def _answer(self, waiting: Waiting) -> None:
+        kind = waiting.request.kind
         if kind == wire.STATUS:
-            one.client.sendall(json.dumps(self._status()).encode())
+            waiting.client.sendall(json.dumps(self._status()).encode())
         elif kind == wire.STOP:
             self.ends = True
-            wire.reply(one.client, wire.CODE, int(self.command is not None))
+            wire.reply(waiting.client, wire.CODE, int(self.command is not None))
         elif kind == wire.REPLACE:
-            stays = self._is_as_good(one.request)
+            stays = self._is_as_good(waiting.request)
             if not stays:
                 # Before the answer: after it, the name is that of the next engine's socket.
                 self.leave_name()
                 self.ends = True
-            wire.reply(one.client, wire.CODE, int(not stays))
+            wire.reply(waiting.client, wire.CODE, int(not stays))
         else:
-            wire.reply(one.client, wire.NO)
+            wire.reply(waiting.client, wire.NO)
 
     def _is_as_good(self, request: wire.Request) -> bool:
         """Whether commands like one that has a Spark of its own would be served here."""
@@ -234,18 +234,18 @@ class Keeper:
             "memory_bytes": memory_of_process(self.given["pid"]),
         }
 
-    def _serve(self, one: Waiting) -> None:
+    def _serve(self, waiting: Waiting) -> None:
         marks = mmap.mmap(-1, 2)
         # Until the command handles signals they wait: the keeper would ignore them.
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         process = os.fork()
         if process == 0:
-            self._be_command(one, marks)
+            self._be_command(waiting, marks)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         self.served += 1
-        self.command = Command(process, os.pidfd_open(process), one.client, marks)
+        self.command = Command(process, os.pidfd_open(process), waiting.client, marks)
 
-    def _be_command(self, one: Waiting, marks: mmap.mmap) -> NoReturn:
+    def _be_command(self, waiting: Waiting, marks: mmap.mmap) -> NoReturn:
         code = 1
         try:
             from infold.cli.warm_engine.served import serve
@@ -255,7 +255,7 @@ class Keeper:
             for other in self.waiting:
                 other.client.close()
             take_over(self.given["locks"])
-            serve(one.client, one.request, self.offer(), marks)
+            serve(waiting.client, waiting.request, self.offer(), marks)
         except BaseException:  # noqa: BLE001 (into the log: there is nobody else to tell)
             import traceback
 
@@ -310,18 +310,18 @@ def _run(keeper: Keeper) -> None:
     while not (keeper.ends and keeper.command is None):
         keeper.turn(SIGN_SECONDS if keeper.waiting else TURN_SECONDS)
         keeper.look_around()
-    _close(keeper)
+    _end_engine(keeper)
 
 
-def _close(keeper: Keeper) -> None:
+def _end_engine(keeper: Keeper) -> None:
     """Let nobody come any more, and the JVM end."""
     from infold.spark.jvm.lasting import end
 
     keeper.leave_name()
     keeper.listening.close()
-    for one in keeper.waiting:
-        wire.reply(one.client, wire.NO)
-        one.client.close()
+    for waiting in keeper.waiting:
+        wire.reply(waiting.client, wire.NO)
+        waiting.client.close()
     os.close(keeper.given["input"])
     jvm = keeper.offer().jvm
     with suppress(subprocess.TimeoutExpired):
@@ -335,9 +335,9 @@ PART = 16
 
 def is_memory_short() -> bool:
     """Whether so little is left that a process that only waits should end."""
-    left, total = _of_machine()
+    free, total = _of_machine()
     limit, used = _of_container()
-    return left * PART < total or (limit is not None and (limit - used) * PART < limit)
+    return free * PART < total or (limit is not None and (limit - used) * PART < limit)
 
 
 def memory_of_process(pid: int) -> int:

@@ -38,25 +38,25 @@ def leave(began: Began) -> str:
     from infold.api.spark_sessions import home
     from infold.spark.jvm import lasting
 
-    found = home()
-    if found is None:
+    engine_home = home()
+    if engine_home is None:
         return ""
     try:
         offer = lasting.to_leave()
         if offer is None:
             return ""
-        replaces = _may_replace(found, offer, began)
+        replaces = _may_replace(engine_home, offer, began)
         if replaces:
-            _start_keeper(found, offer, began)
+            _start_keeper(engine_home, offer, began)
         if typed.target is None:
-            _link(found)
+            _link(engine_home)
         if not replaces:
             return ""
     except Exception:  # noqa: BLE001 (the JVM ends with this process, as ever)
         return ""
     target = "" if typed.target is None else f" --target {typed.target}"
     return (
-        f"Spark stays ready for the next command, until none came for {found.idle_text}: "
+        f"Spark stays ready for the next command, until none came for {engine_home.idle_text}: "
         f"infold{target} engine status."
     )
 

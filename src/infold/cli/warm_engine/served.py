@@ -37,7 +37,7 @@ def serve(
     files = wire.receive_go(client, 3)
     if files is None:
         os._exit(0)
-    _become(request, files)
+    _take_over_process(request, files)
     began = Began()
 
     def touched() -> None:
@@ -65,10 +65,10 @@ def serve(
     process_exit.run(command, end)
 
 
-def _become(request: wire.Request, files: Sequence[int]) -> None:
+def _take_over_process(request: wire.Request, files: Sequence[int]) -> None:
     """Take on what the client was started with; all else is equal, or it would not be served."""
-    for one in signals.SIGNALS:
-        signal.signal(one, signal.SIG_DFL)
+    for signal_number in signals.SIGNALS:
+        signal.signal(signal_number, signal.SIG_DFL)
     if request.kind == wire.RUN_ON_HANGUP:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signals.install()

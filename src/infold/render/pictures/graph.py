@@ -38,7 +38,7 @@ def graph_screen(project: Project, graph: Graph, look: Look) -> str:
     drawn = _lanes(graph, look)
     widest = max(len(lane) for lane, _ in drawn)
     if widest > look.width - _LEAST_NAME:
-        return look.screen([*lines, *(_listed(node, look) for node in graph.nodes)])
+        return look.screen([*lines, *(_listed_line(node, look) for node in graph.nodes)])
     for lane, node in drawn:
         room = look.width - len(lane) - 1
         name = formatting.clip(node.name, room)
@@ -55,7 +55,7 @@ _LEAST_NAME = 16
 """How much room a name needs beside the lanes."""
 
 
-def _listed(node: GraphNode, look: Look) -> str:
+def _listed_line(node: GraphNode, look: Look) -> str:
     reads = f" < {', '.join(node.reads)}" if node.reads else ""
     return formatting.clip(f"{node.name}{reads}", look.width)
 
@@ -66,7 +66,7 @@ def _lanes(graph: Graph, look: Look) -> list[tuple[str, GraphNode]]:
     drawn = []
     for node in graph.nodes:
         read = [i for i, lane in enumerate(lanes) if lane and node.name in lane.readers]
-        after = _without(lanes, node.name)
+        after = _lanes_after(lanes, node.name)
         first = read[-1] + 1 if read else 0
         place = next((i for i in range(first, len(lanes)) if lanes[i] is None), len(lanes))
         drawn.append((_line(lanes, after, read, place, node, look), node))
@@ -78,13 +78,13 @@ def _lanes(graph: Graph, look: Look) -> list[tuple[str, GraphNode]]:
     return drawn
 
 
-def _without(lanes: list[_Lane | None], reader: str) -> list[_Lane | None]:
+def _lanes_after(lanes: list[_Lane | None], reader: str) -> list[_Lane | None]:
     """The lanes once a node is drawn: those that it read last end."""
-    found: list[_Lane | None] = []
+    left_lanes: list[_Lane | None] = []
     for lane in lanes:
-        left = lane.readers - {reader} if lane else frozenset()
-        found.append(_Lane(lane.name, left) if lane and left else None)
-    return found
+        readers = lane.readers - {reader} if lane else frozenset()
+        left_lanes.append(_Lane(lane.name, readers) if lane and readers else None)
+    return left_lanes
 
 
 def _line(
@@ -250,16 +250,16 @@ def _declared(project: Project, node: GraphNode) -> dict[str, Any]:
     """What is declared of a model, so that a scheduler knows its cells and checks; of a source."""
     if node.kind == SOURCE:
         return {"columns": [column.name for column in project.sources[node.name].columns]}
-    found = project[node.name]
-    model = found.model
+    declared = project[node.name]
+    model = declared.model
     return {
         "description": model.description,
         "tags": list(model.tags),
         "file": str(model.place),
-        "columns": list(found.columns),
+        "columns": list(declared.columns),
         "incremental": model.kind.is_by_cell,
         "granularity": model.granularity.value if model.granularity else None,
-        "start": None if found.start is None else iso(found.start),
+        "start": None if declared.start is None else iso(declared.start),
         "audits": [
             {"name": audit.name, "severity": audit.severity.value} for audit in model.audits
         ],
@@ -287,11 +287,11 @@ class Graph:
     @cached_property
     def readers(self) -> dict[str, tuple[str, ...]]:
         """Who reads each node, in their order."""
-        found: dict[str, tuple[str, ...]] = {node.name: () for node in self.nodes}
+        by_name: dict[str, tuple[str, ...]] = {node.name: () for node in self.nodes}
         for node in self.nodes:
             for name in node.reads:
-                found[name] = (*found[name], node.name)
-        return found
+                by_name[name] = (*by_name[name], node.name)
+        return by_name
 
 
 def graph_of(project: Project, names: Collection[str]) -> Graph:
@@ -325,15 +325,15 @@ def _in_depth(nodes: dict[str, GraphNode]) -> list[GraphNode]:
     readers: dict[str, list[str]] = {name: [] for name in nodes}
     waiting = {name: len(node.reads) for name, node in nodes.items()}
     for name, node in nodes.items():
-        for one in node.reads:
-            readers[one].append(name)
+        for input_name in node.reads:
+            readers[input_name].append(name)
     ready = [name for name, many in reversed(waiting.items()) if not many]
-    found = []
+    ordered = []
     while ready:
         name = ready.pop()
-        found.append(nodes[name])
+        ordered.append(nodes[name])
         for reader in reversed(readers[name]):
             waiting[reader] -= 1
             if not waiting[reader]:
                 ready.append(reader)
-    return found
+    return ordered

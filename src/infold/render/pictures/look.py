@@ -88,6 +88,6 @@ def shade(look: Look, rows: int, limits: Sequence[int]) -> str:
 
 def shades_text(look: Look, limits: Sequence[int]) -> str:
     """What the shades mean: ``░ 1  ▒ 12  ▓ 144  █ 1,728 rows or more``."""
-    found = {limit: sign for sign, limit in zip(look.shades, limits, strict=True)}
-    parts = "  ".join(f"{sign} {limit:,}" for limit, sign in found.items())
+    signs = {limit: sign for sign, limit in zip(look.shades, limits, strict=True)}
+    parts = "  ".join(f"{sign} {limit:,}" for limit, sign in signs.items())
     return f"{parts} rows or more"

@@ -47,47 +47,46 @@ def _over_time_lines(table: str, drawn: OverTime, look: Look, *, as_lines: bool)
     if drawn.by and not as_lines:
         names = [name for series in drawn.series for name, _ in series.groups]
         margin = 4 + min(max(len(cell_text(name)) for name in names), max(8, look.width // 3))
-    found = axis(Ranges.of(point.cell for point in points), drawn.finest, look.width - margin)
+    axes = axis(Ranges.of(point.cell for point in points), drawn.finest, look.width - margin)
     by = f", for each {drawn.by}" if drawn.by else ""
-    lines = look.wrapped(f"{table} by {drawn.time}, a column is {_a(found)}{by}")
-    header = [" " * margin + line for line in header_lines(found, look.width - margin)]
+    lines = look.wrapped(f"{table} by {drawn.time}, a column is {_unit_with_article(axes)}{by}")
+    header = [" " * margin + line for line in header_lines(axes, look.width - margin)]
     for series in drawn.series:
-        lines += ["", *look.wrapped(_title(series, found, drawn))]
+        lines += ["", *look.wrapped(_title(series, axes, drawn))]
         if not series.points:
             continue
         if as_lines:
-            lines += [*_line_lines(series, found, look), *header]
+            lines += [*_line_lines(series, axes, look), *header]
         elif drawn.by:
-            lines += [*header, *_shade_lines(series, found, margin, look)]
+            lines += [*header, *_shade_lines(series, axes, margin, look)]
         else:
-            lines += [*_bar_lines(_columns(series, found), found, look), *header]
+            lines += [*_bar_lines(_columns(series, axes), axes, look), *header]
     if not drawn.by and any(not one.adds_up for one in drawn.series):
         low, high = ("#", ":") if look.plain else ("█", "░")
-        if found.granularity is not drawn.finest or _several(drawn.series):
-            text = f"  {low} all values of {_a(found)} reach here, {high} some do"
+        if axes.granularity is not drawn.finest or _has_ranges(drawn.series):
+            unit = _unit_with_article(axes)
+            text = f"  {low} all values of {unit} reach here, {high} some do"
             if as_lines:
-                text = (
-                    f"  Where there are two lines: the lowest and the highest value of {_a(found)}"
-                )
+                text = f"  Where there are two lines: the lowest and the highest value of {unit}"
             lines += ["", *look.wrapped(text)]
     return lines
 
 
-def _line_lines(series: Series, found: Axis, look: Look) -> list[str]:
+def _line_lines(series: Series, axis: Axis, look: Look) -> list[str]:
     """The line of a series, or of each of its groups on one scale, with the ends of the scale."""
-    every = _columns(series, found)
+    every = _columns(series, axis)
     if not series.groups:
-        return _on_scale(every, found, scale_of(every, HEIGHT), look)
+        return _on_scale(every, axis, scale_of(every, HEIGHT), look)
     scale, lines = scale_of(every, GROUP_HEIGHT), []
     for name, points in series.groups:
-        columns = _placed(points, found, adds_up=False)
+        columns = _placed(points, axis, adds_up=False)
         lines += [f"  {formatting.clip(cell_text(name), look.width - 2)}"]
-        lines += _on_scale(columns, found, scale, look)
+        lines += _on_scale(columns, axis, scale, look)
     return lines
 
 
-def _on_scale(columns: Columns, found: Axis, scale: Scale, look: Look) -> list[str]:
-    drawn = line_texts(columns, found.columns, found.step, scale, look)
+def _on_scale(columns: Columns, axis: Axis, scale: Scale, look: Look) -> list[str]:
+    drawn = line_texts(columns, axis.columns, axis.step, scale, look)
     labels = {line: compact(value) for line, value in scale.ends().items()}
     texts = zip(range(scale.height - 1, -1, -1), drawn, strict=True)
     return [_after_label(labels.get(line, ""), text, look) for line, text in texts]
@@ -98,40 +97,40 @@ def _after_label(label: str, text: str, look: Look) -> str:
     return f"  {label:>{_NUMBER}}{ruler} " + look.tinted(text.rstrip(), "blue")
 
 
-def _a(found: Axis) -> str:
-    unit = found.granularity.value
+def _unit_with_article(axis: Axis) -> str:
+    unit = axis.granularity.value
     return f"an {unit}" if unit == "hour" else f"a {unit}"
 
 
-def _several(series: Sequence[Series]) -> bool:
+def _has_ranges(series: Sequence[Series]) -> bool:
     return any(point.low != point.high for one in series for point in one.points)
 
 
-def _title(series: Series, found: Axis, drawn: OverTime) -> str:
+def _title(series: Series, axis: Axis, drawn: OverTime) -> str:
     """What is drawn, and from where to where its values reach."""
     if not series.points:
         return f"{series.name}: no values"
     if series.adds_up:
-        known = [one[1] for one in _columns(series, found) if one is not None]
-        return f"{series.name}: up to {compact(max(known))} in {_a(found)}"
+        known = [one[1] for one in _columns(series, axis) if one is not None]
+        return f"{series.name}: up to {compact(max(known))} in {_unit_with_article(axis)}"
     low = min(point.low for point in series.points)
     high = max(point.high for point in series.points)
     reach = compact(low) if low == high else f"{compact(low)} to {compact(high)}"
-    if drawn.by and found.granularity is not drawn.finest:
-        reach += f", the highest of {_a(found)}"
+    if drawn.by and axis.granularity is not drawn.finest:
+        reach += f", the highest of {_unit_with_article(axis)}"
     return f"{series.name}: {reach}"
 
 
-def _columns(series: Series, found: Axis) -> Columns:
+def _columns(series: Series, axis: Axis) -> Columns:
     """What each column of the axis shows of a series."""
-    return _placed(series.points, found, adds_up=series.adds_up)
+    return _placed(series.points, axis, adds_up=series.adds_up)
 
 
-def _placed(points: Sequence[Point], found: Axis, *, adds_up: bool) -> Columns:
+def _placed(points: Sequence[Point], axis: Axis, *, adds_up: bool) -> Columns:
     """Points by columns; both are in the order of time."""
     placed: list[tuple[float, float] | None] = []
     at = 0
-    for column in found.columns:
+    for column in axis.columns:
         inside: list[Point] = []
         while column and at < len(points) and points[at].cell.start < column.end:
             if points[at].cell.start >= column.start:
@@ -148,25 +147,25 @@ def _placed(points: Sequence[Point], found: Axis, *, adds_up: bool) -> Columns:
     return placed
 
 
-def _bar_lines(columns: Columns, found: Axis, look: Look) -> list[str]:
+def _bar_lines(columns: Columns, axis: Axis, look: Look) -> list[str]:
     """Bars up from zero and down from it; a lighter end reaches to the highest (or lowest)."""
     known = [one for one in columns if one is not None]
     top, bottom = max(0.0, *(high for _, high in known)), min(0.0, *(low for low, _ in known))
     up, down, unit = _scale(top, bottom)
-    wide = max(1, found.step - 1)
+    wide = max(1, axis.step - 1)
     lines = []
     for line in range(up, -down, -1):
-        sign = _up(line, unit, look) if line > 0 else _down(1 - line, unit, look)
-        label = _label(line, up, down, unit)
+        sign = _above(line, unit, look) if line > 0 else _below(1 - line, unit, look)
+        label = _scale_label(line, up, down, unit)
         text = "".join(
-            (_quiet(found.columns[i], line) if one is None else sign(one) * wide).ljust(found.step)
+            (_gap_mark(axis.columns[i], line) if one is None else sign(one) * wide).ljust(axis.step)
             for i, one in enumerate(columns)
         )
         lines.append(_after_label(label, text, look))
     return lines
 
 
-def _quiet(column: Interval | None, line: int) -> str:
+def _gap_mark(column: Interval | None, line: int) -> str:
     """A stretch without anything is marked once, at the foot of the bars."""
     return "…" if column is None and line == 1 else " "
 
@@ -183,7 +182,7 @@ def _scale(top: float, bottom: float) -> tuple[int, int, float]:
     return HEIGHT - down, down, max(top / (HEIGHT - down), -bottom / down)
 
 
-def _label(line: int, up: int, down: int, unit: float) -> str:
+def _scale_label(line: int, up: int, down: int, unit: float) -> str:
     if line == up and up:
         return compact(up * unit)
     if line == 1 - down and down:
@@ -194,7 +193,7 @@ def _label(line: int, up: int, down: int, unit: float) -> str:
 Sign = Callable[[tuple[float, float]], str]
 
 
-def _up(line: int, unit: float, look: Look) -> Sign:
+def _above(line: int, unit: float, look: Look) -> Sign:
     """The sign of a value in one of the lines above zero, counted from it."""
 
     def sign(value: tuple[float, float]) -> str:
@@ -213,8 +212,8 @@ def _up(line: int, unit: float, look: Look) -> Sign:
     return sign
 
 
-def _down(line: int, unit: float, look: Look) -> Sign:
-    """The same below zero."""
+def _below(line: int, unit: float, look: Look) -> Sign:
+    """What a column shows in a line below zero, ``line`` lines down from it, from 1 on."""
 
     def sign(value: tuple[float, float]) -> str:
         low, high = value
@@ -230,21 +229,21 @@ def _down(line: int, unit: float, look: Look) -> Sign:
     return sign
 
 
-def _shade_lines(series: Series, found: Axis, margin: int, look: Look) -> list[str]:
+def _shade_lines(series: Series, axis: Axis, margin: int, look: Look) -> list[str]:
     """A line for each group, its values as shades; the last line says what they mean."""
     low = min(0.0, *(point.low for point in series.points))
     high = max(0.0, *(point.high for point in series.points))
     limits = [low * (1 - part / 4) + high * part / 4 for part in range(4)]
-    wide = max(1, found.step - 1)
+    wide = max(1, axis.step - 1)
     lines = []
     for name, points in series.groups:
         text = ""
-        placed = _placed(points, found, adds_up=False)
-        for column, value in zip(found.columns, placed, strict=True):
+        placed = _placed(points, axis, adds_up=False)
+        for column, value in zip(axis.columns, placed, strict=True):
             sign = "…" if column is None else " "
             if value is not None:
                 sign = look.shades[max(0, sum(value[1] >= limit for limit in limits) - 1)]
-            text += (sign * wide).ljust(found.step)
+            text += (sign * wide).ljust(axis.step)
         label = formatting.clip(cell_text(name), margin - 4)
         lines.append(f"  {label:<{margin - 2}}" + look.tinted(text.rstrip(), "blue"))
     legend = "  ".join(
@@ -334,7 +333,7 @@ def line_texts(
     """
     across, up = (1, 3) if look.plain else (2, 4)
     dots = frozenset(_dots(columns, step * across, scale, scale.height * up - 1))
-    found = []
+    lines = []
     for line in range(scale.height - 1, -1, -1):
         text = ""
         for at in range(len(columns) * step):
@@ -345,25 +344,27 @@ def line_texts(
                 if (x, y) in dots
             ]
             quiet = line == 0 and at % step == 0 and cells[at // step] is None
-            text += _sign(inside, look) if inside else "…" if quiet else " "
-        found.append(text)
-    return found
+            text += _braille(inside, look) if inside else "…" if quiet else " "
+        lines.append(text)
+    return lines
 
 
 def _dots(columns: Columns, wide: int, scale: Scale, top: int) -> Iterator[Dot]:
     """All dots of the lines through the lowest and through the highest values."""
     for end in (0, 1):
         before: Dot | None = None
-        for at, one in enumerate(columns):
+        for at, ends in enumerate(columns):
             dot = (
-                None if one is None else (at * wide + wide // 2, round(scale.share(one[end]) * top))
+                None
+                if ends is None
+                else (at * wide + wide // 2, round(scale.share(ends[end]) * top))
             )
             if dot is not None:
-                yield from _between(before or dot, dot)
+                yield from _line_of_dots(before or dot, dot)
             before = dot
 
 
-def _between(first: Dot, last: Dot) -> Iterator[Dot]:
+def _line_of_dots(first: Dot, last: Dot) -> Iterator[Dot]:
     """
     The dots of a straight line, with no gap in it.
 
@@ -375,7 +376,7 @@ def _between(first: Dot, last: Dot) -> Iterator[Dot]:
         yield x + round(across * part / count), y + round(up * part / count)
 
 
-def _sign(inside: Sequence[Dot], look: Look) -> str:
+def _braille(inside: Sequence[Dot], look: Look) -> str:
     if look.plain:
         return "|" if len(inside) > 1 else "_-'"[inside[0][1]]
     return chr(_BRAILLE + sum(_SIGNS[y][x] for x, y in inside))

@@ -39,10 +39,10 @@ def status_plot(
     room = look.width - margin - _NUMBER - 2
     parts = (part for entry in stored for part in (*entry.covered, *entry.stale))
     domain = Ranges.of(part for part in parts if part.start > MIN and part.end < MAX)
-    found = axis(domain, _finest(project, stored), room)
-    lines = head + [" " * margin + line for line in header_lines(found, look.width - margin)]
+    time_axis = axis(domain, _finest(project, stored), room)
+    lines = head + [" " * margin + line for line in header_lines(time_axis, look.width - margin)]
     for entry in stored:
-        strip = _strip(project, entry, gaps.get(entry.model, Ranges()), found, look)
+        strip = _strip(project, entry, gaps.get(entry.model, Ranges()), time_axis, look)
         label = formatting.clip(entry.model, name)
         lines.append(f"  {label:<{name}}  {strip}  {compact(entry.rows):>{_NUMBER}}")
     shades = "  ".join(f"{sign} {part}" for sign, part in zip(look.shades, _PARTS, strict=True))
@@ -63,9 +63,9 @@ def _finest(project: Project, stored: Sequence[ModelStatus]) -> Granularity:
     return min((one for one in every if one is not None), key=order.index, default=Granularity.DAY)
 
 
-def _strip(project: Project, entry: ModelStatus, gaps: Ranges, found: Axis, look: Look) -> str:
+def _strip(project: Project, entry: ModelStatus, gaps: Ranges, axis: Axis, look: Look) -> str:
     """One table's columns, all of one width, whatever colours are in them."""
-    width = max(found.width, _NO_STRIP)
+    width = max(axis.width, _NO_STRIP)
     words = ""
     if project[entry.model].model.granularity is None:
         words = "one cell, stale" if entry.stale else "one cell"
@@ -74,14 +74,14 @@ def _strip(project: Project, entry: ModelStatus, gaps: Ranges, found: Axis, look
         words = "no rows"
     if words:
         return look.tinted(f"{words:<{width}}", "faint")
-    counts = _counts(entry, found)
+    counts = _counts(entry, axis)
     most = max(counts, default=0) or 1
-    wide = max(1, found.step - 1)
+    wide = max(1, axis.step - 1)
     text = ""
-    for column, rows in zip(found.columns, counts, strict=True):
+    for column, rows in zip(axis.columns, counts, strict=True):
         sign, colour = _sign(entry, gaps, column, rows / most, look)
-        text += look.tinted(sign * wide, colour) + " " * (found.step - wide)
-    return text + " " * (width - len(found.columns) * found.step)
+        text += look.tinted(sign * wide, colour) + " " * (axis.step - wide)
+    return text + " " * (width - len(axis.columns) * axis.step)
 
 
 def _sign(
@@ -97,14 +97,14 @@ def _sign(
     return (_EMPTY, "faint") if gaps.overlaps(column) else (" ", "")
 
 
-def _counts(entry: ModelStatus, found: Axis) -> list[int]:
+def _counts(entry: ModelStatus, axis: Axis) -> list[int]:
     """The rows of each column: of the cells that begin in it."""
     cells = sorted(entry.cells, key=lambda one: one.cell)
     sums = [0, *accumulate(one.rows for one in cells)]
     starts = [one.cell.start for one in cells]
     return [
         0 if column is None else sums[_at(starts, column.end)] - sums[_at(starts, column.start)]
-        for column in found.columns
+        for column in axis.columns
     ]
 
 
