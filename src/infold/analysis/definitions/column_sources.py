@@ -69,13 +69,13 @@ class ColumnSources:
 
 def column_sources(relation: Relation) -> ColumnSources:
     """Those of a query."""
-    found = _Sources()
+    sources = _Sources()
     names = relation.columns or ()
     fields = {
-        name: found.of_output(relation, at, frozenset()) for at, name in enumerate(names) if name
+        name: sources.of_output(relation, at, frozenset()) for at, name in enumerate(names) if name
     }
-    blocks = (one for one in blocks_of(relation, views=True) if isinstance(one, Block))
-    rows = frozenset(use for block in blocks for use in found.about_rows(block))
+    blocks = (part for part in blocks_of(relation, views=True) if isinstance(part, Block))
+    rows = frozenset(use for block in blocks for use in sources.about_rows(block))
     return ColumnSources(fields, rows)
 
 
@@ -115,8 +115,8 @@ class _Sources:
                     yield place, use
         for pair in equal_by_using(block):
             for origin in pair:
-                found = self._of_entry(block, origin.entry, origin.column, frozenset())
-                yield from ((place, Use.JOIN) for place in found)
+                places = self._of_entry(block, origin.entry, origin.column, frozenset())
+                yield from ((place, Use.JOIN) for place in places)
 
     def _of_value(self, block: Block, node: exp.Expr, seen: frozenset[int]) -> Mapping[Place, How]:
         """What an expression of a SELECT is made of."""
@@ -124,16 +124,16 @@ class _Sources:
         while isinstance(plain, exp.Paren):
             plain = plain.this
         nodes = list(own_nodes(node))
-        grouped = any(isinstance(one, exp.AggFunc) for one in nodes)
+        grouped = any(isinstance(n, exp.AggFunc) for n in nodes)
         how = How.AGGREGATION if grouped else How.TRANSFORMATION
-        for one in nodes:
-            if isinstance(one, exp.Column):
-                found = self._of_name(block, one, seen)
+        for n in nodes:
+            if isinstance(n, exp.Column):
+                places = self._of_name(block, n, seen)
                 parts.append(
-                    found if one is plain else {at: max(how, old) for at, old in found.items()}
+                    places if n is plain else {at: max(how, old) for at, old in places.items()}
                 )
         around = _queries_by_node(block)
-        for relation in dict.fromkeys(query for one in nodes for query in around.get(id(one), ())):
+        for relation in dict.fromkeys(query for n in nodes for query in around.get(id(n), ())):
             width = range(len(relation.columns or ()))
             every = _merged(self.of_output(relation, at, seen) for at in width)
             parts.append({at: max(how, old) for at, old in every.items()})
@@ -149,31 +149,31 @@ class _Sources:
         return {} if origin is None else self._of_entry(block, origin.entry, origin.column, seen)
 
     def _of_entry(
-        self, block: Block, entry: FromEntry, name: str, seen: frozenset[int]
+        self, block: Block, entry: FromEntry, name: str, visited: frozenset[int]
     ) -> Mapping[Place, How]:
         """What a column of an entry of FROM is made of; of an exploded one, what is exploded."""
         relation = entry.relation
         if isinstance(relation, OtherRows):
-            columns = [one for one in own_nodes(entry.node) if isinstance(one, exp.Column)]
-            every = [self._of_name(block, one, seen) for one in columns]
+            columns = [part for part in own_nodes(entry.node) if isinstance(part, exp.Column)]
+            every = [self._of_name(block, part, visited) for part in columns]
             return {at: max(old, How.TRANSFORMATION) for at, old in _merged(every).items()}
         places = relation.places.get(name.lower())
-        return self.of_output(relation, places[0], seen) if places else {}
+        return self.of_output(relation, places[0], visited) if places else {}
 
 
 @once_per_block
 def _queries_by_node(block: Block) -> Mapping[int, Sequence[Relation]]:
     """The subqueries in expressions, by the nodes around them and in them."""
-    found: dict[int, list[Relation]] = {}
+    queries: dict[int, list[Relation]] = {}
     for around, relation in block.nested_queries:
-        for one in around.walk():
-            found.setdefault(id(one), []).append(relation)
-    return found
+        for inner in around.walk():
+            queries.setdefault(id(inner), []).append(relation)
+    return queries
 
 
 def _merged(parts: Iterable[Mapping[Place, How]]) -> Mapping[Place, How]:
-    found: dict[Place, How] = {}
+    merged: dict[Place, How] = {}
     for part in parts:
         for place, how in part.items():
-            found[place] = max(how, found.get(place, how))
-    return found
+            merged[place] = max(how, merged.get(place, how))
+    return merged

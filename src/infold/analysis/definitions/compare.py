@@ -43,11 +43,11 @@ def compare_projects(
 ) -> tuple[Redefinition, ...]:
     """Every model with a changed definition, in the order of the new ones; then removed models."""
     old, new = Meanings.of(before, sources_before), Meanings.of(after, sources_after)
-    found = [
+    redefinitions = [
         redefinition(old[name] if name in old.nodes else None, new[name]) for name in new.nodes
     ]
     gone = [removed(node) for name, node in old.nodes.items() if name not in new.nodes]
-    return (*(one for one in found if one is not None), *gone)
+    return (*(changed for changed in redefinitions if changed is not None), *gone)
 
 
 def removed(node: Node) -> Redefinition:
@@ -76,7 +76,7 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
     keys = key_differences(before, after)
     if before.node.fingerprint == node.fingerprint and _same_fields(before, after):
         return _same(before, after, keys.metadata)
-    parts = {one.part for one in keys.content}
+    parts = {difference.part for difference in keys.content}
     only_start, only_cells = parts <= {"start"}, parts == {"granularity"}
     proven = _kept(before, after) if only_start or only_cells else frozenset[str]()
     if only_cells and not node.downgraded and _same_rows(before, after, proven):
@@ -106,7 +106,7 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
     if renamed and not _states_differ(before, after):
         gone = {old for old, _ in renamed}
         losses = tuple(name for name in losses if name not in gone)
-        destroys = tuple(one for one in destroys if one.name not in gone)
+        destroys = tuple(difference for difference in destroys if difference.name not in gone)
         return Redefinition(
             node.name,
             Category.METADATA,
@@ -144,10 +144,10 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
 
 def _functions(before: Meaning, after: Meaning) -> Iterator[Difference]:
     """The functions of the project that both call, and that say something else now."""
-    known = {one.name: one.digest for one in before.node.model.functions}
-    for one in after.node.model.functions:
-        if known.get(one.name, one.digest) != one.digest:
-            yield Difference("function", one.name, "", "", Spot(one.file))
+    known = {function.name: function.digest for function in before.node.model.functions}
+    for function in after.node.model.functions:
+        if known.get(function.name, function.digest) != function.digest:
+            yield Difference("function", function.name, "", "", Spot(function.file))
 
 
 def _derived(
@@ -155,15 +155,15 @@ def _derived(
 ) -> Derivation | None:
     """How the new rows follow from stored ones, where no more differs in ``content`` than may."""
     events = after.node.model.kind is Kind.EVENTS
-    if not all(one.part == "start" or (events and _comes_or_goes(one)) for one in content):
+    if not all(entry.part == "start" or (events and _comes_or_goes(entry)) for entry in content):
         return None
-    found = derivation(before, after, proven)
-    return sessions_derivation(before, after) if found is None and not content else found
+    derived = derivation(before, after, proven)
+    return sessions_derivation(before, after) if derived is None and not content else derived
 
 
-def _comes_or_goes(one: Difference) -> bool:
+def _comes_or_goes(difference: Difference) -> bool:
     """Whether a difference is that a source has a column more, or one less."""
-    return one.part == "source column" and "" in (one.before, one.after)
+    return difference.part == "source column" and "" in (difference.before, difference.after)
 
 
 def _renamed(old: str, new: str) -> Difference:
@@ -194,10 +194,10 @@ def _same_order(before: Meaning, after: Meaning) -> bool:
     return next(names) == next(names)
 
 
-def _same_rows(before: Meaning, after: Meaning, kept: frozenset[str]) -> bool:
+def _same_rows(before: Meaning, after: Meaning, proven: frozenset[str]) -> bool:
     """Whether both give the same rows, with their columns in the same order."""
     return (
-        kept == _names(before) == _names(after)
+        proven == _names(before) == _names(after)
         and _same_order(before, after)
         and not _states_differ(before, after)
     )
@@ -223,10 +223,10 @@ def _same(before: Meaning, after: Meaning, metadata: tuple[Difference, ...]) -> 
 
 
 def _category(
-    before: Meaning, after: Meaning, kept: frozenset[str], *, same: bool, also: bool
+    before: Meaning, after: Meaning, proven: frozenset[str], *, same: bool, also: bool
 ) -> Category:
     old, new = _names(before), _names(after)
-    if not same or kept != old or not old <= new:
+    if not same or proven != old or not old <= new:
         return Category.BREAKING
     if old == new:
         return Category.METADATA if also else Category.NONE
@@ -238,23 +238,23 @@ def _kept(before: Meaning, after: Meaning) -> frozenset[str]:
     doubtful = any(m.node.overrides_used or m.node.bounds_declared for m in (before, after))
     if doubtful or before.relation is None or after.relation is None:
         return frozenset()
-    one, two = _canons(before, after)
+    earlier, two = _canons(before, after)
     try:
-        old, new = one.columns(before.relation), two.columns(after.relation)
+        old, new = earlier.columns(before.relation), two.columns(after.relation)
         equal = frozenset(name for name in old.keys() & new.keys() if old[name] == new[name])
-        if one.rows(before.relation, equal) != two.rows(after.relation, equal):
+        if earlier.rows(before.relation, equal) != two.rows(after.relation, equal):
             return frozenset()
-        if after.node.model.kind is Kind.SESSIONS and not _same_input(before, after, one, two):
+        if after.node.model.kind is Kind.SESSIONS and not _same_input(before, after, earlier, two):
             return frozenset()
     except (Doubt, RecursionError):
         return frozenset()
-    others = (_names(before) & _names(after)) - old.keys() - new.keys()
-    kept = equal | others
+    unread = (_names(before) & _names(after)) - old.keys() - new.keys()
+    proven = equal | unread
     kind = after.node.model.kind
     chosen = kind is Kind.SCD_TYPE_2 or (kind is Kind.EVENTS and bool(after.node.model.unique_key))
-    if chosen and (kept != _names(before) or kept != _names(after)):
+    if chosen and (proven != _names(before) or proven != _names(after)):
         return frozenset()  # all columns decide which copy of an event, or of a version, is kept
-    return kept
+    return proven
 
 
 def _canons(before: Meaning, after: Meaning) -> tuple[Canon, Canon]:
@@ -267,11 +267,11 @@ def _canons(before: Meaning, after: Meaning) -> tuple[Canon, Canon]:
     return one, two
 
 
-def _same_input(before: Meaning, after: Meaning, one: Canon, two: Canon) -> bool:
+def _same_input(before: Meaning, after: Meaning, old_canon: Canon, later: Canon) -> bool:
     """Whether two sessions models read the same events, in the same order."""
     queries = before.node.query, after.node.query
     unique = all(query is not None and query.unique for query in queries)
-    old, new = input_form(before, one, unique=unique), input_form(after, two, unique=unique)
+    old, new = input_form(before, old_canon, unique=unique), input_form(after, later, unique=unique)
     return old == new
 
 
@@ -284,8 +284,8 @@ def _states_differ(before: Meaning, after: Meaning) -> tuple[Difference, ...]:
     old, new = (_states(meaning) for meaning in (before, after))
     if old == new:
         return ()
-    was, now = (", ".join(call for call, _ in states) for states in (old, new))
-    return (Difference("stored states", "", was, now),)
+    old_states, new_states = (", ".join(call for call, _ in states) for states in (old, new))
+    return (Difference("stored states", "", old_states, new_states),)
 
 
 def _states(meaning: Meaning) -> list[tuple[str, object]]:
@@ -311,15 +311,15 @@ def _text(meaning: Meaning) -> tuple[object, ...]:
 
 def _rewritten(before: Meaning, after: Meaning) -> tuple[Difference, ...]:
     """The differences of two definitions with the same meaning."""
-    found = []
-    one, two = before.node.model.sql, after.node.model.sql
+    differences = []
+    old_sql, new_sql = before.node.model.sql, after.node.model.sql
     if _text(before) != _text(after):
-        part = "layout" if sql_words(one) == sql_words(two) else "wording"
-        found.append(Difference(part, "", "", ""))
+        part = "layout" if sql_words(old_sql) == sql_words(new_sql) else "wording"
+        differences.append(Difference(part, "", "", ""))
     old, new = before.node.columns, after.node.columns
     if not _same_order(before, after):
-        found.append(Difference("order of columns", "", ", ".join(old), ", ".join(new)))
-    return tuple(found)
+        differences.append(Difference("order of columns", "", ", ".join(old), ", ".join(new)))
+    return tuple(differences)
 
 
 # Both definitions have to make sessions of the same events, with the same columns and states, and
@@ -455,7 +455,7 @@ def retyped_columns(
 def _widened_columns(before: Source, after: Source) -> Mapping[str, list[Retyping]]:
     """What is wider in each column, by lower-case name; nothing if anything else differs."""
     old, new = ({one.name: one for one in side.columns} for side in (before, after))
-    found: dict[str, list[Retyping]] = {}
+    widened: dict[str, list[Retyping]] = {}
     if old.keys() != new.keys():
         return {}
     for name, column in new.items():
@@ -468,8 +468,8 @@ def _widened_columns(before: Source, after: Source) -> Mapping[str, list[Retypin
             exact = is_exact_number(part.before) or FORMATS[after.format].has_types
             if not exact:
                 return {}
-            found.setdefault(name.lower(), []).append(part)
-    return found
+            widened.setdefault(name.lower(), []).append(part)
+    return widened
 
 
 def _passed_on(meaning: Meaning, widened: Collection[str]) -> list[tuple[str, str]]:
@@ -482,21 +482,21 @@ def _passed_on(meaning: Meaning, widened: Collection[str]) -> list[tuple[str, st
     if not isinstance(block, Block) or block.outputs is None or meaning.source is None:
         raise Doubt
     source = meaning.source.name.lower()
-    found, others = [], set[int]()
+    passed, other_positions = [], set[int]()
     for at, output in enumerate(block.outputs):
         origin = output.origin or block.origins.get(output.node)
         column = _column_of(origin, source)
         if column in widened:
-            found.append((meaning.node.columns[at], column))
+            passed.append((meaning.node.columns[at], column))
         else:
-            others.add(at)
+            other_positions.add(at)
     canon = Canon(meaning.prints, given(meaning.node.model), meaning.structs)
-    needs = canon.form(block, frozenset(others), whole=True)[1]
+    needs = canon.form(block, frozenset(other_positions), whole=True)[1]
     if any(
         isinstance(of, Table) and of.name.lower() == source and at in widened for of, at in needs
     ):
         raise Doubt
-    return found
+    return passed
 
 
 def _column_of(origin: Origin | None, source: str) -> str:
@@ -546,12 +546,12 @@ def _columns(before: Meaning, after: Meaning) -> Iterator[Loss]:
 
 def _types(before: Meaning, after: Meaning, differences: Iterable[Difference]) -> Iterator[Loss]:
     """Narrowed or incompatible types, where both are written."""
-    for one in differences:
-        stored = any(one.name.lower() == name.lower() for name in before.node.columns)
-        if one.part == "source column" and one.before and one.after and stored:
-            old, new = (text.split(" DEFAULT ")[0] for text in (one.before, one.after))
+    for entry in differences:
+        stored = any(entry.name.lower() == name.lower() for name in before.node.columns)
+        if entry.part == "source column" and entry.before and entry.after and stored:
+            old, new = (text.split(" DEFAULT ")[0] for text in (entry.before, entry.after))
             if is_simple(old) and is_simple(new) and not holds_all_values(old, new):
-                yield Loss(Lost.TYPE, one.name, old, new, one.at)
+                yield Loss(Lost.TYPE, entry.name, old, new, entry.at)
     old_types, new_types = _written_types(before), _written_types(after)
     for name, old in old_types.items():
         new = new_types.get(name, old)
@@ -564,22 +564,22 @@ def _written_types(meaning: Meaning) -> Mapping[str, str]:
     block = meaning.relation
     if not isinstance(block, Block):
         return {}
-    found = {}
+    types = {}
     for output in block.outputs or ():
         node = output.node
         while isinstance(node, (exp.Alias, exp.Paren)):
             node = node.this
         if isinstance(node, exp.Cast):
-            found[output.name.lower()] = node.to.sql("spark").lower()
-    return found
+            types[output.name.lower()] = node.to.sql("spark").lower()
+    return types
 
 
 def _keys(after: Meaning, differences: Iterable[Difference]) -> Iterator[Loss]:
-    for one in differences:
-        kinds = _KEYS.get(one.part, ())
-        if not one.name and after.node.model.kind in kinds:
-            at = one.at or _query_spot(after)
-            yield Loss(Lost.KEY, _WORDS.get(one.part, one.part), one.before, one.after, at)
+    for entry in differences:
+        kinds = _KEYS.get(entry.part, ())
+        if not entry.name and after.node.model.kind in kinds:
+            at = entry.at or _query_spot(after)
+            yield Loss(Lost.KEY, _WORDS.get(entry.part, entry.part), entry.before, entry.after, at)
 
 
 _WORDS = {"group": "GROUP BY"}

@@ -157,15 +157,15 @@ def _spelled(select: Select, query: SessionsQuery) -> dict[str, _Spelled]:
     """The aggregates of a SELECT by the names that the query gives them."""
     pieces = QueryPieces(select.block.text, qualifier_spans(select.block))
     named = {one.sql: one for one in query.aggregates if re.fullmatch(r"_a\d+", one.name)}
-    found: dict[str, _Spelled] = {}
+    spelled: dict[str, _Spelled] = {}
     for at, _ in enumerate(query.outputs):
         for call in _aggregates(select, select.written(at)):
             one = named.get(pieces.sql_of(call.start, call.end))
-            if one is not None and one.name not in found:
-                found[one.name] = _forms(select, call, one)
-    if len(found) != len(named):
+            if one is not None and one.name not in spelled:
+                spelled[one.name] = _forms(select, call, one)
+    if len(spelled) != len(named):
         raise Doubt
-    return found
+    return spelled
 
 
 def _aggregates(select: Select, span: Range | None) -> Iterator[Call]:
@@ -179,17 +179,17 @@ def _aggregates(select: Select, span: Range | None) -> Iterator[Call]:
             behind = call.end
 
 
-def _forms(select: Select, call: Call, one: Aggregate) -> _Spelled:
+def _forms(select: Select, call: Call, aggregate: Aggregate) -> _Spelled:
     needs = set[Need]()
     argument = ""
-    if one.argument is not None:
+    if aggregate.argument is not None:
         argument = select.expression(call.arguments[0], needs)
     condition = ""
     if call.filter is not None:
         terms = select.all_of(call.filter, needs, "filter")
         condition = digest(("filter", sorted({form for form, _ in terms})))
-    whole = select.expression((call.start, call.end), needs)
-    return _Spelled(one, argument, condition, whole, frozenset(needs))
+    call_form = select.expression((call.start, call.end), needs)
+    return _Spelled(aggregate, argument, condition, call_form, frozenset(needs))
 
 
 def _followed(old: _Sessions, new: _Sessions) -> Derivation:
@@ -198,7 +198,7 @@ def _followed(old: _Sessions, new: _Sessions) -> Derivation:
         raise Doubt
     added = _added(old.where, new.where)
     known = _in_words_of(old, new)
-    events = old.events(old.spelled[one.name] for one in known)
+    events = old.events(old.spelled[aggregate.name] for aggregate in known)
     if events != new.events(new.spelled.values()):
         raise Doubt
     same = {form: out.name for form, out in zip(old.outputs, old.query.outputs, strict=True)}
@@ -210,12 +210,12 @@ def _followed(old: _Sessions, new: _Sessions) -> Derivation:
         columns.append((output.name, quoted(same[form]) if form in same else new.text(at)))
     shown = {output.sql.strip().strip("`") for output in old.query.outputs}
     there = {_EVENTS}
-    for one in known:
-        if one.call != _OTHER or one.name in shown:
-            there |= old.spelled[one.name].states
-    for name, wanted in new.spelled.items():
-        needed = wanted.aggregate.call != _OTHER or name in computed
-        if needed and not wanted.states <= there:
+    for aggregate in known:
+        if aggregate.call != _OTHER or aggregate.name in shown:
+            there |= old.spelled[aggregate.name].states
+    for name, spelled in new.spelled.items():
+        needed = spelled.aggregate.call != _OTHER or name in computed
+        if needed and not spelled.states <= there:
             raise Doubt
     stored = replace(old.query, aggregates=(*known, *old.own))
     where = tuple(_over_owner(new, span) for span in added.values())
@@ -246,15 +246,15 @@ def _in_words_of(old: _Sessions, new: _Sessions) -> tuple[Aggregate, ...]:
     arguments = {one.argument: one.aggregate.argument for one in new.spelled.values()} | {"": None}
     filters = {one.filter: one.aggregate.filter for one in new.spelled.values()} | {"": None}
     wholes = {one.whole: one.aggregate for one in new.spelled.values()}
-    found = []
+    reworded = []
     for one in old.spelled.values():
         if one.aggregate.call == _OTHER:
             if one.whole in wholes:
-                found.append(replace(wholes[one.whole], name=one.aggregate.name))
+                reworded.append(replace(wholes[one.whole], name=one.aggregate.name))
         elif one.argument in arguments and one.filter in filters:
             argument, condition = arguments[one.argument], filters[one.filter]
-            found.append(replace(one.aggregate, argument=argument, filter=condition))
-    return tuple(found)
+            reworded.append(replace(one.aggregate, argument=argument, filter=condition))
+    return tuple(reworded)
 
 
 def _over_owner(sessions: _Sessions, span: Range) -> str:

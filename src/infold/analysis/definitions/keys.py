@@ -60,13 +60,13 @@ def key_differences(before: Meaning, after: Meaning) -> KeyDifferences:
             continue
         section, _, name = key.partition(".")
         at = _spot(after.source.place) if section == "Source" and after.source else own
-        found = [Difference(name, "", _shown(key, old), _shown(key, new), at)]
+        differences = [Difference(name, "", _shown(key, old), _shown(key, new), at)]
         if key == "Source.columns":
-            found = list(_of_columns(old, new, at)) or found
+            differences = list(_of_columns(old, new, at)) or differences
         kinds = _ONLY_OF.get(key, tuple(Kind))
         matters = {before.node.model.kind, after.node.model.kind} & set(kinds)
         counts = decides is Decides.CONTENT and matters and not _only_stops(key, old, new)
-        (content if counts else metadata).extend(found)
+        (content if counts else metadata).extend(differences)
     for name, old, new in _in_force(before, after):
         if old != new:
             content.append(Difference(name, "", old, new, own))
@@ -155,8 +155,8 @@ def _in_force(before: Meaning, after: Meaning) -> Iterator[tuple[str, str, str]]
 
 def _bounds(incremental: Incremental | None) -> str:
     bounds = incremental.bounds if incremental else ()
-    found = sorted((bound.input, bound.before, bound.after) for bound in bounds)
-    return ", ".join(f"{name} {before} {after}" for name, before, after in found)
+    rows = sorted((bound.input, bound.before, bound.after) for bound in bounds)
+    return ", ".join(f"{name} {before} {after}" for name, before, after in rows)
 
 
 _NAMES = frozenset(
@@ -270,10 +270,10 @@ def query_differences(before: Meaning, after: Meaning) -> tuple[Difference, ...]
     )
     try:
         every = _of_relations(one, two, before.relation, after.relation, "")
-        found = tuple(one for one in every if one.before != one.after)
+        differences = tuple(one for one in every if one.before != one.after)
     except (Doubt, RecursionError):
-        found = ()
-    return found or _texts(before, after)
+        differences = ()
+    return differences or _texts(before, after)
 
 
 def _of_code(before: PythonCode, after: PythonCode) -> Iterator[Difference]:
@@ -284,9 +284,9 @@ def _of_code(before: PythonCode, after: PythonCode) -> Iterator[Difference]:
             yield Difference("code", file, "", "", Spot(file) if file in new else None)
     columns = dict(before.columns), dict(after.columns)
     for name in dict.fromkeys((*columns[0], *columns[1])):
-        was, now = (of.get(name, "") for of in columns)
-        if was != now:
-            yield Difference("column", name, was, now, Spot(after.files[0]))
+        old_type, new_type = (of.get(name, "") for of in columns)
+        if old_type != new_type:
+            yield Difference("column", name, old_type, new_type, Spot(after.files[0]))
 
 
 _ROWS = Difference("rows of the file", "", "", "")
@@ -352,8 +352,8 @@ def _of_blocks(
 ) -> Iterator[Difference]:
     yield from _column_differences(one, two, old, new, within)
     if old.parts.distinct != new.parts.distinct:
-        was, now = ("DISTINCT" if side.parts.distinct else "" for side in (old, new))
-        yield Difference("distinct", within, was, now)
+        old_word, new_word = ("DISTINCT" if side.parts.distinct else "" for side in (old, new))
+        yield Difference("distinct", within, old_word, new_word)
     yield from _of_entries(one, two, old, new, within)
     for key in _CONDITIONS:
         yield from _of_conditions(one, two, old, new, key, within)

@@ -65,8 +65,8 @@ def _type_in(relation: Relation, column: str, tables: Mapping[str, Types]) -> st
         return left if left == _type_in(relation.right, column, tables) else None
     if isinstance(relation, Block):
         outs = relation.named(column)
-        found = [type_ for out in outs if (type_ := _type_of_output(relation, out, tables))]
-        return found[-1] if found else None
+        types = [type_ for out in outs if (type_ := _type_of_output(relation, out, tables))]
+        return types[-1] if types else None
     return None
 
 

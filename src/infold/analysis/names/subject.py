@@ -30,9 +30,9 @@ class Draft:
 
     def place(self, key: str) -> Spot:
         """The place of a key's value; the model's own place when it was not written."""
-        found = self.places.get(key)
+        spot = self.places.get(key)
         place = self.model.place
-        return found or Spot(place.file, place.line, place.column)
+        return spot or Spot(place.file, place.line, place.column)
 
 
 @dataclass(slots=True, eq=False)
