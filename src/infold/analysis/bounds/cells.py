@@ -224,7 +224,7 @@ class Cells:
                 for holder, inner in todo
                 if (entries := self._as_entries(holder, inner, by_where, scope)) is not None
             }
-            widened = scope((*bounded, *(e for entries in tried.values() for e in entries)))
+            widened = scope((*bounded, *(one for entries in tried.values() for one in entries)))
             for inner, entries in tried.items():
                 if all(widened.reaches(entry.inputs) for entry in entries):
                     bounded.extend(entries)

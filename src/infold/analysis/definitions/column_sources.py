@@ -124,16 +124,16 @@ class _Sources:
         while isinstance(plain, exp.Paren):
             plain = plain.this
         nodes = list(own_nodes(node))
-        grouped = any(isinstance(n, exp.AggFunc) for n in nodes)
+        grouped = any(isinstance(one, exp.AggFunc) for one in nodes)
         how = How.AGGREGATION if grouped else How.TRANSFORMATION
-        for n in nodes:
-            if isinstance(n, exp.Column):
-                places = self._of_name(block, n, seen)
+        for one in nodes:
+            if isinstance(one, exp.Column):
+                places = self._of_name(block, one, seen)
                 parts.append(
-                    places if n is plain else {at: max(how, old) for at, old in places.items()}
+                    places if one is plain else {at: max(how, old) for at, old in places.items()}
                 )
         around = _queries_by_node(block)
-        for relation in dict.fromkeys(query for n in nodes for query in around.get(id(n), ())):
+        for relation in dict.fromkeys(query for one in nodes for query in around.get(id(one), ())):
             width = range(len(relation.columns or ()))
             every = _merged(self.of_output(relation, at, seen) for at in width)
             parts.append({at: max(how, old) for at, old in every.items()})
@@ -149,16 +149,16 @@ class _Sources:
         return {} if origin is None else self._of_entry(block, origin.entry, origin.column, seen)
 
     def _of_entry(
-        self, block: Block, entry: FromEntry, name: str, visited: frozenset[int]
+        self, block: Block, entry: FromEntry, name: str, seen: frozenset[int]
     ) -> Mapping[Place, How]:
         """What a column of an entry of FROM is made of; of an exploded one, what is exploded."""
         relation = entry.relation
         if isinstance(relation, OtherRows):
             columns = [part for part in own_nodes(entry.node) if isinstance(part, exp.Column)]
-            every = [self._of_name(block, part, visited) for part in columns]
+            every = [self._of_name(block, part, seen) for part in columns]
             return {at: max(old, How.TRANSFORMATION) for at, old in _merged(every).items()}
         places = relation.places.get(name.lower())
-        return self.of_output(relation, places[0], visited) if places else {}
+        return self.of_output(relation, places[0], seen) if places else {}
 
 
 @once_per_block

@@ -238,13 +238,13 @@ def _kept(before: Meaning, after: Meaning) -> frozenset[str]:
     doubtful = any(m.node.overrides_used or m.node.bounds_declared for m in (before, after))
     if doubtful or before.relation is None or after.relation is None:
         return frozenset()
-    earlier, two = _canons(before, after)
+    one, two = _canons(before, after)
     try:
-        old, new = earlier.columns(before.relation), two.columns(after.relation)
+        old, new = one.columns(before.relation), two.columns(after.relation)
         equal = frozenset(name for name in old.keys() & new.keys() if old[name] == new[name])
-        if earlier.rows(before.relation, equal) != two.rows(after.relation, equal):
+        if one.rows(before.relation, equal) != two.rows(after.relation, equal):
             return frozenset()
-        if after.node.model.kind is Kind.SESSIONS and not _same_input(before, after, earlier, two):
+        if after.node.model.kind is Kind.SESSIONS and not _same_input(before, after, one, two):
             return frozenset()
     except (Doubt, RecursionError):
         return frozenset()
@@ -267,11 +267,11 @@ def _canons(before: Meaning, after: Meaning) -> tuple[Canon, Canon]:
     return one, two
 
 
-def _same_input(before: Meaning, after: Meaning, old_canon: Canon, later: Canon) -> bool:
+def _same_input(before: Meaning, after: Meaning, earlier: Canon, later: Canon) -> bool:
     """Whether two sessions models read the same events, in the same order."""
     queries = before.node.query, after.node.query
     unique = all(query is not None and query.unique for query in queries)
-    old, new = input_form(before, old_canon, unique=unique), input_form(after, later, unique=unique)
+    old, new = input_form(before, earlier, unique=unique), input_form(after, later, unique=unique)
     return old == new
 
 

@@ -136,17 +136,17 @@ def _own(info: Action) -> Mapping[str, str]:
 
     A table that others restored to a version is as one that infold set back to it.
     """
-    found = {key: str(value) for key, value in info.items() if key.startswith("infold.")}
+    own = {key: str(value) for key, value in info.items() if key.startswith("infold.")}
     if info.get("operation") == RESTORE:
         version = str(dict(info.get("operationParameters") or {}).get("version"))
         return {SET_BACK: version} if version.isdecimal() else {}
     try:
-        said = json.loads(info.get("userMetadata") or "{}")
+        metadata = json.loads(info.get("userMetadata") or "{}")
     except ValueError:  # of somebody else, who may write what he likes
-        return found
-    if not isinstance(said, dict):
-        return found
+        return own
+    if not isinstance(metadata, dict):
+        return own
     return {
-        **found,
-        **{key: str(value) for key, value in said.items() if key.startswith("infold.")},
+        **own,
+        **{key: str(value) for key, value in metadata.items() if key.startswith("infold.")},
     }

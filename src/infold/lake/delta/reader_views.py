@@ -62,14 +62,14 @@ class ReaderViews:
             namespace = self.metastore.namespace
             self._refuse_shared(self._client.found(namespace), namespace, VIEW_OF, "views")
         if tables is not None:
-            found = self._client.found(self.space)
-            self._refuse_shared(found, self.space, FOLDER, "tables")
-            asked = {table.lower() for table in tables}
-            taken = [one for one in found if one.tableName in asked and not self._is_own(one)]
+            entries = self._client.found(self.space)
+            self._refuse_shared(entries, self.space, FOLDER, "tables")
+            names = {table.lower() for table in tables}
+            taken = [one for one in entries if one.tableName in names and not self._is_own(one)]
             Metastore(self._client, self.space).refuse([*map(entry_of, taken)], "views")
 
-    def _refuse_shared(self, found: Sequence[Any], namespace: str, mark: str, what: str) -> None:
-        names = sorted(str(one.tableName) for one in found if mark in (one.parameters or {}))
+    def _refuse_shared(self, entries: Sequence[Any], namespace: str, mark: str, what: str) -> None:
+        names = sorted(str(one.tableName) for one in entries if mark in (one.parameters or {}))
         refuse_shared(self._client.place, namespace, names, what)
 
     def refresh(self, tables: Mapping[str, Log], *, only_new: bool) -> Sequence[str]:
@@ -127,19 +127,19 @@ class ReaderViews:
         """Have a view, of which one may be ``known``; False where somebody else has its name."""
 
         def replaced(hive: Any) -> bool:
-            found = hive.get_table(*key)
-            if not self._is_own(found):
+            entry = hive.get_table(*key)
+            if not self._is_own(entry):
                 return False
-            say(found, view)
-            alter(hive, key, found)
+            say(entry, view)
+            alter(hive, key, entry)
             return True
 
         if known:
             with suppress(RefusedError):  # it is gone meanwhile
                 return self._client.change(replaced)
-        made = self._made(key, view)
+        table = self._made(key, view)
         try:
-            self._client.change(lambda hive: hive.create_table(made))
+            self._client.change(lambda hive: hive.create_table(table))
         except RefusedError:
             return False
         return True
@@ -169,7 +169,7 @@ class ReaderViews:
         from hive_metastore.ttypes import Table
 
         name = f"{self.metastore.namespace}.{key[1]}"
-        made = Table(
+        table = Table(
             tableName=key[1],
             dbName=key[0],
             owner=user_name(),
@@ -181,8 +181,8 @@ class ReaderViews:
             },
             tableType=_VIEW,
         )
-        say(made, view)
-        return made
+        say(table, view)
+        return table
 
     @property
     def _client(self) -> HiveClient:
@@ -227,8 +227,8 @@ class SparkView:
     @property
     def digest(self) -> str:
         """By which it is known whether a view that is there is this one."""
-        said = json.dumps([self.query, dict(self.parameters)], sort_keys=True)
-        return sha256(said.encode()).hexdigest()[:32]
+        content = json.dumps([self.query, dict(self.parameters)], sort_keys=True)
+        return sha256(content.encode()).hexdigest()[:32]
 
 
 def view_of(namespace: str, table: str, fields: Sequence[Mapping[str, Any]]) -> SparkView:
@@ -258,27 +258,27 @@ def view_of(namespace: str, table: str, fields: Sequence[Mapping[str, Any]]) -> 
 def said_by(table: Any) -> SparkView:
     """What an entry of a metastore says, as far as Spark reads it."""
     same = table.viewOriginalText == table.viewExpandedText
-    found: Mapping[str, str] = table.parameters or {}
-    said = {name: value for name, value in found.items() if name.startswith(_SAID)}
-    return SparkView(str(table.viewExpandedText) if same else "", said)
+    parameters: Mapping[str, str] = table.parameters or {}
+    own = {name: value for name, value in parameters.items() if name.startswith(_SAID)}
+    return SparkView(str(table.viewExpandedText) if same else "", own)
 
 
 def say(table: Any, view: SparkView) -> None:
     """Have an entry say what a view is to, and leave all else of it."""
     table.viewOriginalText = table.viewExpandedText = view.query
     table.sd = stored_as(view.columns)
-    found: Mapping[str, str] = table.parameters or {}
-    others = {name: value for name, value in found.items() if not name.startswith(_SAID)}
-    table.parameters = {**others, **view.parameters}
+    parameters: Mapping[str, str] = table.parameters or {}
+    foreign = {name: value for name, value in parameters.items() if not name.startswith(_SAID)}
+    table.parameters = {**foreign, **view.parameters}
 
 
 def _columns(fields: Sequence[Mapping[str, Any]]) -> Columns:
     """The columns for other engines; a placeholder where a metastore would refuse one of them."""
     try:
-        found = [(str(one["name"]), _hive_type(without_details(one["type"]))) for one in fields]
+        columns = [(str(one["name"]), _hive_type(without_details(one["type"]))) for one in fields]
     except KeyError:
         return NO_COLUMNS
-    return NO_COLUMNS if any(len(type_) > _LONGEST for _, type_ in found) else found
+    return NO_COLUMNS if any(len(type_) > _LONGEST for _, type_ in columns) else columns
 
 
 def _hive_type(type_: Type) -> str:

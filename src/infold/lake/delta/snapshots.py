@@ -46,12 +46,12 @@ class DeltaSnapshotReader:
         chosen = columns_beside(schema, any_of, near, columns)
         if chosen is None:
             return None
-        own, wanted = chosen
+        own, names = chosen
         rows = RowFilter(equal_to(schema, any_of, near, where), schema)
         try:
-            found = read_rows(log.folder, own, version=version, rows=rows)
+            table_rows = read_rows(log.folder, own, version=version, rows=rows)
         except InfoldError as error:  # expired by a run since its log was read
             if error.slug != UNREADABLE:
                 raise
             return None
-        return found.rename_columns(wanted)
+        return table_rows.rename_columns(names)

@@ -69,8 +69,8 @@ class DeltaLake:
 
     def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
         """See ``ports.Lake``."""
-        now = {table: self._location_or_file(table) for table in known}
-        return {table: location for table, location in now.items() if location != known[table]}
+        present = {table: self._location_or_file(table) for table in known}
+        return {table: location for table, location in present.items() if location != known[table]}
 
     def _location_or_file(self, table: str) -> str | None:
         """Where a table is, as far as its log can be read; who looks closer finds out why not."""
@@ -112,11 +112,11 @@ class DeltaLake:
 
     def _named(self, tables: Collection[str], metastore: Metastore) -> Mapping[str, Log]:
         """The logs of those of some tables that have their names, by these."""
-        found = metastore.entries(tables)
+        entries = metastore.entries(tables)
         logs = {
             table.lower(): self.log(table)
             for table in tables
-            if (entry := found.get(table.lower())) is not None
+            if (entry := entries.get(table.lower())) is not None
             and entry.is_right(location_of(self.folder(table)))
         }
         return {name: log for name, log in logs.items() if log is not None}
@@ -131,30 +131,30 @@ class DeltaLake:
         """See ``ports.Lake``: a look at each folder, and at the log of those without a name."""
         if self.metastore is None:
             return ()
-        found = self.metastore.entries()
-        own, gone = self._names(found)
-        return sorted({*wrong_names(own, found), *gone})
+        entries = self.metastore.entries()
+        own, gone = self._names(entries)
+        return sorted({*wrong_names(own, entries), *gone})
 
     def register(self) -> Sequence[str]:
         """See ``ports.Lake``."""
         if self.metastore is None:
             return ()
         with self.metastore.at_the_end():
-            found = self.metastore.entries()
-            return self.metastore.change(*self._names(found), found)
+            entries = self.metastore.entries()
+            return self.metastore.change(*self._names(entries), entries)
 
-    def _names(self, found: Mapping[str, Entry]) -> tuple[Mapping[str, str], Sequence[str]]:
+    def _names(self, entries: Mapping[str, Entry]) -> tuple[Mapping[str, str], Sequence[str]]:
         """The folders of tables by the names that are to lead there, and names of no table."""
         parent = places.below(self.warehouse, self.namespace)
-        own = [name for name in sorted(folders.names(parent)) if self._has_name(name, found)]
+        own = [name for name in sorted(folders.names(parent)) if self._has_name(name, entries)]
         known = {name.lower() for name in own}
         above = location_of(parent)
-        gone = [one.name for one in found.values() if one.is_of(above) and one.name not in known]
+        gone = [one.name for one in entries.values() if one.is_of(above) and one.name not in known]
         return {name: self.folder(name) for name in own}, gone
 
-    def _has_name(self, table: str, found: Mapping[str, Entry]) -> bool:
+    def _has_name(self, table: str, entries: Mapping[str, Entry]) -> bool:
         """Whether a name leads to a folder: it does already, or there is a table of infold's."""
-        entry = found.get(table.lower())
+        entry = entries.get(table.lower())
         if entry is not None and entry.is_free_for(location_of(self.folder(table))):
             return self.log(table) is not None
         return self._has_steps(table)
@@ -179,10 +179,10 @@ class DeltaLake:
 
     def _one_by_one(self) -> OneAfterTheOther:
         def find(names: Collection[str]) -> Mapping[str, str]:
-            found = {name: self.location(name) for name in names}
+            locations = {name: self.location(name) for name in names}
             return {
                 name: location or ""
-                for name, location in found.items()
+                for name, location in locations.items()
                 if location is not None or folders.is_taken(self.folder(name))
             }
 
@@ -305,13 +305,13 @@ class DeltaLake:
 
         folder = self._built(table)
         schema = columns_of(folder)
-        wanted = shown_columns(schema, columns)
+        names = shown_columns(schema, columns)
         if where is None:
-            return read_rows(folder, wanted, limit=limit)
+            return read_rows(folder, names, limit=limit)
         from infold.lake.chosen_rows import RowFilter
 
         rows = RowFilter(truth_of(where, schema), schema)
-        return read_rows(folder, wanted, rows=rows, limit=limit)
+        return read_rows(folder, names, rows=rows, limit=limit)
 
     def rows_matching(
         self,
@@ -349,8 +349,8 @@ class DeltaLake:
         version = None if log is None else log.version(snapshot)
         if log is None or version is None:
             return ()
-        found = read_rows(log.folder, [column], version=version)
-        return instants_of(found.drop_null(), column)
+        instants = read_rows(log.folder, [column], version=version)
+        return instants_of(instants.drop_null(), column)
 
     def string_values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
         """See ``ports.Lake``."""
@@ -372,8 +372,8 @@ class DeltaLake:
         version = None if log is None else log.version(snapshot)
         if log is None or version is None or version not in {one.version for one in log.main()}:
             return False
-        now, then = log.schema(), log.schema(version)
-        same = (now.fields, now.partitioned_by) == (then.fields, then.partitioned_by)
+        present, then = log.schema(), log.schema(version)
+        same = (present.fields, present.partitioned_by) == (then.fields, then.partitioned_by)
         return same and not missing_files(log.folder, version)
 
     def set_back(self, table: str, snapshot: int) -> None:

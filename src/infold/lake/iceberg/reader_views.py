@@ -63,7 +63,7 @@ class ReaderViews:
             views, space = views_in(self.catalog), self.namespace + SUFFIX
             views.check()
             at = self.catalog.find([(space, name) for name in views.others(space)])
-            own = sorted(name for (_, name), found in at.items() if _is_of_infold(found))
+            own = sorted(name for (_, name), location in at.items() if _is_of_infold(location))
             refuse_shared(self.catalog.place, space, own, "tables")
 
     def refresh(self, tables: Collection[str], *, only_new: bool) -> Sequence[str]:
@@ -74,11 +74,11 @@ class ReaderViews:
         them.
         """
         views = views_in(self.catalog)
-        asked = {views.name(table) for table in tables}
+        view_names = {views.name(table) for table in tables}
         taken, lost = refresh(
             views,
             self.namespace + SUFFIX,
-            lambda: asked & {*self.catalog.names(self.namespace)} if asked else (),
+            lambda: view_names & {*self.catalog.names(self.namespace)} if view_names else (),
             self._locations,
             self._view,
             wanted=bool(tables),
@@ -89,8 +89,8 @@ class ReaderViews:
         return taken
 
     def _locations(self, names: Sequence[str]) -> Mapping[str, str]:
-        found = self.catalog.find([(self.namespace, name) for name in names])
-        return {name: location for (_, name), location in found.items()}
+        locations = self.catalog.find([(self.namespace, name) for name in names])
+        return {name: location for (_, name), location in locations.items()}
 
     def _view(self, table: str, location: str) -> View:
         """The view of the table with its metadata at ``location``, as it is to be."""

@@ -107,8 +107,8 @@ class OneByOne(ABC):
         """
 
         def find(names: Collection[str]) -> Mapping[str, str]:
-            found = self.find([(namespace, name) for name in names])
-            return {name: location for (_, name), location in found.items()}
+            locations = self.find([(namespace, name) for name in names])
+            return {name: location for (_, name), location in locations.items()}
 
         return OneAfterTheOther(
             find, partial(self.rename_one, namespace), lambda location: location.rpartition("/")[0]

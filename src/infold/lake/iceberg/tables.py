@@ -102,9 +102,9 @@ class IcebergLake(NamedByCatalog):
         if self.published or not self.catalog.at_once:
             return table
         own, held_back = self._key(table), self._key(publishing.unpublished(table))
-        found = self.catalog.find((own, held_back))
-        new = self.together and own not in found
-        return publishing.unpublished(table) if new or held_back in found else table
+        locations = self.catalog.find((own, held_back))
+        new = self.together and own not in locations
+        return publishing.unpublished(table) if new or held_back in locations else table
 
     def hold_back(self, tables: Iterable[str]) -> None:
         """See ``ports.Lake``."""
@@ -141,31 +141,31 @@ class IcebergLake(NamedByCatalog):
         if not known:
             return {}
         try:
-            found = self._find(known)
+            locations = self._find(known)
         except InfoldError as error:
             if error.slug != NOT_PERMITTED or len(known) < 2:
                 raise
-            found = self._one_by_one(known, error)
-        now = {table: found.get(self._key(table)) for table in known}
-        return {table: location for table, location in now.items() if location != known[table]}
+            locations = self._one_by_one(known, error)
+        present = {table: locations.get(self._key(table)) for table in known}
+        return {table: location for table, location in present.items() if location != known[table]}
 
     def _one_by_one(self, tables: Iterable[str], error: InfoldError) -> Mapping[Key, str]:
         """Where tables are, some of which may not be looked at. Raises where none may be."""
-        found: dict[Key, str] = {}
-        seen = False
+        locations: dict[Key, str] = {}
+        any_permitted = False
         for table in tables:
             try:
                 location = self.location(table)
-            except InfoldError as one:
-                if one.slug != error.slug:
+            except InfoldError as refusal:
+                if refusal.slug != error.slug:
                     raise
                 location = FORBIDDEN
-            seen = seen or location != FORBIDDEN
+            any_permitted = any_permitted or location != FORBIDDEN
             if location is not None:
-                found[self._key(table)] = location
-        if not seen:
+                locations[self._key(table)] = location
+        if not any_permitted:
             raise error
-        return found
+        return locations
 
     def drop(self, table: str) -> bool:
         """
@@ -315,13 +315,13 @@ class IcebergLake(NamedByCatalog):
         if location is None:
             return None
         metadata = read_metadata(location)
-        found: Mapping[str, str] = metadata.get("properties") or {}
-        partition = found.get("infold.partition")
+        properties: Mapping[str, str] = metadata.get("properties") or {}
+        partition = properties.get("infold.partition")
         return StoredLayout(
             storage=f"Iceberg v{metadata.get('format-version')}",
-            column=found.get("infold.column"),
+            column=properties.get("infold.column"),
             partition=Granularity(partition) if partition else None,
-            type=found.get("infold.type", "timestamp"),
+            type=properties.get("infold.type", "timestamp"),
         )
 
     def columns(self, table: str, snapshot: int | None = None) -> Mapping[str, Type]:
@@ -360,8 +360,8 @@ class IcebergLake(NamedByCatalog):
         if location is None:
             raise command_errors.not_built(name=table)
         stored = open_table(location)
-        wanted = shown_columns(stored.schema(), columns)
-        return scan_where(stored, wanted, where, limit)
+        names = shown_columns(stored.schema(), columns)
+        return scan_where(stored, names, where, limit)
 
     def rows_matching(
         self,
@@ -411,10 +411,10 @@ class IcebergLake(NamedByCatalog):
             for space, name in keys
             if space == self.namespace
         }
-        found = self.catalog.find({*keys, *own})
+        locations = self.catalog.find({*keys, *own})
         return {
-            **{key: at for key, at in found.items() if key in keys},
-            **{own[key]: at for key, at in found.items() if key in own},
+            **{key: at for key, at in locations.items() if key in keys},
+            **{own[key]: at for key, at in locations.items() if key in own},
         }
 
     def _key(self, table: str) -> tuple[str, str]:
@@ -495,8 +495,8 @@ class Folders:
 
     def _holds_table(self, folder: str) -> bool:
         """Whether the metadata of a table is somewhere in a folder."""
-        found = self.catalog.locations(self.namespace).values()
-        return any(places.is_inside(at, folder) for at in found)
+        locations = self.catalog.locations(self.namespace).values()
+        return any(places.is_inside(at, folder) for at in locations)
 
 
 # To find out which files a snapshot needs, its manifests have to be read, which takes most of a
@@ -513,11 +513,11 @@ def names_digest(location: str) -> str:
 
     Empty where that file is gone: the catalog names it, and no digest has the name.
     """
-    found = set(places.file_names(places.folder_of(location)))
-    if "/".join(location.rsplit("/", 2)[1:]) not in found:
+    names = set(places.file_names(places.folder_of(location)))
+    if "/".join(location.rsplit("/", 2)[1:]) not in names:
         return ""
     digest = blake2b(digest_size=16)
-    for name in sorted(name for name in found if not name.endswith(_UNNAMED)):
+    for name in sorted(name for name in names if not name.endswith(_UNNAMED)):
         digest.update(name.encode(errors="surrogateescape") + b"\0")
     return digest.hexdigest()
 
@@ -545,8 +545,8 @@ def _missing_manifests(stored: StaticTable) -> tuple[str, ...]:
     snapshot = stored.current_snapshot()
     if snapshot is None:
         return ()
-    if found := places.missing((snapshot.manifest_list,)):
-        return tuple(found)
+    if missing := places.missing((snapshot.manifest_list,)):
+        return tuple(missing)
     try:
         manifests = snapshot.manifests(stored.io)
     except (EOFError, ValueError):
