@@ -79,10 +79,10 @@ class SqliteTable:
     def columns(self) -> Mapping[str, StoredColumn]:
         """See ``OpenTable``."""
         text = 'SELECT name, type, "notnull" FROM pragma_table_xinfo(?) WHERE hidden <> 1'
-        found = self._connection.execute(text, [self._name]).fetchall()
-        if not found:
+        described = self._connection.execute(text, [self._name]).fetchall()
+        if not described:
             raise database_errors.table_missing(key=self._key, table=self._name, at=self._at)
-        return {name: _column(name, written, not_null) for name, written, not_null in found}
+        return {name: _column(name, written, not_null) for name, written, not_null in described}
 
     def has_null(self, column: StoredColumn) -> bool:
         """See ``OpenTable``."""
@@ -90,10 +90,10 @@ class SqliteTable:
         return column.nullable and bool(self._connection.execute(text).fetchall())
 
     def rows(
-        self, wanted: Sequence[WantedColumn], within: KeyRange | None
+        self, columns: Sequence[WantedColumn], within: KeyRange | None
     ) -> Iterator[Sequence[Row]]:
         """See ``OpenTable``."""
-        values = ", ".join(_quoted(one.name) for one in wanted)
+        values = ", ".join(_quoted(one.name) for one in columns)
         text, limits = f"SELECT {values} FROM {_quoted(self._name)}", []
         if within is not None:
             key = _quoted(within.key.name)
@@ -103,10 +103,10 @@ class SqliteTable:
                 text += f" WHERE {key} >= ? OR {other.format(key)}"
                 limits = [_not_after(within.start)]
             text += f" ORDER BY {key}" if within.in_order else ""
-        made = [_MADE.get(one.stored.type) if one.stored.type else None for one in wanted]
+        makers = [_MADE.get(one.stored.type) if one.stored.type else None for one in columns]
         cursor = self._connection.execute(text, limits)
         while batch := cursor.fetchmany(BATCH):
-            yield [_values(row, made) for row in batch]
+            yield [_values(row, makers) for row in batch]
 
 
 def _not_after(start: KeyValue) -> Any:
@@ -119,10 +119,10 @@ def _not_after(start: KeyValue) -> Any:
     return start if isinstance(start, int) else f"{start:%Y-%m-%d}"
 
 
-def _values(row: Row, made: Sequence[Callable[[Any], Any] | None]) -> Row:
+def _values(row: Row, makers: Sequence[Callable[[Any], Any] | None]) -> Row:
     return tuple(
         value if make is None or value is None else make(value)
-        for value, make in zip(row, made, strict=True)
+        for value, make in zip(row, makers, strict=True)
     )
 
 

@@ -169,8 +169,8 @@ class Metastore:
             return False
         try:
             if entry is None:
-                table_ = _entry_to_create(key, location)
-                self.client.change(lambda hive: hive.create_table(table_))
+                new_table = _entry_to_create(key, location)
+                self.client.change(lambda hive: hive.create_table(new_table))
             else:
                 self.client.change(lambda hive: _correct(hive, key, location))
         except RefusedError as error:

@@ -103,17 +103,17 @@ class ReaderViews:
     def change(
         self,
         namespace: str,
-        wanted: Mapping[str, SparkView],
+        views: Mapping[str, SparkView],
         gone: Collection[str],
-        found: FoundViews,
+        present: FoundViews,
     ) -> Collection[str]:
         """See ``Views``: one after the other."""
-        if wanted and not found.there:
+        if views and not present.there:
             self._client.have_namespace(namespace)
         left = []
-        for name, view in wanted.items():
+        for name, view in views.items():
             write_points.point(f"view {name}: before")
-            if not self._make((namespace, name), view, known=name in found.own):
+            if not self._make((namespace, name), view, known=name in present.own):
                 left.append(name)
             write_points.point(f"view {name}: after")
         for name in gone:

@@ -219,17 +219,17 @@ class HiveViews:
     def change(
         self,
         namespace: str,
-        wanted: Mapping[str, View],
+        views: Mapping[str, View],
         gone: Collection[str],
-        found: FoundViews,
+        present: FoundViews,
     ) -> Collection[str]:
         """See ``Views``: one after the other; a view's file is there before the view is."""
         space = namespace.lower()
-        if wanted and not found.there:
-            self._have_database(space, wanted)
+        if views and not present.there:
+            self._have_database(space, views)
         left = []
-        for name, view in wanted.items():
-            known = found.own.get(name)
+        for name, view in views.items():
+            known = present.own.get(name)
             at = view_metadata.write_view_file(view)
             try:
                 if known is None:

@@ -152,17 +152,17 @@ class SqlViews:
     def change(
         self,
         namespace: str,
-        wanted: Mapping[str, View],
+        views: Mapping[str, View],
         gone: Collection[str],
-        found: FoundViews,
+        present: FoundViews,
     ) -> Collection[str]:
         """See ``Views``."""
-        places = {name: view_metadata.write_view_file(view) for name, view in wanted.items()}
-        known = {name: one.location for name, one in found.own.items()}
+        places = {name: view_metadata.write_view_file(view) for name, view in views.items()}
+        known = {name: one.location for name, one in present.own.items()}
         rows = {name: Row(at, type="VIEW") for name, at in places.items()}
-        before = {name: known.get(name) for name in (*wanted, *gone)}
+        before = {name: known.get(name) for name in (*views, *gone)}
         if self.catalog.change(namespace, before, dict.fromkeys(gone) | rows) is not None:
-            return {*wanted, *gone}
-        for name, view in wanted.items():
+            return {*views, *gone}
+        for name, view in views.items():
             view_metadata.delete_old_view_files(view, known.get(name))
         return ()

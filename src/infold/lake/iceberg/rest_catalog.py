@@ -216,9 +216,9 @@ class RestClient:
     def _connection(self, scheme: str, netloc: str) -> tuple[http.client.HTTPConnection, bool]:
         """This thread's connection, and whether it is a new one; never one of a parent process."""
         key = (os.getpid(), scheme, netloc)
-        open_ = getattr(self._threads, "open", None)
-        if open_ is not None and open_[0] == key:
-            return open_[1], False
+        current = getattr(self._threads, "open", None)
+        if current is not None and current[0] == key:
+            return current[1], False
         made: http.client.HTTPConnection
         if scheme == "https":
             context = ssl.create_default_context()
@@ -230,9 +230,9 @@ class RestClient:
 
     def _close(self) -> None:
         """Close this thread's connection, if it has one."""
-        open_, self._threads.open = getattr(self._threads, "open", None), None
-        if open_ is not None:
-            open_[1].close()
+        current, self._threads.open = getattr(self._threads, "open", None), None
+        if current is not None:
+            current[1].close()
 
     @cached_property
     def _url(self) -> str:

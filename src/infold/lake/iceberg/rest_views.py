@@ -88,16 +88,16 @@ class RestViews:
     def change(
         self,
         namespace: str,
-        wanted: Mapping[str, View],
+        views: Mapping[str, View],
         gone: Collection[str],
-        found: FoundViews,
+        present: FoundViews,
     ) -> Collection[str]:
         """See ``Views``: one after the other."""
-        if wanted and not found.there:
+        if views and not present.there:
             self._have_namespace(namespace)
         left = []
-        for name, view in wanted.items():
-            known = found.own.get(name)
+        for name, view in views.items():
+            known = present.own.get(name)
             try:
                 if known is None or not self._replace(namespace, name, known, view):
                     self._client.change("POST", self._path(namespace), _creation(name, view))

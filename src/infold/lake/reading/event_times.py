@@ -74,10 +74,10 @@ def estimate_cells(
     try:
         for file in files:
             there = source_file(root, file, stores)
-            found = FORMAT_FILES[source.format].event_times(there, source, column)
-            if found is None:
+            batches = FORMAT_FILES[source.format].event_times(there, source, column)
+            if batches is None:
                 return None
-            for values in found:
+            for values in batches:
                 hours.update(_hours(values, parse, source.timestamp_format, latest))
     except (OSError, pa.ArrowInvalid, pa.ArrowKeyError, ReplacedError, InfoldError):
         return None  # the ingest reports what is wrong with the file
@@ -115,8 +115,8 @@ def _times(values: pa.Array, written: str) -> pa.Array | None:
         if pa.types.is_timestamp(kind):
             if kind.unit == "ns":  # parts of a microsecond are set aside
                 count = values.cast(pa.int64())
-                whole = pc.equal(pc.multiply(pc.divide(count, 1000), 1000), count)
-                values = values.filter(whole)
+                is_exact = pc.equal(pc.multiply(pc.divide(count, 1000), 1000), count)
+                values = values.filter(is_exact)
             return values.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()).cast(naive)
         if pa.types.is_date(kind):
             return values.cast(naive)
@@ -171,10 +171,10 @@ def _epoch(text: str, unit: int) -> int | None:
 
 def iso(text: str) -> int | None:
     """The instant of a date, with or without a time and a zone; None where it is none."""
-    found = _ISO.fullmatch(text.strip(_SPACE))
-    if found is None:
+    match = _ISO.fullmatch(text.strip(_SPACE))
+    if match is None:
         return None
-    year, month, day, hour, minute, second, fraction, zone = found.groups()
+    year, month, day, hour, minute, second, fraction, zone = match.groups()
     digits = (fraction or "").ljust(6, "0")
     if digits[6:].strip("0"):
         return None  # a part of a microsecond
@@ -193,13 +193,13 @@ def iso(text: str) -> int | None:
 def _zone(text: str) -> tzinfo | None:
     if text in ("Z", "UTC", "GMT", "UT"):
         return UTC
-    found = _OFFSET.fullmatch(text)
-    if found is None:
+    match = _OFFSET.fullmatch(text)
+    if match is None:
         try:
             return ZoneInfo(text)
         except (ZoneInfoNotFoundError, ValueError, OSError):
             return None
-    sign, hours, minutes, seconds, *short = found.groups()
+    sign, hours, minutes, seconds, *short = match.groups()
     if short[0]:
         hours, minutes, seconds = short
     parts = [int(part or 0) for part in (hours, minutes, seconds)]

@@ -113,9 +113,9 @@ class ObjectReader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read as much as there is room for."""
-        found = self._part(len(buffer))
-        buffer[: len(found)] = found
-        return len(found)
+        part = self._part(len(buffer))
+        buffer[: len(part)] = part
+        return len(part)
 
     def readall(self) -> bytes:
         """Read all that is left."""
@@ -125,6 +125,6 @@ class ObjectReader(io.RawIOBase):
         end = min(self._at + size, self._size)
         if end <= self._at:
             return b""
-        found = self._bucket.read(self._key, start=self._at, end=end, etag=self._etag)
-        self._at += len(found)
-        return found
+        part = self._bucket.read(self._key, start=self._at, end=end, etag=self._etag)
+        self._at += len(part)
+        return part

@@ -48,5 +48,5 @@ class StoredFile(InputFile):
     def open(self, seekable: bool = True) -> InputStream:  # noqa: ARG002 (pyiceberg's)
         """The object as a file."""
         bucket, key = bucket_at(self.location), split(self.location)[1]
-        found = bucket.head(key)
-        return ObjectReader(bucket, key, found.size, found.etag)
+        listed = bucket.head(key)
+        return ObjectReader(bucket, key, listed.size, listed.etag)
