@@ -91,9 +91,9 @@ class _Loader(_Base):  # type: ignore[misc]
 
 def _mapping(loader: Any, node: yaml.MappingNode) -> Lined:
     loader.flatten_mapping(node)
-    found = Lined({str(k): v for k, v in loader.construct_mapping(node, deep=True).items()})
-    found.line = node.start_mark.line + 1
-    return found
+    mapping = Lined({str(k): v for k, v in loader.construct_mapping(node, deep=True).items()})
+    mapping.line = node.start_mark.line + 1
+    return mapping
 
 
 _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
@@ -104,8 +104,8 @@ def read_yaml(text: str) -> Lined:
     deep = deep_place(text)
     if deep is not None:
         raise ValueError(f"line {deep[0] + 1} is nested too deeply")
-    found = yaml.load(text, Loader=_Loader)  # noqa: S506 (it is a SafeLoader)
-    return found if isinstance(found, Lined) else Lined()
+    document = yaml.load(text, Loader=_Loader)  # noqa: S506 (it is a SafeLoader)
+    return document if isinstance(document, Lined) else Lined()
 
 
 def line_of(value: Any) -> int:

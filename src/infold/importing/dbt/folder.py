@@ -80,16 +80,16 @@ class DbtFolder:
 
         A query's own ``config()`` is nearer still.
         """
-        found: dict[str, Any] = {}
+        settings: dict[str, Any] = {}
         for level in self._levels(kind, file):
-            found |= {
+            settings |= {
                 key.removeprefix("+").replace("-", "_"): value
                 for key, value in level.items()
                 if key.startswith("+") or not isinstance(value, dict)
             }
         if (entry := self.properties(kind, name)) is not None:
-            found |= {key.replace("-", "_"): value for key, value in entry.config.items()}
-        return found
+            settings |= {key.replace("-", "_"): value for key, value in entry.config.items()}
+        return settings
 
     def _levels(self, kind: str, file: str) -> Iterator[Lined]:
         """The mappings of dbt_project.yml that hold for a file, from far to near."""
@@ -144,9 +144,9 @@ def read_folder(root: Path) -> DbtFolder:
 
 def variables(project: Lined) -> dict[str, Any]:
     """The values of variables: of all packages, then the project's own."""
-    given = as_mapping(project.get("vars"))
-    found = {key: value for key, value in given.items() if not isinstance(value, Lined)}
-    return found | dict(as_mapping(given.get(str(project.get("name")))))
+    declared = as_mapping(project.get("vars"))
+    values = {key: value for key, value in declared.items() if not isinstance(value, Lined)}
+    return values | dict(as_mapping(declared.get(str(project.get("name")))))
 
 
 def _folders(project: Lined, kind: str) -> list[str]:
