@@ -150,7 +150,7 @@ class _Checks:
         return ()
 
     def _relationship(self, node: Node, audit: Audit) -> Audit:
-        other = self._other(node, audit, audit.to)
+        other = self._other_model(node, audit, audit.to)
         if other is None:
             return audit
         if len(audit.columns) != len(audit.to_columns):
@@ -166,7 +166,7 @@ class _Checks:
             audit, to=other.name, to_columns=self._columns(other, audit.to_columns, audit)
         )
 
-    def _other(self, node: Node, audit: Audit, name: str) -> Node | None:
+    def _other_model(self, node: Node, audit: Audit, name: str) -> Node | None:
         """Another model that an audit reads; None, with an error noted, where it may not."""
         table = self.nodes.get(name.lower())
         if table is None:
@@ -201,7 +201,7 @@ class _Checks:
         elif excess:
             self.errors.append(audit_findings.not_of_one_row(audit.at, key=key, what=excess))
         else:
-            self._unchanging(node, audit, parsed, resolved, placed=False)
+            self._refuse_changing(node, audit, parsed, resolved, placed=False)
 
     def _query(self, node: Node, audit: Audit) -> Audit:
         """Check a SELECT of bad rows."""
@@ -215,10 +215,10 @@ class _Checks:
         if resolved.errors:
             self.errors.extend(resolved.errors)
             return audit
-        self._unchanging(node, audit, parsed, resolved, placed=True)
+        self._refuse_changing(node, audit, parsed, resolved, placed=True)
         for name in dict.fromkeys(reference.name for reference in resolved.references):
             if name != node.name:
-                self._other(node, audit, name)
+                self._other_model(node, audit, name)
         own = sum(reference.name == node.name for reference in resolved.references)
         if not own:
             at = parsed.text.spot_of_token(parsed.text.tokens[0])
@@ -235,7 +235,7 @@ class _Checks:
         tables |= {name: Table(one.name, one.columns or None) for name, one in self.nodes.items()}
         return tables
 
-    def _unchanging(
+    def _refuse_changing(
         self, node: Node, audit: Audit, parsed: Parsed, found: Resolved, *, placed: bool
     ) -> None:
         """Note a call of a clock, or of chance."""
@@ -254,7 +254,7 @@ def _placed(error: InfoldError, at: Spot) -> InfoldError:
     return InfoldError(error.slug, error.what, facts, error.todo, error.exit_code, at)
 
 
-_BEYOND = ("where", "group", "having", "qualify", "distinct", "limit", "offset", "windows")
+_CLAUSES = ("where", "group", "having", "qualify", "distinct", "limit", "offset", "windows")
 
 
 def _beyond_one_row(relation: Relation) -> str:
@@ -263,7 +263,7 @@ def _beyond_one_row(relation: Relation) -> str:
         return "more than one expression"
     if not isinstance(relation.node.expressions[0].unalias(), exp.Paren):
         return "a bracket too many"  # it would close the one that is put around it
-    if any(relation.node.args.get(key) for key in _BEYOND) or len(relation.entries) != 1:
+    if any(relation.node.args.get(key) for key in _CLAUSES) or len(relation.entries) != 1:
         return "more than an expression"
     if relation.nested_queries:
         return "a subquery"
@@ -274,7 +274,7 @@ def _is_by_row(relation: Relation, model: str) -> bool:
     """Whether each row of a SELECT that names the model once comes from one row of the model."""
     if not isinstance(relation, Block) or relation.ctes or not relation.entries:
         return False
-    if any(relation.node.args.get(key) for key in _BEYOND if key != "where"):
+    if any(relation.node.args.get(key) for key in _CLAUSES if key != "where"):
         return False
     first = relation.entries[0]
     if not isinstance(first.relation, Table) or first.relation.name != model:

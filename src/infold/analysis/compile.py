@@ -432,7 +432,7 @@ def in_dependency_order(
 # refused: names that are made at run time, programs, table functions that read files, clauses and
 # functions that Spark does not have.
 
-_MARKS = (exp.Parameter, exp.Placeholder, exp.SessionParameter)
+_PARAMETERS = (exp.Parameter, exp.Placeholder, exp.SessionParameter)
 
 
 def unreadable_by_spark(
@@ -454,7 +454,7 @@ def unreadable_by_spark(
         if isinstance(node, exp.QueryTransform):
             spot = text.spot_of_token(text.token_after(-1, TokenType.USING) or text.tokens[0])
             yield findings.unsupported_sql(spot, what="TRANSFORM … USING, which runs a program")
-        elif isinstance(node, _MARKS):
+        elif isinstance(node, _PARAMETERS):
             yield findings.unsupported_sql(text.spot_of(node), what="a parameter")
 
 

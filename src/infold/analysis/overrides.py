@@ -131,7 +131,7 @@ def offer_overrides(
         facts = []
         if error.slug in REACH and inputs:
             each = ", ".join(f"{name}: {{before: …}}" for name in inputs)
-            facts.append(("or declare", f"incremental: {{bounds: {{{each}}}}}{_HOW}"))
+            facts.append(("or declare", f"incremental: {{bounds: {{{each}}}}}{_HOW_TO_DECLARE}"))
         override = BY_SLUG.get(error.slug)
         if override is Override.NONDETERMINISTIC or (override is not None and not is_whole):
             facts.append(("or vouch", key_of_override(override, whole=is_whole)))
@@ -144,7 +144,7 @@ def key_of_override(override: Override, *, whole: bool) -> str:
     return f"incremental: {{{enabled}safety_overrides: {{{override}: true}}}}"
 
 
-_HOW = ", how far around its cell each is read (before, after)"
+_HOW_TO_DECLARE = ", how far around its cell each is read (before, after)"
 
 
 def timed_inputs(subject: Subject) -> Iterable[str]:

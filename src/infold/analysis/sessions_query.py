@@ -298,7 +298,7 @@ def session_input(subject: Subject) -> SessionInput:
     node = subject.nodes.get(table.name)
     if node is None:  # it has errors of its own
         return nothing
-    errors = tuple(_of_events(subject, table))
+    errors = tuple(_wrong_event_sql(subject, table))
     if errors:
         return SessionInput(table.name, "", (), errors)
     fed = fold_inputs_of(subject, table)
@@ -352,7 +352,7 @@ def _passed_columns(fed: FoldInputs) -> tuple[tuple[str, tuple[tuple[str, str], 
     return tuple((name, tuple(sorted(pairs))) for name, pairs in passed.items())
 
 
-def _of_events(subject: Subject, table: Table) -> Iterator[InfoldError]:
+def _wrong_event_sql(subject: Subject, table: Table) -> Iterator[InfoldError]:
     """What is wrong with the SQL over one event in the front matter."""
     sessions = subject.model.sessions
     if sessions is None:

@@ -21,7 +21,7 @@ from infold.core.project import ALL_COLUMNS
 from infold.messages.errors import InfoldError
 
 _END = (TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.LIMIT)
-_ACROSS = ("distinct", "limit", "offset", "qualify")
+_CLAUSES_OVER_ROWS = ("distinct", "limit", "offset", "qualify")
 """Clauses by which a value decides about rows."""
 
 
@@ -33,7 +33,7 @@ def undetermined_columns(subject: Subject, remaining: RemainingFindings) -> tupl
     block = subject.relation
     if not isinstance(block, Block) or remaining.of_views or not remaining.undetermined:
         return ALL_COLUMNS
-    if any(block.node.args.get(clause) for clause in _ACROSS):
+    if any(block.node.args.get(clause) for clause in _CLAUSES_OVER_ROWS):
         return ALL_COLUMNS
     outputs = list(_outputs(block, subject.text.tokens))
     names: dict[str, None] = {}
@@ -151,11 +151,11 @@ class NondeterministicViews:
                 if readers or id(error) not in passed:
                     unanswered.setdefault(id(error), (error, {}))[1].update(readers)
         for error, by in unanswered.values():
-            error.facts = (*error.facts, *_facts(by))
+            error.facts = (*error.facts, *_reader_facts(by))
         return [error for error, _ in unanswered.values()]
 
 
-def _facts(readers: Mapping[str, Kind]) -> tuple[tuple[str, str], ...]:
+def _reader_facts(readers: Mapping[str, Kind]) -> tuple[tuple[str, str], ...]:
     """Who reads a view without vouching for it, and whether that helps."""
     if not set(readers.values()) <= {Kind.INCREMENTAL_TABLE, Kind.TABLE}:
         return (("read by", ", ".join(readers)),)

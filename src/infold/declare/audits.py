@@ -117,7 +117,7 @@ def _columns(keys: Keys, key: str) -> Fields | None:
     """One column, or several."""
     columns = keys.texts(key)
     if not columns:
-        _needs(keys, key, "a column, or a list of columns")
+        _note_missing(keys, key, "a column, or a list of columns")
         return None
     return {"columns": columns}
 
@@ -129,16 +129,16 @@ def _unique(keys: Keys, key: str) -> Fields | None:
     section = _section(keys, key, ("columns", "within"))
     columns = section.texts("columns")
     if not columns:
-        _needs(section, key, "`columns`")
+        _note_missing(section, key, "`columns`")
         return None
-    return {"columns": columns, "within": _within(section, Within.TABLE)}
+    return {"columns": columns, "within": _within_cells(section, Within.TABLE)}
 
 
 def _accepted_values(keys: Keys, key: str) -> Fields | None:
     section = _section(keys, key, ("column", "values"))
     column, listed = section.text("column"), section.entries.get("values")
     if column is None or listed is None or listed.kind != "a list" or not listed.items:
-        _needs(section, key, "`column`, and `values` as a list")
+        _note_missing(section, key, "`column`, and `values` as a list")
         return None
     values = [_literal(section, f"{key}.values[]", item) for item in listed.items]
     return {"columns": (column,), "values": tuple(one for one in values if one)}
@@ -148,7 +148,7 @@ def _accepted_range(keys: Keys, key: str) -> Fields | None:
     section = _section(keys, key, ("column", "min", "max", "inclusive"))
     column, low, high = section.text("column"), _bound(section, "min"), _bound(section, "max")
     if column is None or not (low or high):
-        _needs(section, key, "`column`, and `min` or `max`")
+        _note_missing(section, key, "`column`, and `min` or `max`")
         return None
     inclusive = section.flag("inclusive", default=True)
     return {"columns": (column,), "minimum": low, "maximum": high, "inclusive": inclusive}
@@ -158,7 +158,7 @@ def _matches(keys: Keys, key: str) -> Fields | None:
     section = _section(keys, key, ("column", "pattern"))
     column, pattern = section.text("column"), section.text("pattern")
     if column is None or pattern is None:
-        _needs(section, key, "`column` and `pattern`")
+        _note_missing(section, key, "`column` and `pattern`")
         return None
     return {"columns": (column,), "pattern": pattern}
 
@@ -176,7 +176,7 @@ def _relationship(keys: Keys, key: str) -> Fields | None:
     columns = _one_or_several(section, "column", "columns")
     to = section.text("to")
     if not columns or to is None:
-        _needs(section, key, "`column` and `to`, the name of a model")
+        _note_missing(section, key, "`column` and `to`, the name of a model")
         return None
     other_columns = _one_or_several(section, "to_column", "to_columns")
     return {"columns": columns, "to": to, "to_columns": other_columns or columns}
@@ -194,16 +194,16 @@ def _row_count(keys: Keys, key: str) -> Fields | None:
     section = _section(keys, key, ("min", "max", "within"))
     low, high = (_whole_number(section, name) for name in ("min", "max"))
     if not (low or high):
-        _needs(section, key, "`min` or `max`")
+        _note_missing(section, key, "`min` or `max`")
         return None
-    return {"minimum": low, "maximum": high, "within": _within(section, Within.CELL)}
+    return {"minimum": low, "maximum": high, "within": _within_cells(section, Within.CELL)}
 
 
 def _freshness(keys: Keys, key: str) -> Fields | None:
     section = _section(keys, key, ("column", "max_age"))
     age, column = section.span("max_age"), section.text("column")
     if age is None:
-        _needs(section, key, "`max_age`, a length of time")
+        _note_missing(section, key, "`max_age`, a length of time")
         return None
     return {"columns": (column,) if column else (), "max_age": age}
 
@@ -241,14 +241,14 @@ def _section(keys: Keys, key: str, known: tuple[str, ...]) -> Keys:
     return section
 
 
-def _needs(keys: Keys, key: str, arguments: str) -> None:
+def _note_missing(keys: Keys, key: str, arguments: str) -> None:
     """Note that arguments are missing, unless something about them is noted already."""
     at = keys.value.at
     if not any(error.at is not None and error.at.line == at.line for error in keys.errors):
         keys.errors.append(audit_findings.nothing_asked(at, kind=key, keys=arguments))
 
 
-def _within(section: Keys, default: Within) -> Within:
+def _within_cells(section: Keys, default: Within) -> Within:
     return Within(section.choice("within", tuple(Within)) or default)
 
 

@@ -29,7 +29,7 @@ _PACKAGE = Path(__file__).parents[1]
 _VALUES = "infold.core."
 """Where the classes of a project's values are: none of them does anything when it is made."""
 
-_CLASS, _ONLY = "", "="
+_CLASS, _ENUM_VALUE = "", "="
 """The key that says of which class a value is, and the key of the value of an enumeration."""
 
 
@@ -67,7 +67,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, StrEnum):
-        return {_CLASS: _name(type(value)), _ONLY: str(value)}
+        return {_CLASS: _name(type(value)), _ENUM_VALUE: str(value)}
     if not is_dataclass(value) or isinstance(value, type):
         return value
     fields_changed = {_CLASS: _name(type(value))}
@@ -96,8 +96,8 @@ def _value(raw: dict[str, Any]) -> Any:
     name = raw.pop(_CLASS, None)
     if name is None:
         return {key: _tuples(value) for key, value in raw.items()}
-    if _ONLY in raw:
-        return _class(name)(raw[_ONLY])
+    if _ENUM_VALUE in raw:
+        return _class(name)(raw[_ENUM_VALUE])
     return _class(name)(**{key: _tuples(value) for key, value in raw.items()})
 
 

@@ -30,7 +30,7 @@ from infold.messages.errors import InfoldError
 LINE = 100
 """Signs in a line, as far as a line can be broken."""
 
-_MOST = 4
+_MOST_PASSES = 4
 """How often a result is laid out again, as comments in a line may need it, before it stays so."""
 
 PACKAGE = "shandy-sqlfmt"
@@ -113,7 +113,7 @@ def _laid_out(file: str, query: str) -> str:
     mode = Mode(dialect_name="clickhouse", line_length=LINE, no_jinjafmt=True)
     before, after = "", query.replace("\r\n", "\n")
     try:
-        for _ in range(_MOST):
+        for _ in range(_MOST_PASSES):
             if after == before:
                 break
             before, after = after, format_string(after, mode)

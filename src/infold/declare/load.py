@@ -49,7 +49,7 @@ def load_with_mistakes(
     fields = load_kept(folder)
     wrong = None
     if fields is None or fields[FILES] != folder.digests:
-        project, default, mistakes = _read(folder, fields, downgrade=downgrade)
+        project, default, mistakes = _read_or_reread(folder, fields, downgrade=downgrade)
         if project is None or any(e.at is None or e.at.file == PROJECT_FILE for e in mistakes):
             raise InfoldErrors(mistakes)
         wrong = InfoldErrors(mistakes) if mistakes else None
@@ -74,7 +74,7 @@ def load_with_mistakes(
 
 def check(root: Path) -> list[InfoldError]:
     """Everything that is wrong with the project in ``root``; nothing cached is used."""
-    _, _, mistakes = _read(_folder(root), None)
+    _, _, mistakes = _read_or_reread(_folder(root), None)
     return mistakes
 
 
@@ -85,7 +85,7 @@ def _folder(root: Path) -> Folder:
     return read_folder(root)
 
 
-def _read(
+def _read_or_reread(
     folder: Folder, cached: Mapping[str, Any] | None, *, downgrade: bool = False
 ) -> tuple[Project | None, str, list[InfoldError]]:
     """The project of a folder, by one that was ``cached`` if most of it is the same."""

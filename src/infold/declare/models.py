@@ -177,7 +177,7 @@ def read_model(
         ),
         overrides=overrides,
         start=keys.instant("start"),
-        on_destructive_change=_on_loss(keys, section),
+        on_destructive_change=_destructive_change(keys, section),
         renamed_from=_renamed_from(keys),
         forward_only=keys.flag("forward_only", default=False),
         tags=keys.texts("tags"),
@@ -190,7 +190,7 @@ def read_model(
     return Declared(model, places) if len(errors) == before else None
 
 
-def _on_loss(keys: Keys, section: Keys | None) -> OnLoss | None:
+def _destructive_change(keys: Keys, section: Keys | None) -> OnLoss | None:
     """What is to happen to destructive changes; `incremental` wins."""
     key = "on_destructive_change"
     choice = (section.choice(key, tuple(OnLoss)) if section is not None else None) or keys.choice(

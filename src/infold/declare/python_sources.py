@@ -61,14 +61,14 @@ def read_sources(
     while todo:
         path, at = todo.pop()
         if path not in texts:
-            content = known[path] if path in known else _read(root, path, at)
+            content = known[path] if path in known else _read_file(root, path, at)
             texts[path] = text = decoded(path, content)
             todo.extend(_imported_files(root, path, text))
     imported = sorted(path for path in texts if path != file)
     return PythonSources(tuple((path, texts[path]) for path in (file, *imported)))
 
 
-def _read(root: Path, path: str, at: Spot) -> bytes:
+def _read_file(root: Path, path: str, at: Spot) -> bytes:
     try:
         return (root / path).read_bytes()
     except OSError as error:

@@ -234,7 +234,7 @@ def read_engine(keys: Keys) -> Engine:
     submitted = section.flag("submitted", default=False)
     places = [key for key in PLACES if key in section.entries and (key != "submitted" or submitted)]
     if places[1:]:
-        section.needless(places[1:], section.where, _OTHERS[places[0]])
+        section.needless(places[1:], section.where, _WHY_NEEDLESS[places[0]])
     master = section.text("master") if places == ["master"] else None
     if not (places or set(section.entries) == {"idle"}):
         section.missing("master")
@@ -290,7 +290,7 @@ def _refuse_needless(section: Keys, engine: Engine) -> None:
     section.needless(("shared_disk", "executor_wait"), where, todo)
 
 
-_OTHERS = {
+_WHY_NEEDLESS = {
     "submitted": "spark-submit chooses the master of its application. Leave one of both out.",
     "remote": "The server has its Spark already. Leave one of both out.",
 }
@@ -494,11 +494,11 @@ def refuse_other_kinds(
     own = section.section(BUCKETS, f"buckets of {section.where}")
     for name, bucket in own.sections("bucket") if own else ():
         kinds = {kind_of(url) for url in urls if split(url)[0] == name}
-        keys.errors.extend(_others(bucket, kinds or {_kind_of_named(name, bucket)}, ""))
+        keys.errors.extend(_other_options(bucket, kinds or {_kind_of_named(name, bucket)}, ""))
     if complete and not any(one.path is None and one.url is None for one in sources):
         named = own.entries if own else ()
         kinds = {kind_of(url) for url in urls if split(url)[0] not in named}
-        keys.errors.extend(_others(section, kinds, _OF_EXPORTS))
+        keys.errors.extend(_other_options(section, kinds, _OF_EXPORTS))
 
 
 def _kind_of_named(name: str, bucket: Keys) -> StoreKind:
@@ -509,8 +509,8 @@ def _kind_of_named(name: str, bucket: Keys) -> StoreKind:
     return next((kind for kind in kinds if kind is not StoreKind.AZURE), StoreKind.S3)
 
 
-def _others(section: Keys, kinds: Collection[StoreKind], todo: str) -> Iterator[InfoldError]:
-    where = f"{section.where}, whose places are in {_listed(kinds)}"
+def _other_options(section: Keys, kinds: Collection[StoreKind], todo: str) -> Iterator[InfoldError]:
+    where = f"{section.where}, whose places are in {_shown_kinds(kinds)}"
     for key in section.entries if kinds else ():
         kind = OPTION_KINDS.get(key)
         if kind is not None and kind not in kinds:
@@ -518,5 +518,5 @@ def _others(section: Keys, kinds: Collection[StoreKind], todo: str) -> Iterator[
             yield findings.needless_key(section.key_at(key), key=key, where=where, todo=more)
 
 
-def _listed(kinds: Iterable[StoreKind]) -> str:
+def _shown_kinds(kinds: Iterable[StoreKind]) -> str:
     return " and ".join(f"{kind}://" for kind in sorted(kinds))

@@ -144,7 +144,7 @@ Check = Callable[[Path], Sequence[InfoldError]]
 LEFT_OUT = "left_out"
 """The folder of queries that did not come over, for people to go on with."""
 
-_ROUNDS = 60
+_MOST_ROUNDS = 60
 """Each round takes something away; this is only to end."""
 
 
@@ -190,16 +190,16 @@ def fit(draft: Draft, tool: str, judge: Check) -> Fitted:
     _without_missing(work)
     findings: Sequence[InfoldError] = ()
     with tempfile.TemporaryDirectory(prefix="infold-import-") as folder:
-        for round_ in range(_ROUNDS):
+        for round_ in range(_MOST_ROUNDS):
             root = Path(folder) / str(round_)
             place(work.files(), root)
             (root / "models").mkdir(exist_ok=True)
             findings = judge(root)
-            if not findings or not _mend(work, findings):
+            if not findings or not _take_away(work, findings):
                 break
     gone = {model.what for model, _ in work.out.values()}
     drafted = [line for line in draft.lines if line.what not in gone]
-    lines = [*drafted, *work.lines, *_of_sources(work), *_of_rest(work, findings)]
+    lines = [*drafted, *work.lines, *_source_lines(work), *_remaining_lines(work, findings)]
     return Fitted(work.files(), tuple(lines), tuple(findings))
 
 
@@ -211,7 +211,7 @@ def place(files: Mapping[str, bytes], root: Path) -> None:
         target.write_bytes(content)
 
 
-def _mend(work: _Work, findings: Sequence[InfoldError]) -> bool:
+def _take_away(work: _Work, findings: Sequence[InfoldError]) -> bool:
     """Take away what is wrong; whether there was something to take."""
     models = {f"models/{model.name}.sql": model for model in work.draft.models}
     files = {file.path: file for file in work.draft.files}
@@ -327,7 +327,7 @@ def _short(entry: object) -> str:
     return re.sub(r"\A\{(.*)\}\Z", r"\1", text)
 
 
-def _of_sources(work: _Work) -> list[Line]:
+def _source_lines(work: _Work) -> list[Line]:
     """What is to be filled in for each source."""
     lines = []
     for source in work.draft.sources:
@@ -347,7 +347,7 @@ def _of_sources(work: _Work) -> list[Line]:
     return lines
 
 
-def _of_rest(work: _Work, findings: Sequence[InfoldError]) -> list[Line]:
+def _remaining_lines(work: _Work, findings: Sequence[InfoldError]) -> list[Line]:
     """The models that came over, and what the check still finds."""
     reported = {
         line.what for line in (*work.draft.lines, *work.lines) if line.outcome is not Outcome.CAME
@@ -437,16 +437,16 @@ def _renamed(query: str, names: Mapping[str, str]) -> str:
 # A query asks its tables for the columns that it names. What it takes by `*` it asks for as far as
 # its own readers ask it, through CTEs, subqueries and models. No type follows from that.
 
-_PASSES = 50
+_MOST_PASSES = 50
 """Models are asked again until no new column is asked for; a chain of ``*`` is no longer."""
 
 
 def source_columns(draft: Draft) -> dict[str, SourceColumns]:
     """The columns of each source: those that are declared, then those that queries name."""
     sources = {source.name.lower(): source for source in draft.sources}
-    needs = _Asked({name: set(map(str.lower, one.columns)) for name, one in sources.items()})
+    needs = _ColumnsAsked({name: set(map(str.lower, one.columns)) for name, one in sources.items()})
     scopes = {model.name.lower(): list(_scopes(model)) for model in draft.models}
-    for _ in range(_PASSES):
+    for _ in range(_MOST_PASSES):
         before = needs.size
         for name, model_scopes in scopes.items():
             needs.by_model(name, model_scopes)
@@ -500,7 +500,7 @@ def table_name(table: exp.Table) -> str:
 
 
 @dataclass
-class _Asked:
+class _ColumnsAsked:
     """What was asked of each table, and of what a SELECT takes by ``*``."""
 
     declared: Mapping[str, set[str]]
@@ -609,7 +609,7 @@ def _origins(
     scope: Scope, column: str, scopes: Mapping[str, Sequence[Scope]], depth: int
 ) -> Iterator[tuple[str, str]]:
     """The columns of tables that an output column is, or is made from alone."""
-    if depth > _PASSES:
+    if depth > _MOST_PASSES:
         return
     if scope.set_operation_scopes:
         for branch in scope.set_operation_scopes:

@@ -14,7 +14,7 @@ from infold.importing.draft import Line, left
 
 LISTED = "all"
 
-_OUT = "it leads out of the project's folder: nothing there is read"
+_OUTSIDE = "it leads out of the project's folder: nothing there is read"
 
 
 class ProjectFiles:
@@ -28,7 +28,7 @@ class ProjectFiles:
         """The files below a folder whose names end so, in the order of their names."""
         start = self._root / normpath(folder)
         if not self.is_inside(start):
-            self._lines.append(left(f"folder {folder}", "", _OUT))
+            self._lines.append(left(f"folder {folder}", "", _OUTSIDE))
             return []
         names = []
         for path in sorted(start.rglob("*")):
@@ -39,7 +39,7 @@ class ProjectFiles:
                 if self.is_inside(path):
                     names.append(name)
                 else:
-                    self._lines.append(left(f"file {name}", name, _OUT))
+                    self._lines.append(left(f"file {name}", name, _OUTSIDE))
         return names
 
     def is_inside(self, path: Path) -> bool:
@@ -52,7 +52,7 @@ class ProjectFiles:
         try:
             if path.is_file() and self.is_inside(path):
                 return path.read_text(encoding="utf-8-sig").replace("\r\n", "\n")
-            why = _OUT if path.is_file() else "it is no file"
+            why = _OUTSIDE if path.is_file() else "it is no file"
         except (OSError, UnicodeDecodeError) as error:
             why = f"it cannot be read: {error}"
         self._lines.append(left(f"file {name}", name, why))

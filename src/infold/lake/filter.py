@@ -118,7 +118,7 @@ def _truth(node: exp.Expr, schema: Schema) -> Truth:
         node = node.copy()
         node.set("negate", None)
         return _not(_truth(node, schema))
-    rule = _RULES.get(type(node))
+    rule = _TRUTHS_BY_NODE.get(type(node))
     if rule is None:
         raise _unknown(node)
     return rule(node, schema)
@@ -356,7 +356,7 @@ def _prefix(pattern: str) -> tuple[str, bool]:
     return text, ended
 
 
-_RULES: Mapping[type[exp.Expr], Callable[[Any, Schema], Truth]] = {
+_TRUTHS_BY_NODE: Mapping[type[exp.Expr], Callable[[Any, Schema], Truth]] = {
     exp.And: _connected,
     exp.Or: _connected,
     exp.Not: _negated,
@@ -408,14 +408,14 @@ def floor(field: NestedField, node: exp.Expr) -> Floor | None:
     value = written(node)
     if value is None:
         return None
-    fit = _FITS.get(type(field.field_type))
+    fit = _FITTERS.get(type(field.field_type))
     if fit is None:
         kind = type(field.field_type).__name__.removesuffix("Type").lower()
         raise ValueError(f"{field.name} is of type {kind}, which can only be asked for NULL")
     fitted = fit(value, field.field_type)
     if fitted is None:
         shown = node.sql(dialect="spark")
-        raise ValueError(f"{field.name} is {_WORDS[type(field.field_type)]}, {shown} is not")
+        raise ValueError(f"{field.name} is {_TYPE_WORDS[type(field.field_type)]}, {shown} is not")
     return fitted
 
 
@@ -574,7 +574,7 @@ def _instant(text: str) -> int:
         raise ValueError(f"{text!r} is no date or time: write 2024-03-09 12:00") from None
 
 
-_FITS: Mapping[type[IcebergType], Callable[[Any, IcebergType], Floor | None]] = {
+_FITTERS: Mapping[type[IcebergType], Callable[[Any, IcebergType], Floor | None]] = {
     StringType: _text_value,
     BooleanType: _boolean_value,
     IntegerType: _whole_number,
@@ -586,7 +586,7 @@ _FITS: Mapping[type[IcebergType], Callable[[Any, IcebergType], Floor | None]] = 
     TimestampType: _timestamp_value,
     TimestamptzType: _timestamp_value,
 }
-_WORDS: Mapping[type[IcebergType], str] = {
+_TYPE_WORDS: Mapping[type[IcebergType], str] = {
     StringType: "text",
     BooleanType: "true or false",
     IntegerType: "a whole number",

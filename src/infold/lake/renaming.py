@@ -31,7 +31,7 @@ class OneAfterTheOther:
 
     def rename(self, renamings: Sequence[Renaming]) -> bool:
         """Rename tables; False, and nothing is begun, unless all are where they are expected."""
-        locations = self._found(renamings)
+        locations = self._locations(renamings)
         leaving = {renaming.table for renaming in renamings}
         if any(locations.get(renaming.table) != renaming.location for renaming in renamings):
             return False
@@ -45,14 +45,14 @@ class OneAfterTheOther:
 
         A table that somebody committed to meanwhile is renamed too: who looks at it next finds out.
         """
-        locations = self._found(renamings)
+        locations = self._locations(renamings)
         tables = {name: self.lasting(location) for name, location in locations.items()}
         if not any(tables.get(one.to) == self.lasting(one.location) for one in renamings):
             return False
         left = [one for one in renamings if tables.get(one.table) == self.lasting(one.location)]
         return self._rename_all(left, begun=True)
 
-    def _found(self, renamings: Sequence[Renaming]) -> Mapping[str, str]:
+    def _locations(self, renamings: Sequence[Renaming]) -> Mapping[str, str]:
         return self.find(sorted({name for one in renamings for name in (one.table, one.to)}))
 
     def _rename_all(self, renamings: Iterable[Renaming], *, begun: bool) -> bool:

@@ -49,12 +49,12 @@ def run_in_spark(
         scratch = Scratch(Path(folder).resolve() / "0", project)
         tables, wrong = _analysed(scratch, tests)
         values = Values(project, tables)
-        right = [values.test(test) for test in tests if not _wrong(project, test, wrong)]
+        right = [values.test(test) for test in tests if not _errors_of_needed(project, test, wrong)]
         if not values.errors:
             values.errors += [e for test in right for e in _not_as_tables(project, test, tables)]
         if values.errors:
             raise InfoldErrors(by_place(values.errors))
-        refused = [_failed(test, _wrong(project, test, wrong)) for test in tests]
+        refused = [_failed(test, _errors_of_needed(project, test, wrong)) for test in tests]
         results = {result.test.name: result for result in refused if result.failures}
         for result in results.values():
             done(result)
@@ -94,7 +94,7 @@ def _failed(test: UnitTest, errors: Mapping[str, InfoldError]) -> TestResult:
     return TestResult(test, tuple(failures))
 
 
-def _wrong(
+def _errors_of_needed(
     project: Project, test: UnitTest, errors: Mapping[str, InfoldError]
 ) -> Mapping[str, InfoldError]:
     """The errors of models that a test needs."""
@@ -120,7 +120,7 @@ def _analysed(
     return Tables.of(project, scratch.types, of_tables), wrong
 
 
-_ALONE = "Spark cannot evaluate it alone"
+_NOT_EVALUATED = "Spark cannot evaluate it alone"
 
 
 def untested(
@@ -157,7 +157,7 @@ def _of_table(players: Sequence[Player], some: Sequence[Branch], table: str) -> 
     conditions = [branch.condition for branch in some]
     met = conditions_met(players[0].scratch.spark, columns, rows, conditions)
     return [
-        Untested(b.model, b.at, b.label, _ALONE if goes is None else "")
+        Untested(b.model, b.at, b.label, _NOT_EVALUATED if goes is None else "")
         for b, goes in zip(some, met, strict=True)
         if not goes
     ]

@@ -121,7 +121,7 @@ def _of_session(project: Project, node: Node, id_: str) -> _Found:
         mine = every
         if entry.time_column is not None:
             mine = [one for one in every if column not in one or one[column] == row[column]]
-        inputs[entry.name] = _few(node, id_, entry.name, mine)
+        inputs[entry.name] = _if_few(node, id_, entry.name, mine)
     # What counts all sessions of a user, and the id, which masks would change.
     kept = {name: value for name, value in row.items() if name not in ("session_id", *NUMBERS)}
     name = f"The session of {value_text(row[column])} from {show_instant(first)}"
@@ -132,10 +132,10 @@ def _of_cell(project: Project, node: Node, text: str) -> _Found:
     granularity, column = node.model.granularity, time_column(node)
     if granularity is None or column is None:
         inputs = {
-            entry.name: _few(node, text, entry.name, _rows(project, entry.name))
+            entry.name: _if_few(node, text, entry.name, _rows(project, entry.name))
             for entry in node.inputs
         }
-        rows = _few(node, text, node.name, _rows(project, node.name))
+        rows = _if_few(node, text, node.name, _rows(project, node.name))
         return _Found(f"All of {node.name}", rows, inputs)
     try:
         cell = granularity.cell(parse_instant_text(text))
@@ -152,7 +152,7 @@ def _of_cell(project: Project, node: Node, text: str) -> _Found:
     for entry in node.inputs:
         times = entry.times_read(Ranges((cell,))) if entry.time_column else None
         every = _input_rows(project, entry.name, entry.time_column, times)
-        inputs[entry.name] = _few(node, text, entry.name, every)
+        inputs[entry.name] = _if_few(node, text, entry.name, every)
     start = show_instant(cell.start)
     return _Found(f"{node.name} in {start}", rows, inputs, within=start)
 
@@ -170,7 +170,7 @@ def _input_rows(project: Project, name: str, column: str | None, times: Ranges |
     ]
 
 
-def _few(node: Node, start: str, name: str, rows: list[Row]) -> list[Row]:
+def _if_few(node: Node, start: str, name: str, rows: list[Row]) -> list[Row]:
     if len(rows) > MOST_ROWS:
         raise unit_test_errors.too_many_rows(
             model=node.name, start=start, rows=f"{len(rows):,}", input=name, most=MOST_ROWS

@@ -33,7 +33,7 @@ from infold.system.kept_files import keep, kept
 from infold.testing.project import needed_models
 
 FILE = PurePosixPath(".infold/passed_tests.json")
-_MOST = 10_000
+_MOST_KEPT = 10_000
 """How many are kept, those that passed last."""
 
 
@@ -75,7 +75,7 @@ class PassedTests:
             if result.passed and key is not None:
                 self._orders.pop(key, None)  # the last one is the latest
                 self._orders[key] = result.shuffles
-        latest = dict(list(self._orders.items())[-_MOST:])
+        latest = dict(list(self._orders.items())[-_MOST_KEPT:])
         keep(self._path, json.dumps(latest).encode())
 
     def _key(self, test: UnitTest) -> str | None:

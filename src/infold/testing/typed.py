@@ -171,7 +171,7 @@ def _same_keys(node: Node, files: Sequence[Delivery]) -> Iterator[InfoldError]:
     key = _key(node)
     for each in files:
         for row, at in _placed(each):
-            values = tuple(_of(row, column) for column in key)
+            values = tuple(_value_of(row, column) for column in key)
             if not key or None in values:
                 continue
             other = first.setdefault(values, at)
@@ -185,7 +185,7 @@ def _placed(each: Delivery) -> Iterator[tuple[Row, Spot]]:
         yield row, cells[0].at
 
 
-def _of(row: Mapping[str, Any], column: str) -> Any:
+def _value_of(row: Mapping[str, Any], column: str) -> Any:
     return next((value for name, value in row.items() if name.lower() == column.lower()), None)
 
 
@@ -224,10 +224,10 @@ def aside_columns(node: Node, tables: Tables) -> Mapping[str, str]:
 def rows_set_aside(scratch: Scratch, project: Project, node: Node, tables: Tables) -> list[Row]:
     """The rows that a model sets aside, as its project in the scratch has them."""
     types = aside_columns(node, tables)
-    return [_row(one, types) for one in _listed(scratch, project, node)]
+    return [_row(one, types) for one in _set_aside_rows(scratch, project, node)]
 
 
-def _listed(scratch: Scratch, project: Project, node: Node) -> Iterator[Mapping[str, Any]]:
+def _set_aside_rows(scratch: Scratch, project: Project, node: Node) -> Iterator[Mapping[str, Any]]:
     """The rows of ``set_aside`` that name the model."""
     from infold.inspecting.left_out import rows_left_out
 

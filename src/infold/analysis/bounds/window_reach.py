@@ -344,7 +344,7 @@ Value: TypeAlias = "bool | tuple[object, ...] | None"
 """The value of an expression: a truth, NULL, or the parts that it is computed from."""
 
 _TRUTHS = (True, False, None)
-_MOST = 5
+_MOST_TERMS = 5
 """The most other terms that are set to true, false and NULL in turn."""
 
 _OPPOSITE: dict[type[exp.Expr], type[exp.Expr]] = {
@@ -404,7 +404,7 @@ class FarValue:
         self.truths.clear()
         self._both(root, truth=truth)
         terms: list[str] = []
-        while len(terms) < len(self.terms) <= _MOST:  # a branch may have terms of its own
+        while len(terms) < len(self.terms) <= _MOST_TERMS:  # a branch may have terms of its own
             terms = list(self.terms)
             for truths in product(_TRUTHS, repeat=len(terms)):
                 self.truths = dict(zip(terms, truths, strict=True))
@@ -461,14 +461,14 @@ class FarValue:
                 return decided
         if isinstance(node, _STRICT) and not self.is_there and self._null(node):
             return None
-        return self._made_of(node)
+        return self._parts_of(node)
 
     def _null(self, node: exp.Expr) -> bool:
         """Whether a part of a strict call is NULL."""
         parts = (part for part in node.iter_expressions() if not isinstance(part, exp.DataType))
         return any(self._involved(part) and self.value(part) is None for part in parts)
 
-    def _made_of(self, node: exp.Expr) -> Value:
+    def _parts_of(self, node: exp.Expr) -> Value:
         parts: list[object] = [type(node).__name__]
         for key, part in node.args.items():
             for argument in part if isinstance(part, list) else [part]:

@@ -202,7 +202,7 @@ class _FromItems:
                 continue
             joined = self._words()
             join = next(joins, None)
-            if join is None or not set(_given(join)) <= _JOIN_KEYS:
+            if join is None or not set(_arguments_present(join)) <= _JOIN_KEYS:
                 raise Doubt
             yield self._entry(joined, join.this)
         if next(joins, None) is not None or next(laterals, None) is not None:
@@ -227,7 +227,7 @@ class _FromItems:
     def _entry(self, joined: tuple[str, ...], node: exp.Expr) -> FromItem:
         if any(node.args.get(key) for key in ("joins", "laterals", "sample", "pivots")):
             raise Doubt
-        item_range = self._what(node)
+        item_range = self._range_of_rows(node)
         self._alias(node)
         on = using = None
         if self._is(TokenType.ON):
@@ -241,7 +241,7 @@ class _FromItems:
             raise Doubt
         return FromItem(joined, item_range, on, using)
 
-    def _what(self, node: exp.Expr) -> Range:
+    def _range_of_rows(self, node: exp.Expr) -> Range:
         tokens, start = self.block.text.tokens, self.at
         if self._is(TokenType.LATERAL):
             self.at += 1
@@ -349,7 +349,7 @@ class _FromItems:
 _JOIN_KEYS = frozenset({"this", "side", "kind", "method", "on", "using"})
 
 
-def _given(node: exp.Expr) -> Iterator[str]:
+def _arguments_present(node: exp.Expr) -> Iterator[str]:
     return (key for key, value in node.args.items() if value)
 
 

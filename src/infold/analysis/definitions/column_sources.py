@@ -96,7 +96,7 @@ class _Sources:
             return self.of_output(relation.inner, at, seen)
         if isinstance(relation, SetOperation):
             sides = (relation.left, relation.right)
-            return _merged(self.of_output(side, at, seen) for side in sides)
+            return _merged_sources(self.of_output(side, at, seen) for side in sides)
         if isinstance(relation, Block) and relation.outputs and at < len(relation.outputs):
             out = relation.outputs[at]
             if out.origin is not None:
@@ -135,9 +135,9 @@ class _Sources:
         around = _queries_by_node(block)
         for relation in dict.fromkeys(query for one in nodes for query in around.get(id(one), ())):
             width = range(len(relation.columns or ()))
-            every = _merged(self.of_output(relation, at, seen) for at in width)
+            every = _merged_sources(self.of_output(relation, at, seen) for at in width)
             parts.append({at: max(how, old) for at, old in every.items()})
-        return _merged(parts)
+        return _merged_sources(parts)
 
     def _of_name(
         self, block: Block, column: exp.Column, seen: frozenset[int]
@@ -156,7 +156,7 @@ class _Sources:
         if isinstance(relation, OtherRows):
             columns = [part for part in own_nodes(entry.node) if isinstance(part, exp.Column)]
             every = [self._of_name(block, part, seen) for part in columns]
-            return {at: max(old, How.TRANSFORMATION) for at, old in _merged(every).items()}
+            return {at: max(old, How.TRANSFORMATION) for at, old in _merged_sources(every).items()}
         places = relation.places.get(name.lower())
         return self.of_output(relation, places[0], seen) if places else {}
 
@@ -171,7 +171,7 @@ def _queries_by_node(block: Block) -> Mapping[int, Sequence[Relation]]:
     return queries
 
 
-def _merged(parts: Iterable[Mapping[Place, How]]) -> Mapping[Place, How]:
+def _merged_sources(parts: Iterable[Mapping[Place, How]]) -> Mapping[Place, How]:
     merged: dict[Place, How] = {}
     for part in parts:
         for place, how in part.items():

@@ -87,7 +87,7 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
     kept = frozenset[str]() if keys.content else proven
     differences = (
         *keys.content,
-        *_functions(before, after),
+        *_function_differences(before, after),
         *query_differences(before, after),
         *keys.metadata,
     )
@@ -99,7 +99,7 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
         differences = (*_rewritten(before, after), *states, *keys.metadata)
     else:
         how = How.REBUILD
-    lost = _names(before) - _names(after)
+    lost = _column_names(before) - _column_names(after)
     losses = tuple(c for c in before.node.columns if c.lower() in lost)
     open_ = how is How.REBUILD and only_start
     renamed = renamed_columns(before, after) if open_ and not keys.content else ()
@@ -114,7 +114,7 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
             How.EVOLVE,
             before.node,
             node,
-            _names(before) & _names(after),
+            _column_names(before) & _column_names(after),
             losses,
             destroys=destroys,
             renamed=renamed,
@@ -130,7 +130,7 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
             node,
             retyped=widened,
         )
-    derived = _derived(before, after, keys.content, proven) if how is How.REBUILD else None
+    derived = _derivation(before, after, keys.content, proven) if how is How.REBUILD else None
     how = how if stored else How.NOTHING
     if derived is not None:
         how = How.DERIVE
@@ -142,7 +142,7 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
     )
 
 
-def _functions(before: Meaning, after: Meaning) -> Iterator[Difference]:
+def _function_differences(before: Meaning, after: Meaning) -> Iterator[Difference]:
     """The functions of the project that both call, and that say something else now."""
     known = {function.name: function.digest for function in before.node.model.functions}
     for function in after.node.model.functions:
@@ -150,7 +150,7 @@ def _functions(before: Meaning, after: Meaning) -> Iterator[Difference]:
             yield Difference("function", function.name, "", "", Spot(function.file))
 
 
-def _derived(
+def _derivation(
     before: Meaning, after: Meaning, content: Sequence[Difference], proven: frozenset[str]
 ) -> Derivation | None:
     """How the new rows follow from stored ones, where no more differs in ``content`` than may."""
@@ -175,7 +175,7 @@ def _refolds(before: Meaning, after: Meaning) -> bool:
     one, two = before.node, after.node
     if not stored_sessions_tell(one, two) or not _same_order(before, after):
         return False
-    same = _names(before) == _names(after) == _kept(before, after)
+    same = _column_names(before) == _column_names(after) == _kept(before, after)
     return same and _same_fields(before, after) and not _states_differ(before, after)
 
 
@@ -197,19 +197,19 @@ def _same_order(before: Meaning, after: Meaning) -> bool:
 def _same_rows(before: Meaning, after: Meaning, proven: frozenset[str]) -> bool:
     """Whether both give the same rows, with their columns in the same order."""
     return (
-        proven == _names(before) == _names(after)
+        proven == _column_names(before) == _column_names(after)
         and _same_order(before, after)
         and not _states_differ(before, after)
     )
 
 
-def _names(meaning: Meaning) -> frozenset[str]:
+def _column_names(meaning: Meaning) -> frozenset[str]:
     return frozenset(column.lower() for column in meaning.node.columns)
 
 
 def _same(before: Meaning, after: Meaning, metadata: tuple[Difference, ...]) -> Redefinition | None:
     """The change of a model with an equal fingerprint."""
-    rewritten = _text(before) != _text(after)
+    rewritten = _written_rows(before) != _written_rows(after)
     if not metadata and not rewritten:
         return None
     differences = (*(_rewritten(before, after) if rewritten else ()), *metadata)
@@ -219,13 +219,13 @@ def _same(before: Meaning, after: Meaning, metadata: tuple[Difference, ...]) -> 
     if after.node.model.kind.is_view:
         how = How.NOTHING
     nodes = before.node, after.node
-    return Redefinition(after.node.name, category, differences, how, *nodes, _names(after))
+    return Redefinition(after.node.name, category, differences, how, *nodes, _column_names(after))
 
 
 def _category(
     before: Meaning, after: Meaning, proven: frozenset[str], *, same: bool, also: bool
 ) -> Category:
-    old, new = _names(before), _names(after)
+    old, new = _column_names(before), _column_names(after)
     if not same or proven != old or not old <= new:
         return Category.BREAKING
     if old == new:
@@ -248,11 +248,11 @@ def _kept(before: Meaning, after: Meaning) -> frozenset[str]:
             return frozenset()
     except (Doubt, RecursionError):
         return frozenset()
-    unread = (_names(before) & _names(after)) - old.keys() - new.keys()
+    unread = (_column_names(before) & _column_names(after)) - old.keys() - new.keys()
     proven = equal | unread
     kind = after.node.model.kind
     chosen = kind is Kind.SCD_TYPE_2 or (kind is Kind.EVENTS and bool(after.node.model.unique_key))
-    if chosen and (proven != _names(before) or proven != _names(after)):
+    if chosen and (proven != _column_names(before) or proven != _column_names(after)):
         return frozenset()  # all columns decide which copy of an event, or of a version, is kept
     return proven
 
@@ -281,14 +281,14 @@ def _states_differ(before: Meaning, after: Meaning) -> tuple[Difference, ...]:
 
     They are named by the order of the aggregates in the query.
     """
-    old, new = (_states(meaning) for meaning in (before, after))
+    old, new = (_session_states(meaning) for meaning in (before, after))
     if old == new:
         return ()
     old_states, new_states = (", ".join(call for call, _ in states) for states in (old, new))
     return (Difference("stored states", "", old_states, new_states),)
 
 
-def _states(meaning: Meaning) -> list[tuple[str, object]]:
+def _session_states(meaning: Meaning) -> list[tuple[str, object]]:
     """What the states of sessions are of, in their order; columns as they were called before."""
     query = meaning.node.query
     if query is None:
@@ -303,7 +303,7 @@ def _states(meaning: Meaning) -> list[tuple[str, object]]:
     ]
 
 
-def _text(meaning: Meaning) -> tuple[object, ...]:
+def _written_rows(meaning: Meaning) -> tuple[object, ...]:
     """All that is written of what a model's rows are."""
     model = meaning.node.model
     return model.sql, model.python.modules if model.python is not None else ()
@@ -313,7 +313,7 @@ def _rewritten(before: Meaning, after: Meaning) -> tuple[Difference, ...]:
     """The differences of two definitions with the same meaning."""
     differences = []
     old_sql, new_sql = before.node.model.sql, after.node.model.sql
-    if _text(before) != _text(after):
+    if _written_rows(before) != _written_rows(after):
         part = "layout" if sql_words(old_sql) == sql_words(new_sql) else "wording"
         differences.append(Difference(part, "", "", ""))
     old, new = before.node.columns, after.node.columns
@@ -512,7 +512,7 @@ def _column_of(origin: Origin | None, source: str) -> str:
 # Columns, keys, and types where both are written: of a column of a source, or by CAST around an
 # output. All other types are known to Spark alone; a run compares them before it writes anything.
 
-_KEYS: Mapping[str, tuple[Kind, ...]] = {
+_KEY_PARTS: Mapping[str, tuple[Kind, ...]] = {
     "unique_key": (Kind.EVENTS, Kind.SCD_TYPE_2),
     "partition_column": (Kind.EVENTS, Kind.SESSIONS, Kind.INCREMENTAL_TABLE),
     "user": (Kind.SESSIONS,),
@@ -531,13 +531,13 @@ def find_losses(
         return (Loss(Lost.TABLE, before.node.name, at=_query_spot(after)),)
     differences = tuple(differences)
     return (
-        *_columns(before, after),
+        *_column_losses(before, after),
         *_types(before, after, differences),
-        *_keys(after, differences),
+        *_key_losses(after, differences),
     )
 
 
-def _columns(before: Meaning, after: Meaning) -> Iterator[Loss]:
+def _column_losses(before: Meaning, after: Meaning) -> Iterator[Loss]:
     left = {name.lower() for name in after.node.columns}
     for name in before.node.columns:
         if name.lower() not in left:
@@ -574,9 +574,9 @@ def _written_types(meaning: Meaning) -> Mapping[str, str]:
     return types
 
 
-def _keys(after: Meaning, differences: Iterable[Difference]) -> Iterator[Loss]:
+def _key_losses(after: Meaning, differences: Iterable[Difference]) -> Iterator[Loss]:
     for entry in differences:
-        kinds = _KEYS.get(entry.part, ())
+        kinds = _KEY_PARTS.get(entry.part, ())
         if not entry.name and after.node.model.kind in kinds:
             at = entry.at or _query_spot(after)
             yield Loss(Lost.KEY, _WORDS.get(entry.part, entry.part), entry.before, entry.after, at)

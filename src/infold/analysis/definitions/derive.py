@@ -57,7 +57,7 @@ def derivation(before: Meaning, after: Meaning, proven: Collection[str]) -> Deri
     if len(stored) < len(old.columns) or len(set(names)) < len(names):
         return None
     if kinds == {Kind.EVENTS}:
-        return _of_events(before, after)
+        return _derivation_of_events(before, after)
     if set(names) <= set(proven):
         columns = tuple((name, quoted(stored[name.lower()])) for name in new.columns)
         return Derivation(columns, stored=old.columns)
@@ -68,7 +68,7 @@ def derivation(before: Meaning, after: Meaning, proven: Collection[str]) -> Deri
     return derived if _in_same_cells(new, derived) else None
 
 
-def _of_events(before: Meaning, after: Meaning) -> Derivation | None:
+def _derivation_of_events(before: Meaning, after: Meaning) -> Derivation | None:
     """
     The same for events: what the stored rows do not tell is read from the files.
 
@@ -114,7 +114,7 @@ def over_stored_rows(before: Meaning, after: Meaning, *, files: bool = False) ->
     """
     letters = before.structs or after.structs
     old, new = (
-        _select(meaning, Canon(meaning.prints, letters=letters, renamed=meaning.renamed))
+        _only_select(meaning, Canon(meaning.prints, letters=letters, renamed=meaning.renamed))
         for meaning in (before, after)
     )
     stored = StoredValues(old, new, before.node.columns)
@@ -145,7 +145,7 @@ def _added(before: Terms, after: Terms) -> dict[str, Range]:
     return {form: span for form, span in after if form not in known}
 
 
-def _select(meaning: Meaning, canon: Canon) -> Select:
+def _only_select(meaning: Meaning, canon: Canon) -> Select:
     """The one SELECT that a definition is."""
     block, columns = meaning.relation, meaning.node.columns
     if not isinstance(block, Block) or block.columns is None:
@@ -529,7 +529,7 @@ def struct_fields(select: Select, span: Range) -> list[StructField] | None:
         if len(arguments) % 2:
             raise Doubt
         pairs = zip(arguments[::2], arguments[1::2], strict=True)
-        fields = [StructField(_text(select, key), value) for key, value in pairs]
+        fields = [StructField(_string_literal(select, key), value) for key, value in pairs]
     names = [one.name.lower() for one in fields]
     if not fields or len(set(names)) < len(names) or not all(map(_PLAIN.match, names)):
         raise Doubt
@@ -582,7 +582,7 @@ def _named_by_words(select: Select, span: Range) -> StructField:
     return StructField(words[-1].text, span)
 
 
-def _text(select: Select, span: Range) -> str:
+def _string_literal(select: Select, span: Range) -> str:
     start, stop = span
     token = select.block.text.tokens[start]
     if stop - start != 1 or token.token_type is not TokenType.STRING:

@@ -43,9 +43,9 @@ _STATES: Mapping[str, tuple[str, ...]] = {
     "bool_or": ("max",),
 }
 """What the state of an aggregate consists of, where it is not one value of its own name."""
-_OTHER = "other"
+_OTHER_CALL = "other"
 """An aggregate without a state that can be merged: only its value may be stored."""
-_EVENTS: State = ("count", "", "")
+_EVENT_COUNT: State = ("count", "", "")
 """The number of events, which every session has."""
 
 
@@ -66,7 +66,7 @@ def sessions_derivation(before: Meaning, after: Meaning) -> Derivation | None:
         return None  # a table does not store how its strings compare
     try:
         letters = before.structs or after.structs
-        return _followed(
+        return _sessions_derived(
             _Sessions.of(before, letters=letters), _Sessions.of(after, letters=letters)
         )
     except (Doubt, RecursionError):
@@ -87,8 +87,8 @@ class _Spelled:
     def states(self) -> frozenset[State]:
         """What its state consists of."""
         one = self.aggregate
-        if one.call == _OTHER:
-            return frozenset({(_OTHER, self.whole)})
+        if one.call == _OTHER_CALL:
+            return frozenset({(_OTHER_CALL, self.whole)})
         nulls = ("ignore",) if one.ignore_nulls else ()
         kinds = _STATES.get(one.call, (one.call,))
         return frozenset((kind, self.argument, self.filter, *nulls) for kind in kinds)
@@ -162,7 +162,7 @@ def _spelled(select: Select, query: SessionsQuery) -> dict[str, _Spelled]:
         for call in _aggregates(select, select.written(at)):
             one = named.get(pieces.sql_of(call.start, call.end))
             if one is not None and one.name not in spelled:
-                spelled[one.name] = _forms(select, call, one)
+                spelled[one.name] = _forms_of_call(select, call, one)
     if len(spelled) != len(named):
         raise Doubt
     return spelled
@@ -179,7 +179,7 @@ def _aggregates(select: Select, span: Range | None) -> Iterator[Call]:
             behind = call.end
 
 
-def _forms(select: Select, call: Call, aggregate: Aggregate) -> _Spelled:
+def _forms_of_call(select: Select, call: Call, aggregate: Aggregate) -> _Spelled:
     needs = set[Need]()
     argument = ""
     if aggregate.argument is not None:
@@ -192,11 +192,11 @@ def _forms(select: Select, call: Call, aggregate: Aggregate) -> _Spelled:
     return _Spelled(aggregate, argument, condition, call_form, frozenset(needs))
 
 
-def _followed(old: _Sessions, new: _Sessions) -> Derivation:
+def _sessions_derived(old: _Sessions, new: _Sessions) -> Derivation:
     """What the new definition says about sessions of the old one; raises Doubt."""
-    if _rules(old.query) != _rules(new.query) or old.own != new.own:
+    if _session_rules(old.query) != _session_rules(new.query) or old.own != new.own:
         raise Doubt
-    added = _added(old.where, new.where)
+    added = _added_conditions(old.where, new.where)
     known = _in_words_of(old, new)
     events = old.events(old.spelled[aggregate.name] for aggregate in known)
     if events != new.events(new.spelled.values()):
@@ -209,12 +209,12 @@ def _followed(old: _Sessions, new: _Sessions) -> Derivation:
             computed |= set(re.findall(r"\w+", output.sql))
         columns.append((output.name, quoted(same[form]) if form in same else new.text(at)))
     shown = {output.sql.strip().strip("`") for output in old.query.outputs}
-    there = {_EVENTS}
+    there = {_EVENT_COUNT}
     for aggregate in known:
-        if aggregate.call != _OTHER or aggregate.name in shown:
+        if aggregate.call != _OTHER_CALL or aggregate.name in shown:
             there |= old.spelled[aggregate.name].states
     for name, spelled in new.spelled.items():
-        needed = spelled.aggregate.call != _OTHER or name in computed
+        needed = spelled.aggregate.call != _OTHER_CALL or name in computed
         if needed and not spelled.states <= there:
             raise Doubt
     stored = replace(old.query, aggregates=(*known, *old.own))
@@ -222,14 +222,14 @@ def _followed(old: _Sessions, new: _Sessions) -> Derivation:
     return Derivation(tuple(columns), where, stored=old.names, sessions=stored)
 
 
-def _rules(query: SessionsQuery) -> SessionsQuery:
+def _session_rules(query: SessionsQuery) -> SessionsQuery:
     """All of a query but what is computed of sessions, and which events there are."""
     return replace(
         query, where=None, before_start=None, aggregates=(), outputs=(), passed_columns=()
     )
 
 
-def _added(before: Terms, after: Terms) -> dict[str, Range]:
+def _added_conditions(before: Terms, after: Terms) -> dict[str, Range]:
     """The conditions that only the new query has, by their forms; raises Doubt if one is gone."""
     old, new = dict(before), dict(after)
     if not old.keys() <= new.keys():
@@ -248,7 +248,7 @@ def _in_words_of(old: _Sessions, new: _Sessions) -> tuple[Aggregate, ...]:
     wholes = {one.whole: one.aggregate for one in new.spelled.values()}
     reworded = []
     for one in old.spelled.values():
-        if one.aggregate.call == _OTHER:
+        if one.aggregate.call == _OTHER_CALL:
             if one.whole in wholes:
                 reworded.append(replace(wholes[one.whole], name=one.aggregate.name))
         elif one.argument in arguments and one.filter in filters:
@@ -259,7 +259,7 @@ def _in_words_of(old: _Sessions, new: _Sessions) -> tuple[Aggregate, ...]:
 
 def _over_owner(sessions: _Sessions, span: Range) -> str:
     """The text of a condition with the stored owner in place of the column of events."""
-    owner, select = _owner(sessions.query), sessions.select
+    owner, select = _owner_column(sessions.query), sessions.select
     tokens, sql = select.block.text.tokens, select.block.text.sql
     parts, behind, at = list[str](), tokens[span[0]].start, span[0]
     while at < span[1]:
@@ -279,7 +279,7 @@ def _over_owner(sessions: _Sessions, span: Range) -> str:
     return "".join([*parts, sql[behind : tokens[span[1] - 1].end + 1]])
 
 
-def _owner(query: SessionsQuery) -> str:
+def _owner_column(query: SessionsQuery) -> str:
     """The lower-case name of the one column that says what an event's session is of."""
     name = (query.owner_sql or query.user).strip().strip("`")
     if query.fallback is not None or not re.fullmatch(r"\w+", name):

@@ -127,7 +127,7 @@ class _FoldInputFinder:
         node = relation.node
         if not isinstance(node, exp.Union) or node.args.get("distinct"):
             raise _NotRowWiseError("it compares rows with others; UNION ALL does not")
-        if node.args.get("by_name") or any(node.args.get(key) for key in _AROUND):
+        if node.args.get("by_name") or any(node.args.get(key) for key in _CLAUSES_AROUND_A_UNION):
             raise _NotRowWiseError("its UNION ALL has more around it than its sides")
         for side in (relation.left, relation.right):
             yield from (self._renamed(feed, side, relation) for feed in self.inputs_of(side))
@@ -174,4 +174,4 @@ class _FoldInputFinder:
         return main_entries[0]
 
 
-_AROUND = ("order", "limit", "offset", "with_", "sort", "cluster", "distribute")
+_CLAUSES_AROUND_A_UNION = ("order", "limit", "offset", "with_", "sort", "cluster", "distribute")

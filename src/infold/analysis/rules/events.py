@@ -33,10 +33,10 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         yield refusals.joined_events(text.spot_of_entry(entry.node), why=why)
     for construct, node in calls_over_rows(relation):
         yield refusals.not_row_wise(text.spot_of(node), what=construct)
-    yield from _taken_in(subject, relation)
+    yield from _wrong_input(subject, relation)
 
 
-def _taken_in(subject: Subject, block: Block) -> Iterator[InfoldError]:
+def _wrong_input(subject: Subject, block: Block) -> Iterator[InfoldError]:
     """A first entry of FROM that is no source, and no view that shows one row by row."""
     for entry in block.entries[:1]:
         inner, main, at = entry.relation, ingested_table(block), subject.text.spot_of(entry.node)

@@ -110,12 +110,12 @@ def read_folder(root: Path) -> DbtFolder:
     project = files.yaml(PROJECT_FILE)
     folders = {kind: _folders(project, kind) for kind in _PATHS}
     sql = {
-        kind: {file: text for file in _found(files, of, ".sql") if (text := files.text(file))}
+        kind: {file: text for file in _files_in(files, of, ".sql") if (text := files.text(file))}
         for kind, of in folders.items()
     }
     entries: dict[str, list[Properties]] = {}
     described = folders["models"] + folders["seeds"] + folders["snapshots"]
-    for file in _found(files, described, ".yml", ".yaml"):
+    for file in _files_in(files, described, ".yml", ".yaml"):
         for key, values in files.yaml(file).items():
             for value in as_list(values):
                 if isinstance(value, Lined):
@@ -132,11 +132,11 @@ def read_folder(root: Path) -> DbtFolder:
         root,
         project,
         sql["models"],
-        tuple(_found(files, folders["models"], ".py")),
+        tuple(_files_in(files, folders["models"], ".py")),
         sql["snapshots"],
         {f: t for f, t in sql["tests"].items() if "/generic/" not in f},
         sql["macros"] | {f: t for f, t in sql["tests"].items() if "/generic/" in f},
-        tuple(_found(files, folders["seeds"], ".csv")),
+        tuple(_files_in(files, folders["seeds"], ".csv")),
         {key: tuple(of) for key, of in entries.items()},
         tuple(lines),
     )
@@ -156,5 +156,5 @@ def _folders(project: Lined, kind: str) -> list[str]:
     return [kind]
 
 
-def _found(files: ProjectFiles, folders: list[str], *endings: str) -> list[str]:
+def _files_in(files: ProjectFiles, folders: list[str], *endings: str) -> list[str]:
     return sorted({file for folder in folders for file in files.found(folder, *endings)})

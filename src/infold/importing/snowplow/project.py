@@ -21,19 +21,19 @@ from infold.importing.draft import (
 )
 from infold.importing.project_files import Lined, ProjectFiles, as_list, as_mapping, date_of
 
-_LATE = "a late event finds its session however old that is, so there is no lookback"
+_WHY_NO_LOOKBACK = "a late event finds its session however old that is, so there is no lookback"
 _WAREHOUSE = "a setting of the warehouse that infold does not read"
 _STITCHED = (
     "stitching: join a lookup of users in a view before the sessions (cookbook, stitched users)"
 )
 _CONTEXT = "a column of its own in infold: take its fields from contexts or derived_contexts"
-_OWN = "write it as a column of the model's SELECT"
+_AS_COLUMN = "write it as a column of the model's SELECT"
 
 _GONE = {
     "allow_null_dvce_tstamps": "rows without the event time are set aside, and counted",
     "allow_refresh": "`infold run --allow-refresh`, for one run",
     "conversion_events": "write each as count_if(…) in models/sessions.sql",
-    "custom_sql": _OWN,
+    "custom_sql": _AS_COLUMN,
     "cwv_days_to_measure": "core web vitals: a model of your own",
     "cwv_percentile": "core web vitals: a model of your own",
     "dev_target_name": "dev_target in infold.yml; here is one target, dev",
@@ -49,9 +49,9 @@ _GONE = {
 _NOT_NEEDED = {
     "days_late_allowed": "a late event counts; one dated in the future is set aside "
     "(received_column, future_tolerance)",
-    "lookback_window_hours": _LATE,
-    "session_lookback_days": _LATE,
-    "upsert_lookback_days": _LATE,
+    "lookback_window_hours": _WHY_NO_LOOKBACK,
+    "session_lookback_days": _WHY_NO_LOOKBACK,
+    "upsert_lookback_days": _WHY_NO_LOOKBACK,
     "limit_page_views_to_session": "events of a session are all of its own",
     "enable_initial_checks": "`infold check`, and every run, check the project",
 }
@@ -59,8 +59,8 @@ _ENDINGS = {
     "_context": _CONTEXT,
     "_context_2": _CONTEXT,
     "_events": _CONTEXT,
-    "_passthroughs": _OWN,
-    "_aggregations": _OWN,
+    "_passthroughs": _AS_COLUMN,
+    "_aggregations": _AS_COLUMN,
     "_seed": "put the file into seeds/",
 }
 _OF_WAREHOUSE = (

@@ -384,7 +384,7 @@ def _model(mesh: Mesh, model: SqlModel) -> DraftModel | None:
         why = "filters by @start_… and @end_… are gone: infold reads what each cell needs"
         mesh.lines.append(came(what, at, why))
     mesh.lines += [changed(what, at, note) for note in storage.notes]
-    _say_rest(mesh, what, model, kind)
+    _report_unused(mesh, what, model, kind)
     about = _about(model)
     ways = tuple(Way({**w.keys, **about}, w.lost, w.only_for, w.gained) for w in storage.ways)
     audits = tuple(_audits(mesh, model, name))
@@ -418,7 +418,7 @@ def _about(model: SqlModel) -> dict[str, Any]:
     return keys
 
 
-def _say_rest(mesh: Mesh, what: str, model: SqlModel, kind: str) -> None:
+def _report_unused(mesh: Mesh, what: str, model: SqlModel, kind: str) -> None:
     """What a block says that has no place, or another one."""
     layout = [key for key in _LAYOUT if key in model.block]
     if layout:

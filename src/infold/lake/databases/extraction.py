@@ -44,7 +44,7 @@ from infold.system.secrets import address
 WHOLE = "all"
 """The name of the file of a table without a key."""
 
-_AHEAD = timedelta(days=1)
+_CLOCK_TOLERANCE = timedelta(days=1)
 _SHOWN = 60
 _NUMBERS = (ColumnType.INT16, ColumnType.INT32, ColumnType.INT64)
 
@@ -73,7 +73,7 @@ def extract(
     """
     known = extracted_files.settled(folder, source)
     if known is not None and needed is not None:
-        source = _as_before(source, known, table, needed)
+        source = _declared_as_before(source, known, table, needed)
     columns_read = wanted_columns(source, table)
     key = next((one.stored for one in columns_read if one.name == source.key), None)
     if key is not None and table.has_null(key):
@@ -96,18 +96,18 @@ def extract(
     extracted = Extracted(declaration, reading.pull, columns, source.columns, files, reading.last)
     for name in same:
         extracted_files.file_of(folder, name, reading.pull).unlink()
-    if known is None or _told(extracted) != _told(known):
+    if known is None or _facts_listed(extracted) != _facts_listed(known):
         extracted_files.commit(folder, source, extracted)
     changed = len(written) - len(same) + len(before.keys() - extracted.files)
     return Reading(sum(file.rows for file in written.values()), known is None, changed)
 
 
-def _told(extracted: Extracted) -> object:
+def _facts_listed(extracted: Extracted) -> object:
     """What a list says, but for which reading said it."""
     return extracted.files, extracted.last, extracted.declared
 
 
-def _as_before(
+def _declared_as_before(
     source: Source, known: Extracted, table: OpenTable, needed: Collection[str]
 ) -> Source:
     """
@@ -273,10 +273,10 @@ class _Reading:
 def _latest(key: StoredColumn, now: datetime) -> KeyValue | None:
     """The greatest key that counts now; None for a number, which may be any."""
     if key.type is ColumnType.DATE:
-        return (now + _AHEAD).date()
+        return (now + _CLOCK_TOLERANCE).date()
     if key.type is ColumnType.LOCAL_TIME:
-        return (now + _AHEAD).replace(tzinfo=None)
-    return now + _AHEAD if key.type is ColumnType.INSTANT else None
+        return (now + _CLOCK_TOLERANCE).replace(tzinfo=None)
+    return now + _CLOCK_TOLERANCE if key.type is ColumnType.INSTANT else None
 
 
 def _day(key: date) -> str:

@@ -19,7 +19,7 @@ GROUP_ROWS = 100_000
 GROUP_BYTES = 64 * 1024 * 1024
 """When rows are written out: a group of rows of Parquet is in memory until then."""
 
-_MOST = 1 << 128
+_SUM_MODULUS = 1 << 128
 
 Parts = Iterable[tuple[str, Sequence[Row]]]
 """Rows, each batch with the name of its file; those of a file come one after the other."""
@@ -72,7 +72,7 @@ class _Writer:
         arrays = [one.array(values) for one, values in zip(self._wanted, columns, strict=True)]
         self._waiting.append(pa.record_batch(arrays, schema=self._schema))
         self._rows += len(rows)
-        self._sum = (self._sum + sum(map(_hash, rows))) % _MOST
+        self._sum = (self._sum + sum(map(_hash, rows))) % _SUM_MODULUS
         waiting = sum(batch.num_rows for batch in self._waiting)
         if waiting >= GROUP_ROWS or sum(b.nbytes for b in self._waiting) >= GROUP_BYTES:
             self._write()

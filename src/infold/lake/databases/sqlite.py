@@ -31,9 +31,9 @@ from infold.messages import database_errors
 SQLITE = "sqlite:///"
 """What the URL of a file begins with; the path is relative to the project."""
 
-_WHOLE = ("INT", "INTEGER", "TINYINT", "SMALLINT", "MEDIUMINT", "BIGINT")
+_INTEGER_TYPES = ("INT", "INTEGER", "TINYINT", "SMALLINT", "MEDIUMINT", "BIGINT")
 _TYPES = {
-    **dict.fromkeys(_WHOLE, ColumnType.INT64),
+    **dict.fromkeys(_INTEGER_TYPES, ColumnType.INT64),
     **dict.fromkeys(("REAL", "DOUBLE", "DOUBLE PRECISION", "FLOAT"), ColumnType.DOUBLE),
     **dict.fromkeys(("TEXT", "VARCHAR", "CHAR", "CHARACTER", "CLOB", "JSON"), ColumnType.TEXT),
     "BLOB": ColumnType.BINARY,
@@ -103,7 +103,7 @@ class SqliteTable:
                 text += f" WHERE {key} >= ? OR {other.format(key)}"
                 limits = [_not_after(within.start)]
             text += f" ORDER BY {key}" if within.in_order else ""
-        makers = [_MADE.get(one.stored.type) if one.stored.type else None for one in columns]
+        makers = [_CONVERTERS.get(one.stored.type) if one.stored.type else None for one in columns]
         cursor = self._connection.execute(text, limits)
         while batch := cursor.fetchmany(BATCH):
             yield [_values(row, makers) for row in batch]
@@ -131,14 +131,14 @@ def _truth(value: object) -> object:
 
 
 def _date(value: object) -> object:
-    return _read(value, _DAY, date.fromisoformat)
+    return _parsed_text(value, _DAY, date.fromisoformat)
 
 
 def _time(value: object) -> object:
-    return _read(value, _TIME, datetime.fromisoformat)
+    return _parsed_text(value, _TIME, datetime.fromisoformat)
 
 
-def _read(value: object, form: re.Pattern[str], make: Callable[[str], Any]) -> object:
+def _parsed_text(value: object, form: re.Pattern[str], make: Callable[[str], Any]) -> object:
     if not isinstance(value, str) or not form.fullmatch(value):
         return value
     try:
@@ -147,7 +147,7 @@ def _read(value: object, form: re.Pattern[str], make: Callable[[str], Any]) -> o
         return value
 
 
-_MADE = {ColumnType.BOOLEAN: _truth, ColumnType.DATE: _date, ColumnType.LOCAL_TIME: _time}
+_CONVERTERS = {ColumnType.BOOLEAN: _truth, ColumnType.DATE: _date, ColumnType.LOCAL_TIME: _time}
 
 
 def _column(name: str, written: str, not_null: int) -> StoredColumn:

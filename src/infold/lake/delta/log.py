@@ -30,7 +30,7 @@ _CHECKPOINT = "_last_checkpoint"
 DROPPED = "_infold_dropped"
 """In the log of a table in a store that is no table any more, until all of it is deleted."""
 
-_BITS = 32
+_VERSION_BITS = 32
 """Of a snapshot's number, for the version."""
 
 
@@ -130,11 +130,11 @@ class Log:
     def snapshot(self, version: int) -> int:
         """The number of a version for infold."""
         mark = blake2b(self.schema().table_id.encode(), digest_size=4).digest()
-        return (int.from_bytes(mark) & 0x7FFF_FFFF) << _BITS | version
+        return (int.from_bytes(mark) & 0x7FFF_FFFF) << _VERSION_BITS | version
 
     def version(self, snapshot: int) -> int | None:
         """The version with a number; None where that is of another table, or no version is."""
-        version = snapshot & ((1 << _BITS) - 1)
+        version = snapshot & ((1 << _VERSION_BITS) - 1)
         return version if version <= self.newest and self.snapshot(version) == snapshot else None
 
 

@@ -153,7 +153,7 @@ class Metastore:
             self.client.have_namespace(self.namespace)
         for table, location in wrong.items():
             write_points.point(f"register {table}: before")
-            if not self._lead(table, location, found.get(table.lower())):
+            if not self._lead_to(table, location, found.get(table.lower())):
                 left.append(table)
             write_points.point(f"register {table}: after")
         for name in gone:
@@ -162,7 +162,7 @@ class Metastore:
             write_points.point(f"unregister {name}: after")
         return left
 
-    def _lead(self, table: str, location: str, entry: Entry | None) -> bool:
+    def _lead_to(self, table: str, location: str, entry: Entry | None) -> bool:
         """Have a name lead to a folder; False where somebody else has it."""
         key = (self.namespace, table.lower())
         if entry is not None and not entry.is_free_for(location):

@@ -113,7 +113,7 @@ class ReaderViews:
         left = []
         for name, view in views.items():
             write_points.point(f"view {name}: before")
-            if not self._make((namespace, name), view, known=name in present.own):
+            if not self._have_view((namespace, name), view, known=name in present.own):
                 left.append(name)
             write_points.point(f"view {name}: after")
         for name in gone:
@@ -123,7 +123,7 @@ class ReaderViews:
             write_points.point(f"drop view {name}: after")
         return left
 
-    def _make(self, key: tuple[str, str], view: SparkView, *, known: bool) -> bool:
+    def _have_view(self, key: tuple[str, str], view: SparkView, *, known: bool) -> bool:
         """Have a view, of which one may be ``known``; False where somebody else has its name."""
 
         def replaced(hive: Any) -> bool:
@@ -137,7 +137,7 @@ class ReaderViews:
         if known:
             with suppress(RefusedError):  # it is gone meanwhile
                 return self._client.change(replaced)
-        table = self._made(key, view)
+        table = self._new_entry(key, view)
         try:
             self._client.change(lambda hive: hive.create_table(table))
         except RefusedError:
@@ -164,7 +164,7 @@ class ReaderViews:
         made_for = (table.parameters or {}).get(VIEW_OF, "")
         return table.tableType == _VIEW and is_named_for(made_for, table.tableName, self.above)
 
-    def _made(self, key: tuple[str, str], view: SparkView) -> Any:
+    def _new_entry(self, key: tuple[str, str], view: SparkView) -> Any:
         """What the metastore is to have of a view, as Spark would write it."""
         from hive_metastore.ttypes import Table
 
@@ -196,13 +196,13 @@ class ReaderViews:
 _SAID = ("view.", "spark.sql.")
 """Before the names of the parameters in which a view of Spark's says what it is."""
 
-_VERSION = "4.1.0"
+_SPARK_VERSION = "4.1.0"
 """The Spark whose form this is; Spark reads older forms by what an entry says of this."""
 
-_LONGEST = 4000
+_LONGEST_TYPE = 4000
 """Of what a metastore keeps in one value; Spark, too, cuts a longer schema into parts."""
 
-_HIVE = {
+_HIVE_TYPES = {
     "byte": "tinyint",
     "short": "smallint",
     "integer": "int",
@@ -238,7 +238,7 @@ def view_of(namespace: str, table: str, fields: Sequence[Mapping[str, Any]]) -> 
     return SparkView(
         query=f"SELECT {', '.join(map(quoted, names))} FROM {quoted(namespace)}.{quoted(table)}",
         parameters={
-            "spark.sql.create.version": _VERSION,
+            "spark.sql.create.version": _SPARK_VERSION,
             **dict(_parts("spark.sql.sources.schema", _schema(shown))),
             # Where Spark looks for what a query names without a namespace: nothing is.
             "view.catalogAndNamespace.numParts": "2",
@@ -278,13 +278,13 @@ def _columns(fields: Sequence[Mapping[str, Any]]) -> Columns:
         columns = [(str(one["name"]), _hive_type(without_details(one["type"]))) for one in fields]
     except KeyError:
         return NO_COLUMNS
-    return NO_COLUMNS if any(len(type_) > _LONGEST for _, type_ in columns) else columns
+    return NO_COLUMNS if any(len(type_) > _LONGEST_TYPE for _, type_ in columns) else columns
 
 
 def _hive_type(type_: Type) -> str:
     """A type as Hive calls it. Raises KeyError for one that it has not."""
     if isinstance(type_, str):
-        return type_ if type_.startswith("decimal(") else _HIVE[type_]
+        return type_ if type_.startswith("decimal(") else _HIVE_TYPES[type_]
     if type_["type"] == "array":
         return f"array<{_hive_type(type_['elementType'])}>"
     if type_["type"] == "map":
@@ -304,10 +304,10 @@ def _schema(fields: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _parts(name: str, value: str) -> Iterator[tuple[str, str]]:
-    if len(value) <= _LONGEST:
+    if len(value) <= _LONGEST_TYPE:
         yield name, value
         return
-    parts = [value[at : at + _LONGEST] for at in range(0, len(value), _LONGEST)]
+    parts = [value[at : at + _LONGEST_TYPE] for at in range(0, len(value), _LONGEST_TYPE)]
     yield f"{name}.numParts", str(len(parts))
     for at, part in enumerate(parts):
         yield f"{name}.part.{at}", part

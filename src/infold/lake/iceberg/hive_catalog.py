@@ -233,7 +233,7 @@ class HiveViews:
             at = view_metadata.write_view_file(view)
             try:
                 if known is None:
-                    table = _table(space, name, view, at)
+                    table = _new_view(space, name, view, at)
                     self.catalog.client.change(lambda hive, table=table: hive.create_table(table))  # type: ignore[misc]
                 elif not self._replace((space, name), view, at, known.location):
                     left.append(name)
@@ -264,7 +264,7 @@ class HiveViews:
         self.catalog.client.have_namespace(space, folder)
 
 
-def _table(space: str, name: str, view: View, location: str) -> Any:
+def _new_view(space: str, name: str, view: View, location: str) -> Any:
     """What the metastore is to have of a view; those who can read it read its metadata."""
     from hive_metastore.ttypes import SerDeInfo, StorageDescriptor, Table
 

@@ -299,7 +299,7 @@ class RestClient:
 
     def _why(self, answer: _Answer) -> str:
         """What the server says, in one line."""
-        line = " ".join(self._without_secrets(_said(answer)).split())[:300]
+        line = " ".join(self._without_secrets(_server_message(answer)).split())[:300]
         return f"{answer.status} {http.client.responses.get(answer.status, '')} {line}".strip()
 
     def _unreachable(self, why: str) -> InfoldError:
@@ -327,7 +327,7 @@ def _is_not_there(answer: _Answer) -> bool:
     return named or error.get("code") == 404
 
 
-def _said(answer: _Answer) -> str:
+def _server_message(answer: _Answer) -> str:
     """The server's own words."""
     error = _error(answer)
     if isinstance(error, dict):

@@ -40,7 +40,7 @@ ENDPOINTS = (
 _TYPES = ("type", "element", "key", "value")
 """What has the name of a type, in a schema."""
 
-_LAST = -1
+_LAST_ADDED = -1
 """In a change: the schema, or the version, that the same change adds."""
 
 
@@ -190,12 +190,12 @@ def _replacement(there: Mapping[str, Any], view: View) -> Mapping[str, Any]:
     if not known:
         highest = max(one["schema-id"] for one in there["schemas"])
         updates.append({"action": "add-schema", "schema": {**schema, "schema-id": highest + 1}})
-    new_version = {**version, "schema-id": known[0] if known else _LAST}
+    new_version = {**version, "schema-id": known[0] if known else _LAST_ADDED}
     same = [one["version-id"] for one in there["versions"] if _says_the_same(one, new_version)]
     if not same:
         new_version["version-id"] = max(one["version-id"] for one in there["versions"]) + 1
         updates.append({"action": "add-view-version", "view-version": new_version})
-    current = same[0] if same else _LAST
+    current = same[0] if same else _LAST_ADDED
     updates += [
         {"action": "set-current-view-version", "view-version-id": current},
         {"action": "set-properties", "updates": _properties(view)},

@@ -100,7 +100,7 @@ class SqlCatalog:
 
     def rows(self, namespace: str) -> dict[str, Row]:
         """All tables of a namespace, by name."""
-        return _named(self._read(*self._rows_query(namespace)))
+        return _rows_by_name(self._read(*self._rows_query(namespace)))
 
     def drop(self, namespace: str, names: Sequence[str]) -> None:
         """
@@ -132,7 +132,7 @@ class SqlCatalog:
         """
         with self.database.write(namespace) as statements:
             rows = () if statements is None else statements.rows(*self._rows_query(namespace))
-            known = _named(rows)
+            known = _rows_by_name(rows)
             locations = {name: row.location for name, row in known.items()}
             moved = next(
                 (name for name in sorted(expected) if locations.get(name) != expected[name]), None
@@ -228,7 +228,7 @@ def tables_named(database: CatalogDatabase, table: Key) -> Mapping[str, str]:
         return {str(name): str(at) for name, at in rows}
 
 
-def _named(rows: Sequence[tuple[Any, ...]]) -> dict[str, Row]:
+def _rows_by_name(rows: Sequence[tuple[Any, ...]]) -> dict[str, Row]:
     return {name: Row(location, previous) for name, location, previous in rows}
 
 

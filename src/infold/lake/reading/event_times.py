@@ -37,10 +37,10 @@ BUDGET = 32 * 1024 * 1024
 PER_FILE = 16 * 1024
 """Opening a file costs as much as so many bytes: some two thousand are looked into at most."""
 
-_PACKED = 5
+_PACKED_COST = 5
 """A packed file of text costs about this much more than its size."""
 
-_AHEAD = MAX
+_FUTURE = MAX
 """The key that counts rows dated in the future, among hours."""
 
 Estimate = tuple[tuple[CellState, ...], int]
@@ -61,7 +61,7 @@ def estimate_cells(
 
     Rows dated later than ``as_of`` are counted by themselves: they wait, or are set aside.
     """
-    cost = sum(file.size * (_PACKED if packing_of(file.path) else 1) for file in files)
+    cost = sum(file.size * (_PACKED_COST if packing_of(file.path) else 1) for file in files)
     cost = cost * FORMATS[source.format].reading_cost + PER_FILE * len(files)
     column = source.event_time_column
     parse = timestamp_parser(source.timestamp_format)
@@ -81,7 +81,7 @@ def estimate_cells(
                 hours.update(_hours(values, parse, source.timestamp_format, latest))
     except (OSError, pa.ArrowInvalid, pa.ArrowKeyError, ReplacedError, InfoldError):
         return None  # the ingest reports what is wrong with the file
-    ahead = hours.pop(_AHEAD, 0)
+    ahead = hours.pop(_FUTURE, 0)
     cells: Counter[int] = Counter()
     for hour, rows in hours.items():
         cells[granularity.floor(hour)] += rows
@@ -97,12 +97,12 @@ def _hours(values: pa.Array, parse: ParseTimestamp, written: str, latest: int) -
         counts = pc.value_counts(pc.floor_temporal(due, unit="hour"))
         starts = counts.field(0).cast(pa.int64()).to_pylist()
         by_hour = dict(zip(starts, counts.field(1).to_pylist(), strict=True))
-        return by_hour | {_AHEAD: len(known) - len(due)}
+        return by_hour | {_FUTURE: len(known) - len(due)}
     found: dict[int, int] = {}
     for entry in pc.value_counts(values.drop_null()).to_pylist():
         at = parse(str(entry["values"]))
         if at is not None:
-            start = _AHEAD if at > latest else at - at % HOUR
+            start = _FUTURE if at > latest else at - at % HOUR
             found[start] = found.get(start, 0) + entry["counts"]
     return found
 

@@ -88,14 +88,14 @@ def access_of(stores: Stores, bucket: str, root: Path) -> AzureAccess:
         name: resolve(getattr(options, name), root, at).strip() if own else _of_environment(names)
         for name, names in _VARIABLES.items()
     }
-    return AzureAccess(host.partition(".")[0], host, options.endpoint.rstrip("/"), **_one(found))
+    return AzureAccess(host.partition(".")[0], host, options.endpoint.rstrip("/"), **_alone(found))
 
 
 def _of_environment(names: Sequence[str]) -> str:
     return next((text for name in names if (text := os.environ.get(name, ""))), "")
 
 
-def _one(credentials: Mapping[str, str]) -> dict[str, str]:
+def _alone(credentials: Mapping[str, str]) -> dict[str, str]:
     """The first way that is there to say who one is, alone."""
     if credentials["account_key"]:
         return {"account_key": credentials["account_key"]}
@@ -105,7 +105,7 @@ def _one(credentials: Mapping[str, str]) -> dict[str, str]:
     return {name: credentials[name] for name in names} if credentials["client_secret"] else {}
 
 
-_PLAIN = "org.apache.hadoop.fs.azurebfs.AzureBlobFileSystem"
+_PLAIN_FILE_SYSTEM = "org.apache.hadoop.fs.azurebfs.AzureBlobFileSystem"
 _OAUTH = "org.apache.hadoop.fs.azurebfs.oauth2"
 
 HADOOP_COMMON: Mapping[str, str] = {
@@ -152,7 +152,7 @@ def _other_server(endpoint: str) -> Mapping[str, str]:
     """What leads to a server that is not Azure's; the class of abfss insists on TLS."""
     settings = {"fs.azure.abfs.endpoint": urlsplit(endpoint).netloc}
     if endpoint.startswith("http:"):
-        settings |= {"fs.abfss.impl": _PLAIN, "fs.azure.always.use.https": "false"}
+        settings |= {"fs.abfss.impl": _PLAIN_FILE_SYSTEM, "fs.azure.always.use.https": "false"}
     return settings
 
 

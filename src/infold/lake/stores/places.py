@@ -46,7 +46,7 @@ class _Way:
 _ways: dict[str, _Way] = {}
 """By bucket; that of the target that was opened last, for buckets that none declares, by none."""
 
-_LAST = ""
+_OTHER_BUCKETS = ""
 
 
 def use(project: Project, *urls: str) -> None:
@@ -62,12 +62,12 @@ def use(project: Project, *urls: str) -> None:
         other = _ways.get(bucket, way)
         if other.owner != way.owner and not _is_same(other, way, bucket):
             raise store_errors.two_ways(bucket=split(bucket)[0], one=other.owner, other=way.owner)
-    _ways.update(dict.fromkeys((*buckets, _LAST), way))
+    _ways.update(dict.fromkeys((*buckets, _OTHER_BUCKETS), way))
 
 
 def forget_ways() -> None:
     """Let buckets be reached in other ways from now on; until then, as by the last target."""
-    for bucket in [name for name in _ways if name != _LAST]:
+    for bucket in [name for name in _ways if name != _OTHER_BUCKETS]:
         del _ways[bucket]
 
 
@@ -86,7 +86,7 @@ def _access(way: _Way, bucket: str) -> Access:
 
 
 def _way(location: str) -> _Way:
-    way = _ways.get(bucket_url(location)) or _ways.get(_LAST)
+    way = _ways.get(bucket_url(location)) or _ways.get(_OTHER_BUCKETS)
     return way or _Way("", Stores(), Path.cwd())
 
 

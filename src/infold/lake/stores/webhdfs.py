@@ -74,7 +74,7 @@ class WebHdfs:
 
     def status(self, path: str) -> JsonObject:
         """What the NameNode knows of a file or a folder."""
-        status: JsonObject = self._said("GET", path, "GETFILESTATUS")["FileStatus"]
+        status: JsonObject = self._json_answer("GET", path, "GETFILESTATUS")["FileStatus"]
         return status
 
     def listed(self, path: str) -> Iterator[JsonObject]:
@@ -82,7 +82,7 @@ class WebHdfs:
         last: str | None = None
         while True:
             after = {} if last is None else {"startAfter": last}
-            page = self._said("GET", path, "LISTSTATUS_BATCH", **after)["DirectoryListing"]
+            page = self._json_answer("GET", path, "LISTSTATUS_BATCH", **after)["DirectoryListing"]
             entries = page["partialListing"]["FileStatuses"]["FileStatus"]
             yield from entries
             if not page["remainingEntries"] or not entries:
@@ -100,20 +100,20 @@ class WebHdfs:
 
     def rename(self, path: str, to: str) -> None:
         """Have a file under another name at one instant, in place of what had that name."""
-        self._said("PUT", path, "RENAME", destination=to, renameoptions="OVERWRITE")
+        self._json_answer("PUT", path, "RENAME", destination=to, renameoptions="OVERWRITE")
 
     def delete(self, path: str, *, recursive: bool) -> None:
         """Delete a file or a folder, if it is there."""
-        self._said("DELETE", path, "DELETE", recursive=str(recursive).lower())
+        self._json_answer("DELETE", path, "DELETE", recursive=str(recursive).lower())
 
-    def _said(self, method: str, path: str, op: str, **options: Any) -> JsonObject:
+    def _json_answer(self, method: str, path: str, op: str, **options: Any) -> JsonObject:
         """The answer of the NameNode."""
         for pause in _pauses():
             try:
                 answer = self._of_namenode(method, path, op, options)
                 return _json(answer) if answer.content else {}
             except (RefusedError, SilentError) as error:
-                self._rest(error, pause)
+                self._pause_or_raise(error, pause)
         raise AssertionError
 
     def _of_namenode(
@@ -123,14 +123,14 @@ class WebHdfs:
         number = self._active
         url = f"{self._addresses[number]}/webhdfs/v1/{quote(path)}"
         try:
-            return self._asked(method, url, {"op": op, "user.name": self._user, **options})
+            return self._request(method, url, {"op": op, "user.name": self._user, **options})
         except (RefusedError, SilentError) as error:
             standby = isinstance(error, SilentError) or error.kind == _STANDBY
             if standby and self._active == number:  # no other thread has turned to the next one
                 self._active = (number + 1) % len(self._addresses)
             raise
 
-    def _rest(self, error: RefusedError | SilentError, pause: float | None) -> None:
+    def _pause_or_raise(self, error: RefusedError | SilentError, pause: float | None) -> None:
         """Wait before something is asked again, or raise."""
         several = len(self._addresses) > 1
         refused = isinstance(error, RefusedError) and not error.may_pass(several=several)
@@ -151,15 +151,15 @@ class WebHdfs:
                 if answer.status_code != _REDIRECTED:  # a gateway that has the content itself
                     raise RefusedError(answer.status_code, "", "it names no DataNode")
                 place = answer.headers["Location"]
-                return self._asked(method, place, {}, content).content
+                return self._request(method, place, {}, content).content
             except (RefusedError, SilentError) as error:
                 host = urlsplit(place).hostname
                 if host and isinstance(error, SilentError) and host not in silent:
                     silent.append(host)
-                self._rest(error, pause)
+                self._pause_or_raise(error, pause)
         raise AssertionError
 
-    def _asked(
+    def _request(
         self, method: str, url: str, query: Mapping[str, Any], content: bytes | None = None
     ) -> requests.Response:
         head = {"Content-Type": "application/octet-stream"} if method == "PUT" else None
