@@ -200,7 +200,7 @@ class CumulativeSplitter:
         return table.name
 
     def where(self) -> str | None:
-        """The condition of WHERE."""
+        """The condition as SQL over the input, before GROUP BY; None where there is none."""
         if not self.block.node.args.get("where"):
             return None
         tokens = self.subject.text.tokens

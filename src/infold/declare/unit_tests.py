@@ -115,7 +115,7 @@ class _Reading:
         self.errors.append(error)
 
     def line(self, number: int, line: str) -> None:
-        """Read one line."""
+        """Take in the line with this number; the first is 0, a mistake in it is noted."""
         text = line.strip()
         if heading := _HEADING.match(line):
             self._heading(number, len(heading[1]), heading[2])

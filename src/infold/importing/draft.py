@@ -226,7 +226,7 @@ class Case:
 
 
 def case_file(case: Case) -> DraftFile:
-    """The file of a case in ``tests/``."""
+    """A file of ``tests/`` with one test: its rows arrive once, at its clock."""
     lines = [f"From {case.at.partition(':')[0]}.", "", f"# {case.name}", "", "## Arrival", ""]
     if case.clock:
         lines += [f"clock: {case.clock}", ""]

@@ -220,7 +220,7 @@ class _Column:
         return self._ordered(E.LessThan, E.GreaterThanOrEqual, than.value)
 
     def at_most(self, value: Floor) -> Truth:
-        """``<=``."""
+        """``<=`` a value; one below all of its type is never reached."""
         if value.under:
             return Truth(E.AlwaysFalse(), E.NotNull(self.name))
         return self._ordered(E.LessThanOrEqual, E.GreaterThan, value.value)
@@ -232,7 +232,7 @@ class _Column:
         return self._with_nan(E.EqualTo(self.name, to.value), E.NotEqualTo(self.name, to.value))
 
     def among(self, values: list[Floor]) -> Truth:
-        """``IN``."""
+        """``IN``; values that the column's type does not have are left out."""
         known = [value for value in values if value.exact and not value.under]
         if not known:
             return Truth(E.AlwaysFalse(), E.NotNull(self.name))

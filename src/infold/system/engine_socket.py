@@ -135,7 +135,7 @@ def kill_hung(connection: socket.socket) -> None:
 
 
 def send(connection: socket.socket, request: Request) -> None:
-    """Send a request."""
+    """Four bytes with the length, big-endian, then the request."""
     data = request.packed()
     connection.sendall(len(data).to_bytes(4, "big") + data)
 

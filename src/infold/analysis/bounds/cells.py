@@ -94,7 +94,7 @@ class Cells:
 
     @property
     def partition_column(self) -> str:
-        """The partition column."""
+        """As it is written in the model; empty for a model without ``timeseries``."""
         series = self.subject.model.timeseries
         return series.partition_column if series is not None else ""
 

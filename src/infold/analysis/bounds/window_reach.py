@@ -426,7 +426,7 @@ class FarValue:
         return any(self.found(part) or self.beside(part) for part in node.walk())
 
     def value(self, node: exp.Expr) -> Value:
-        """The value of an expression."""
+        """Its value with a far row, or with none: a constant, or a form equal for equal values."""
         if isinstance(node, (exp.Paren, exp.Alias)):
             return self.value(node.this)
         if self.found(node):

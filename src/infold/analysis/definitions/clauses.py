@@ -87,7 +87,7 @@ _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 
 
 def select_index(block: Block) -> int:
-    """The index of the SELECT of a block."""
+    """The index of the token SELECT. Raises Doubt where the first item has no place."""
     items = block.node.expressions
     place = items[0].unalias().meta.get(SPAN) if items else None
     if place is None:

@@ -68,7 +68,7 @@ class ColumnSources:
 
 
 def column_sources(relation: Relation) -> ColumnSources:
-    """Those of a query."""
+    """For each output and for the rows of a query, the stored columns that they come from."""
     sources = _Sources()
     names = relation.columns or ()
     fields = {

@@ -146,7 +146,7 @@ def _added(before: Terms, after: Terms) -> dict[str, Range]:
 
 
 def _only_select(meaning: Meaning, canon: Canon) -> Select:
-    """The one SELECT that a definition is."""
+    """The definition as one SELECT with its model's columns. Raises Doubt if it is none."""
     block, columns = meaning.relation, meaning.node.columns
     if not isinstance(block, Block) or block.columns is None:
         raise Doubt

@@ -219,7 +219,7 @@ class Expressions:
         return start, stop
 
     def expression(self, span: Range, needs: set[Need], clause: str = "") -> str:
-        """The form of an expression."""
+        """The form of ``tokens[start:stop]``; the columns that it reads go to ``needs``."""
         words = self.words(span, needs, clause)
         if len(words) == 1 and isinstance(words[0], tuple) and words[0][0] == "output":
             return str(words[0][1])
@@ -363,7 +363,7 @@ class Expressions:
         return tokens[at].text.lower() if opens else ""
 
     def kind(self, at: int) -> TokenType:
-        """The kind of a token."""
+        """The type of the token at an index."""
         return self.block.text.tokens[at].token_type
 
     def folded(self, name: str) -> str:

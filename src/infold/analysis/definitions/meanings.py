@@ -57,12 +57,12 @@ class Meaning:
 
     @property
     def text(self) -> Text | None:
-        """Its words."""
+        """The text that was parsed; None where it cannot be."""
         return self.query.text
 
     @property
     def relation(self) -> Relation | None:
-        """Its relation."""
+        """The resolved query; None where it cannot be parsed, or a name in it is not known."""
         return self.query.relation
 
     @property

@@ -46,7 +46,7 @@ _ORDERS = ("order", "sort", "cluster", "distribute")
 
 
 class Select(Expressions):
-    """One SELECT with its clauses."""
+    """One SELECT as canonical forms, clause by clause; what has none raises Doubt."""
 
     __slots__ = ()
 
@@ -164,7 +164,7 @@ class Select(Expressions):
         return sorted(keys), False
 
     def grouped(self) -> object:
-        """What is grouped by."""
+        """The form of GROUP BY, the same for any order of its keys; None without one."""
         return self._group(set())[0]
 
     def on(self, item: FromItem) -> Terms:

@@ -124,7 +124,7 @@ def _of_origin(origin: Origin | None, tables: Mapping[str, Types]) -> str | None
 
 
 def followed_type(type_: str) -> str | None:
-    """A type as far as it is followed."""
+    """One name for times, intervals, dates and void; None: of other types nothing is concluded."""
     name = type_.lower()
     if name in _TIMES:
         return "timestamp"

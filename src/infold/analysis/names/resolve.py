@@ -509,7 +509,7 @@ def _with_filter(call: exp.Expr, column: exp.Expr, text: exp.Expr) -> exp.Filter
 
 
 def _pivot_span(pivot: exp.Expr, text: Text) -> tuple[int, int] | None:
-    """The position of a PIVOT."""
+    """From PIVOT to behind its last bracket; None where the parser left no place."""
     span = span_of(pivot)
     token = text.token_before(span[0], TokenType.PIVOT) if span is not None else None
     return (

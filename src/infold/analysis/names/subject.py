@@ -59,12 +59,12 @@ class Subject:
 
     @property
     def model(self) -> Model:
-        """The model."""
+        """As declared; what rules find out is in ``shared``."""
         return self.draft.model
 
     @property
     def text(self) -> Text:
-        """Its SELECT."""
+        """The SELECT alone, with what leads from its tokens to places in the file."""
         return self.draft.parsed.text
 
     def is_time_of_model(self, origin: Origin) -> bool:

@@ -53,7 +53,7 @@ class Origins:
 
     @property
     def text(self) -> str:
-        """The expanded text."""
+        """The text with the calls of the project's functions expanded."""
         return "".join(piece.text for piece in self.pieces)
 
     def spot(self, file: str, start: int, end: int) -> Spot:
@@ -154,7 +154,7 @@ class Text:
         return start, end
 
     def spot_of_token(self, token: Token) -> Spot:
-        """The place of one token."""
+        """Where a token is in the file; of an expanded one, where the call is."""
         return self.spot(token.start, token.end + 1)
 
     def token_index(self, start: int) -> int:

@@ -42,7 +42,7 @@ class Properties:
 
     @property
     def config(self) -> Lined:
-        """Its settings."""
+        """What stands below ``config``; empty where that is no mapping."""
         return as_mapping(self.found.get("config"))
 
 

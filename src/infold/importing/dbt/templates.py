@@ -104,7 +104,7 @@ class _State:
 
 
 def macros_in(file: str, text: str) -> list[Macro]:
-    """The macros of a file."""
+    """Each with as many lines above it as in the file, so that errors name the right one."""
     macros, at = [], 0
     while match := _MACRO.search(text, at):
         end = _END_OF_MACRO.search(text, match.end())
@@ -314,7 +314,7 @@ class _Target:
 
     @property
     def type(self) -> str:
-        """The adapter."""
+        """The adapter that --dialect means. Raises UnresolvedError without one."""
         if not self._templates.names.adapter:
             raise UnresolvedError("target.type: give --dialect")
         return self._templates.names.adapter

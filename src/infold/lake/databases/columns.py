@@ -131,7 +131,7 @@ class WantedColumn:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name in the database, which is that in the files too."""
         return self.stored.name
 
     def arrow(self) -> pa.Array:

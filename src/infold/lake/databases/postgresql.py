@@ -122,7 +122,7 @@ def opened(source: Source, root: Path) -> Iterator[PostgresqlTable]:
 
 
 class PostgresqlTable:
-    """See ``OpenTable``."""
+    """One table, read in one transaction that sees one state."""
 
     def __init__(self, connection: psycopg.Connection[Any], name: str, key: str, at: str) -> None:
         self._connection, self._name = connection, name
@@ -133,7 +133,7 @@ class PostgresqlTable:
         return ".".join(map(_quoted, self._name.split(".")))
 
     def columns(self) -> Mapping[str, StoredColumn]:
-        """See ``OpenTable``."""
+        """By the server's catalog. Raises ``table_missing``."""
         name = self._quoted.replace("%%", "%")
         described = self._connection.execute(_COLUMNS, [name]).fetchall()
         if not described:
@@ -141,7 +141,7 @@ class PostgresqlTable:
         return {name: _column(name, *details) for name, *details in described}
 
     def has_null(self, column: StoredColumn) -> bool:
-        """See ``OpenTable``."""
+        """One row is looked for, and none in a column that is NOT NULL."""
         text = f"SELECT 1 FROM {self._quoted} WHERE {_quoted(column.name)} IS NULL LIMIT 1"
         return column.nullable and bool(self._connection.execute(text.encode(), []).fetchall())
 

@@ -70,14 +70,14 @@ def opened(source: Source, root: Path) -> Iterator[SqliteTable]:
 
 
 class SqliteTable:
-    """See ``OpenTable``."""
+    """One table, whose columns may have values of any type."""
 
     def __init__(self, connection: sqlite3.Connection, name: str, key: str, at: str) -> None:
         self._connection, self._name = connection, name
         self._key, self._at = key, at
 
     def columns(self) -> Mapping[str, StoredColumn]:
-        """See ``OpenTable``."""
+        """By their declared types; hidden ones are left out. Raises ``table_missing``."""
         text = 'SELECT name, type, "notnull" FROM pragma_table_xinfo(?) WHERE hidden <> 1'
         described = self._connection.execute(text, [self._name]).fetchall()
         if not described:
@@ -85,7 +85,7 @@ class SqliteTable:
         return {name: _column(name, written, not_null) for name, written, not_null in described}
 
     def has_null(self, column: StoredColumn) -> bool:
-        """See ``OpenTable``."""
+        """One row is looked for, and none in a column that is NOT NULL."""
         text = f"SELECT 1 FROM {_quoted(self._name)} WHERE {_quoted(column.name)} IS NULL LIMIT 1"
         return column.nullable and bool(self._connection.execute(text).fetchall())
 

@@ -53,7 +53,7 @@ def _missing_deletes(stored: DeltaTable, folder: str) -> tuple[str, ...]:
 
 
 def string_values(folder: str, version: int, column: str, limit: int) -> pa.Array | None:
-    """See ``ports.Lake.string_values``."""
+    """See ``ports.Lake.string_values``; None also for a column of another type."""
     stored = open_table(folder, version)
     own = {field.name.lower(): field for field in stored.schema().fields}.get(column.lower())
     if own is None or str(getattr(own.type, "type", "")) != "string":

@@ -65,7 +65,7 @@ class Log:
         return f"{self.file(self.newest)}{mark and f'@{mark}'}#{self.schema().table_id}"
 
     def file(self, version: int) -> str:
-        """The file of a commit."""
+        """Where the commit of a version is, or would be."""
         return places.below(self.folder, LOG, _name(version))
 
     def commit(self, version: int) -> Commit:

@@ -37,7 +37,7 @@ class DeltaSnapshotReader:
         where: str | None = None,
         snapshot: int | None = None,
     ) -> pa.Table | None:
-        """See ``ports.SnapshotReader``."""
+        """See ``ports.SnapshotReader``; None also where a run expires the version meanwhile."""
         log = self.lake.log(table)
         if log is None or (snapshot is not None and snapshot not in self.kept_snapshots(table)):
             return None

@@ -46,13 +46,13 @@ def hive_catalog(declared: Catalog, root: Path, key: str) -> HiveCatalog:
 
 @dataclass(frozen=True, slots=True)
 class HiveCatalog(OneByOne):
-    """See ``TableCatalog``."""
+    """A Hive metastore as ``TableCatalog``: each change is by itself, under its lock."""
 
     client: HiveClient
 
     @property
     def place(self) -> str:
-        """See ``TableCatalog``."""
+        """The address without secrets, as messages name it."""
         return self.client.place
 
     def find(self, tables: Collection[Key]) -> Mapping[Key, str]:
@@ -67,7 +67,7 @@ class HiveCatalog(OneByOne):
         }
 
     def locations(self, namespace: str) -> Mapping[str, str]:
-        """See ``TableCatalog``."""
+        """By the names, then their entries; tables that are none of Iceberg's are left out."""
         return self._locations(namespace, list(self.names(namespace)))
 
     def names(self, namespace: str) -> Collection[str]:
@@ -80,7 +80,7 @@ class HiveCatalog(OneByOne):
             self.client.drop(namespace, name)
 
     def rename_one(self, namespace: str, table: str, to: str) -> None:
-        """See ``OneByOne``."""
+        """An alteration of the entry, under the table's lock."""
 
         def renamed(entry: Any) -> None:
             entry.tableName = to.lower()
@@ -195,7 +195,7 @@ class HiveCatalog(OneByOne):
 
 @dataclass(frozen=True, slots=True)
 class HiveViews:
-    """See ``CatalogViews``."""
+    """Views as entries of the metastore, each with a metadata file."""
 
     catalog: HiveCatalog
 
@@ -213,7 +213,7 @@ class HiveViews:
         return FoundViews(own, [name for name in names if name not in own], there=bool(names))
 
     def others(self, namespace: str) -> Collection[str]:
-        """See ``CatalogViews``."""
+        """All names but those of infold's views."""
         return self.found(namespace).others
 
     def change(

@@ -78,17 +78,17 @@ def jdbc_catalog(uri: str, root: Path, key: str) -> SqlCatalog:
 
 @dataclass(slots=True)
 class _Connection:
-    """See ``Statements``."""
+    """``Statements`` over psycopg, whose marks are ``%s`` and not ``?``."""
 
     connection: psycopg.Connection[Any]
     undone: bool = False
 
     def rows(self, text: str, values: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
-        """See ``Statements``."""
+        """All rows, fetched at once."""
         return self._execute(text, values).fetchall()
 
     def change(self, text: str, values: Sequence[Any] = ()) -> int:
-        """See ``Statements``."""
+        """How many rows changed. Raises ``TakenError`` for a key that is there."""
         import psycopg
 
         try:
@@ -101,7 +101,7 @@ class _Connection:
 
 
 class PostgresqlCatalog:
-    """See ``CatalogDatabase``."""
+    """A catalog in PostgreSQL, by one connection for all threads, which take turns."""
 
     def __init__(self, server: CatalogServer) -> None:
         self._server = server
@@ -110,12 +110,12 @@ class PostgresqlCatalog:
 
     @property
     def place(self) -> str:
-        """See ``CatalogDatabase``."""
+        """The server as messages name it, without secrets."""
         return self._connection.shown or self._server.shown()
 
     @contextmanager
     def read(self) -> Iterator[Statements | None]:
-        """See ``CatalogDatabase``."""
+        """A transaction that sees one state and changes nothing."""
         with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as statements:
             yield statements
 

@@ -22,7 +22,7 @@ from infold.messages.errors import InfoldError
 
 
 def views_in(catalog: TableCatalog) -> CatalogViews:
-    """The views of a catalog."""
+    """How views are kept in a catalog, which differs for SQL, REST and Hive."""
     if isinstance(catalog, SqlCatalog):
         return SqlViews(catalog)
     from infold.lake.iceberg.rest_catalog import RestCatalog
@@ -136,7 +136,7 @@ class SqlViews:
         """See ``CatalogViews``: infold's catalogs have the column that says what a row is."""
 
     def name(self, table: str) -> str:
-        """See ``CatalogViews``."""
+        """The name of the table: the catalog keeps the case of letters."""
         return table
 
     def found(self, namespace: str) -> FoundViews:
@@ -146,7 +146,7 @@ class SqlViews:
         return FoundViews(own, [name for name in rows if name not in own])
 
     def others(self, namespace: str) -> Collection[str]:
-        """See ``CatalogViews``."""
+        """All names but those of infold's views; one query."""
         return self.found(namespace).others
 
     def change(
@@ -156,7 +156,7 @@ class SqlViews:
         gone: Collection[str],
         present: FoundViews,
     ) -> Collection[str]:
-        """See ``Views``."""
+        """See ``Views``: all of it, or nothing where one name has moved meanwhile."""
         places = {name: view_metadata.write_view_file(view) for name, view in views.items()}
         known = {name: one.location for name, one in present.own.items()}
         rows = {name: Row(at, type="VIEW") for name, at in places.items()}

@@ -443,13 +443,13 @@ _clients: dict[tuple[Catalog, Path], RestClient] = {}
 
 @dataclass(frozen=True, slots=True)
 class RestCatalog(OneByOne):
-    """See ``TableCatalog``."""
+    """A server of Iceberg's REST protocol as ``TableCatalog``."""
 
     client: RestClient
 
     @property
     def place(self) -> str:
-        """See ``TableCatalog``."""
+        """The address without secrets, as messages name it."""
         return self.client.place
 
     def find(self, tables: Collection[Key]) -> Mapping[Key, str]:
@@ -463,12 +463,12 @@ class RestCatalog(OneByOne):
         return {key: at for key, at in zip(keys, locations, strict=True) if at is not None}
 
     def locations(self, namespace: str) -> Mapping[str, str]:
-        """See ``TableCatalog``."""
+        """A request for the names, and one for each table."""
         by_key = self.find([(namespace, name) for name in self.names(namespace)])
         return {name: at for (_, name), at in by_key.items()}
 
     def names(self, namespace: str) -> Collection[str]:
-        """See ``TableCatalog``."""
+        """One request; none where the server knows no such namespace."""
         listed = self.client.get(f"namespaces/{self.client.namespace(namespace)}/tables") or {}
         return [str(table["name"]) for table in listed.get("identifiers") or ()]
 
@@ -484,7 +484,7 @@ class RestCatalog(OneByOne):
                     raise error.named from None
 
     def rename_one(self, namespace: str, table: str, to: str) -> None:
-        """See ``OneByOne``."""
+        """A request, which the server refuses where the new name is taken."""
         body = {
             "source": {"namespace": [namespace], "name": table},
             "destination": {"namespace": [namespace], "name": to},

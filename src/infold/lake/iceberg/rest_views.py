@@ -46,7 +46,7 @@ _LAST_ADDED = -1
 
 @dataclass(frozen=True, slots=True)
 class RestViews:
-    """See ``CatalogViews``."""
+    """Views by the endpoints for them, which not every server has."""
 
     catalog: RestCatalog
 
@@ -57,7 +57,7 @@ class RestViews:
             raise self._client.without_views(missing)
 
     def name(self, table: str) -> str:
-        """See ``CatalogViews``."""
+        """The name of the table: the protocol keeps the case of letters."""
         return table
 
     def found(self, namespace: str) -> FoundViews:

@@ -46,7 +46,7 @@ class IcebergSnapshotReader:
         where: str | None = None,
         snapshot: int | None = None,
     ) -> pa.Table | None:
-        """See ``ports.SnapshotReader``."""
+        """See ``ports.SnapshotReader``; None also where a run expires the snapshot meanwhile."""
         stored = self._open(table)
         if stored is None or (snapshot is not None and not stored.snapshot_by_id(snapshot)):
             return None

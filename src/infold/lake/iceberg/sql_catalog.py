@@ -72,7 +72,7 @@ class SqlCatalog:
 
     @property
     def place(self) -> str:
-        """See ``TableCatalog``."""
+        """The file or the server as messages name it."""
         return self.database.place
 
     def find(self, tables: Collection[Key]) -> Mapping[Key, str]:
@@ -91,11 +91,11 @@ class SqlCatalog:
         return {(space, name): at for space, name, at in rows if (space, name) in keys}
 
     def locations(self, namespace: str) -> Mapping[str, str]:
-        """See ``TableCatalog``."""
+        """One query; of tables that are held back, by both of their names."""
         return {name: row.location for name, row in self.rows(namespace).items()}
 
     def names(self, namespace: str) -> Collection[str]:
-        """See ``TableCatalog``."""
+        """One query."""
         return self.rows(namespace).keys()
 
     def rows(self, namespace: str) -> dict[str, Row]:
@@ -244,17 +244,17 @@ def sqlite_catalog(file: Path) -> SqlCatalog:
 
 @dataclass(slots=True)
 class _Connection:
-    """See ``Statements``."""
+    """``Statements`` over SQLite."""
 
     connection: sqlite3.Connection
     undone: bool = False
 
     def rows(self, text: str, values: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
-        """See ``Statements``."""
+        """All rows, fetched at once."""
         return self.connection.execute(text, values).fetchall()
 
     def change(self, text: str, values: Sequence[Any] = ()) -> int:
-        """See ``Statements``."""
+        """How many rows changed. Raises ``TakenError`` for a key that is there."""
         try:
             return self.connection.execute(text, values).rowcount
         except sqlite3.IntegrityError as error:
@@ -263,13 +263,13 @@ class _Connection:
 
 @dataclass(frozen=True, slots=True)
 class SqliteDatabase:
-    """See ``CatalogDatabase``."""
+    """A catalog in a file, opened anew for each transaction."""
 
     file: Path
 
     @property
     def place(self) -> str:
-        """See ``CatalogDatabase``."""
+        """The path of the file."""
         return str(self.file)
 
     @contextmanager

@@ -58,16 +58,16 @@ class NamedByCatalog:
     """A part of ``ports.Lake``: others find a table by its name from the moment it is made."""
 
     def check_names(self, tables: Collection[str]) -> Collection[str]:
-        """See ``ports.Lake``."""
+        """None: a name in the catalog is the table itself."""
         del tables
         return ()
 
     def misnamed(self) -> Sequence[str]:
-        """See ``ports.Lake``."""
+        """None, for the same reason."""
         return ()
 
     def register(self) -> Sequence[str]:
-        """See ``ports.Lake``."""
+        """Nothing is to be done."""
         return ()
 
 
@@ -107,19 +107,19 @@ class IcebergLake(NamedByCatalog):
         return publishing.unpublished(table) if new or held_back in locations else table
 
     def hold_back(self, tables: Iterable[str]) -> None:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``; by names beside those that readers use."""
         catalog = self._database()
         publishing.hold_back(catalog, self.namespace, tables)
         publishing.refuse_other_commits(catalog, self.namespace)
 
     def publish(self, *, hold_back: bool, tables: Collection[str] | None = None) -> Sequence[str]:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``: one transaction of the catalog."""
         if not (self.catalog.at_once or hold_back):
             return ()  # there nothing can be held back
         return publishing.publish(self._database(), self.namespace, keep=hold_back, only=tables)
 
     def refresh_views(self, tables: Collection[str], *, only_new: bool = False) -> Sequence[str]:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``: views are in a namespace of their own."""
         return self._views().refresh(tables, only_new=only_new)
 
     def check_views(self, tables: Collection[str] | None) -> None:
@@ -188,7 +188,7 @@ class IcebergLake(NamedByCatalog):
         return True
 
     def delete_folder(self, location: str) -> None:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``; a folder that another table uses stays."""
         self.folders.delete_of(location)
 
     def rename(self, renamings: Sequence[Renaming]) -> bool:
@@ -220,7 +220,7 @@ class IcebergLake(NamedByCatalog):
         return done
 
     def made_tables(self) -> Sequence[str]:
-        """See ``ports.Lake``."""
+        """By a step of infold's in the metadata; held back ones by their plain names."""
         every = self.catalog.names(self.namespace)
         own = {name.removesuffix(UNPUBLISHED) for name in every}
         return [name for name in sorted(own) if self._has_steps(name)]
@@ -239,7 +239,7 @@ class IcebergLake(NamedByCatalog):
         return self.folders.holds(head.location)
 
     def can_set_back(self, table: str, snapshot: int) -> bool:
-        """See ``ports.Lake``."""
+        """Not to other columns: the snapshot is kept and has the present schema."""
         location = self.location(table)
         return location is not None and set_back.is_version_kept(read_metadata(location), snapshot)
 
@@ -257,13 +257,13 @@ class IcebergLake(NamedByCatalog):
         write_points.point(f"set back {name}: after")
 
     def was_renamed(self, renamings: Sequence[Renaming]) -> bool:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``; at once, one table that has moved says it of all."""
         if not self.catalog.at_once:
             return self.catalog.finish_rename(self.namespace, renamings)
         return any(self.location(one.to) == one.location for one in renamings)
 
     def folder_for_new(self, table: str) -> str | None:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake`` and :class:`Folders`."""
         return self.folders.for_new(table)
 
     def is_free(self, table: str) -> bool:
@@ -271,7 +271,7 @@ class IcebergLake(NamedByCatalog):
         return self.folders.is_free(*self._key(table))
 
     def size(self, table: str) -> int:
-        """See ``ports.Lake``."""
+        """The bytes of all files in the table's folder, those of old snapshots too."""
         location = self.location(table)
         if location is None:
             return 0
@@ -300,12 +300,12 @@ class IcebergLake(NamedByCatalog):
         )
 
     def file_list_id(self, table: str) -> str:
-        """See ``ports.Lake``."""
+        """See :func:`names_digest`; empty without a table."""
         location = self.location(table)
         return "" if location is None else names_digest(location)
 
     def lost_files(self, table: str) -> Sequence[str]:
-        """See ``ports.Lake``."""
+        """By the manifests of the current snapshot; no data is read."""
         location = self.location(table)
         return () if location is None else missing_data_files(location)
 
@@ -325,12 +325,12 @@ class IcebergLake(NamedByCatalog):
         )
 
     def columns(self, table: str, snapshot: int | None = None) -> Mapping[str, Type]:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``; by the metadata file alone."""
         location = self.location(table)
         return {} if location is None else user_columns(read_metadata(location), snapshot)
 
     def has_file(self, table: str, path: str) -> bool:
-        """See ``ports.Lake``."""
+        """By the folder of the newest metadata; False without a table."""
         location = self.location(table)
         if location is None:
             return False
@@ -372,7 +372,7 @@ class IcebergLake(NamedByCatalog):
         beside: Sequence[str] = (),
         limit: int | None = None,
     ) -> pa.Table:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``. Raises ``not_built`` without a table."""
         from infold.lake.iceberg.scan import scan_rows
 
         location = self.location(table)
@@ -383,7 +383,7 @@ class IcebergLake(NamedByCatalog):
         return matching_rows(stored.schema(), read, tests, by, beside)
 
     def column_times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``; none without the table."""
         location = self.location(table)
         if location is None:
             return ()
@@ -391,7 +391,7 @@ class IcebergLake(NamedByCatalog):
         return instants_of(then.select(column).to_arrow().drop_null(), column)
 
     def string_values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``; None also without the table."""
         location = self.location(table)
         if location is None:
             return None

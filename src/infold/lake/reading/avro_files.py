@@ -25,7 +25,7 @@ Schema = Any
 
 
 def event_times(file: SourceFile, _source: Source, column: str) -> Iterator[pa.Array]:
-    """See ``FormatFiles``."""
+    """All rows are read for it; nothing where the file has no such column."""
     import pyarrow as pa
 
     from infold.lake.reading.avro_types import arrow_type

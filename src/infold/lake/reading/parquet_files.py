@@ -19,7 +19,7 @@ list_files = listing.list_files
 
 
 def event_times(file: SourceFile, _source: Source, column: str) -> Iterator[pa.Array]:
-    """See ``FormatFiles``."""
+    """Of this column alone, in the chunks that Arrow reads."""
     from pyarrow import parquet
 
     yield from parquet.read_table(file.arrow_file(), columns=[column]).column(column).chunks

@@ -38,7 +38,7 @@ class Bucket(Protocol):
 
     @property
     def url(self) -> str:
-        """The URL of it."""
+        """Scheme and name, without a slash at the end."""
 
     def list(self, folder: str, after: str = "") -> Iterator[Listed]:
         """
@@ -94,11 +94,11 @@ class ObjectReader(io.RawIOBase):
         self._at = 0
 
     def readable(self) -> bool:
-        """It is."""
+        """True, which io.RawIOBase asks for."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """True: each read is a request of its own for a range."""
         return True
 
     def tell(self) -> int:

@@ -91,7 +91,7 @@ def _way(location: str) -> _Way:
 
 
 def bucket_at(location: str) -> Bucket:
-    """The bucket that a place is in."""
+    """The bucket of a URL, as the project that named it reaches it; else as the last one does."""
     way = _way(location)
     return bucket_of(location, way.stores, way.root)
 

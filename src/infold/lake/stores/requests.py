@@ -39,7 +39,7 @@ def client_options(endpoint: str) -> Any:
 
 
 def deltalake_options(endpoint: str) -> Mapping[str, str]:
-    """The same for deltalake."""
+    """The same limits of time and tries under the names that deltalake has for them."""
     return {
         "allow_http": str(endpoint.startswith("http:")).lower(),
         "connect_timeout": f"{CONNECT_SECONDS}s",

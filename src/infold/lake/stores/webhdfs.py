@@ -107,7 +107,7 @@ class WebHdfs:
         self._json_answer("DELETE", path, "DELETE", recursive=str(recursive).lower())
 
     def _json_answer(self, method: str, path: str, op: str, **options: Any) -> JsonObject:
-        """The answer of the NameNode."""
+        """The answer of the NameNode, asked again while that may help; an empty one is {}."""
         for pause in _pauses():
             try:
                 answer = self._of_namenode(method, path, op, options)
