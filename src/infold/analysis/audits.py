@@ -35,13 +35,13 @@ def check_audits(
     if not any(node.model.audits for node in nodes):
         return tuple(nodes)
     checks = _Checks({node.name.lower(): node for node in nodes}, sources, errors)
-    found = (
+    with_audits = (
         replace(node, model=replace(node.model, audits=tuple(checks.of_node(node))))
         if node.model.audits
         else node
         for node in nodes
     )
-    return in_order_for_audits(tuple(found))
+    return in_order_for_audits(tuple(with_audits))
 
 
 def in_order_for_audits(nodes: Sequence[Node]) -> tuple[Node, ...]:
@@ -62,8 +62,8 @@ def in_order_for_audits(nodes: Sequence[Node]) -> tuple[Node, ...]:
         if done:
             order.setdefault(node.name, node)
         elif node.name not in order:
-            others = (name for name in below.reads[node.name] if name != node.name)
-            first = [by_name[name] for name in others if name in by_name]
+            inputs = (name for name in below.reads[node.name] if name != node.name)
+            first = [by_name[name] for name in inputs if name in by_name]
             todo.append((node, True))
             todo.extend((one, False) for one in reversed(first) if one.name not in order)
     return tuple(order.values())
@@ -77,13 +77,13 @@ class _Below:
 
     def may_read(self, reader: str, name: str) -> bool:
         """Whether an audit of ``reader`` may read a model; from now on it comes after it then."""
-        seen, todo = {name}, [name]
+        reached, todo = {name}, [name]
         while todo:
-            for one in self.reads.get(todo.pop(), ()):
-                if one not in seen:
-                    seen.add(one)
-                    todo.append(one)
-        if reader in seen:
+            for table in self.reads.get(todo.pop(), ()):
+                if table not in reached:
+                    reached.add(table)
+                    todo.append(table)
+        if reader in reached:
             return False
         self.reads[reader].append(name)
         return True
@@ -103,9 +103,9 @@ class _Checks:
         """The audits of one model that are right."""
         for audit in node.model.audits:
             before = len(self.errors)
-            found = self._checked(node, audit)
+            checked = self._checked(node, audit)
             if len(self.errors) == before:
-                yield found
+                yield checked
 
     def _checked(self, node: Node, audit: Audit) -> Audit:
         """One audit with the spelling of its columns, and the tables that it reads."""
@@ -150,7 +150,7 @@ class _Checks:
         return ()
 
     def _relationship(self, node: Node, audit: Audit) -> Audit:
-        other = self._other(node, audit, audit.to)
+        other = self._other_model(node, audit, audit.to)
         if other is None:
             return audit
         if len(audit.columns) != len(audit.to_columns):
@@ -166,10 +166,10 @@ class _Checks:
             audit, to=other.name, to_columns=self._columns(other, audit.to_columns, audit)
         )
 
-    def _other(self, node: Node, audit: Audit, name: str) -> Node | None:
+    def _other_model(self, node: Node, audit: Audit, name: str) -> Node | None:
         """Another model that an audit reads; None, with an error noted, where it may not."""
-        found = self.nodes.get(name.lower())
-        if found is None:
+        table = self.nodes.get(name.lower())
+        if table is None:
             by_lower = {source.lower(): source for source in self.sources}
             if name.lower() in by_lower:
                 self.errors.append(audit_findings.source_in_audit(audit.at, name=name))
@@ -178,64 +178,64 @@ class _Checks:
                 self.errors.append(findings.unknown_table(audit.at, name=name, known=known))
             return None
         assert self.below is not None
-        if found.name != node.name and not self.below.may_read(node.name, found.name):
+        if table.name != node.name and not self.below.may_read(node.name, table.name):
             self.errors.append(
-                audit_findings.audit_in_a_circle(audit.at, model=node.name, other=found.name)
+                audit_findings.audit_in_a_circle(audit.at, model=node.name, other=table.name)
             )
             return None
-        return found
+        return table
 
     def _predicate(self, node: Node, audit: Audit, text: str) -> None:
         """Check an expression over one row."""
         sql = f"SELECT (\n{text}\n) AS ok FROM {quoted(node.name)}"
         try:
             parsed = parse(audit.file, sql)
-            found = resolve(parsed.text, parsed.tree, self._tables())
+            resolved = resolve(parsed.text, parsed.tree, self._tables())
         except InfoldError as error:
             self.errors.append(_placed(error, audit.at))
             return
         key = audit.kind.value if text == audit.sql else "where"
-        what = _beyond_one_row(found.relation)
-        if found.errors:
-            self.errors.append(_placed(found.errors[0], audit.at))
-        elif what:
-            self.errors.append(audit_findings.not_of_one_row(audit.at, key=key, what=what))
+        excess = _beyond_one_row(resolved.relation)
+        if resolved.errors:
+            self.errors.append(_placed(resolved.errors[0], audit.at))
+        elif excess:
+            self.errors.append(audit_findings.not_of_one_row(audit.at, key=key, what=excess))
         else:
-            self._unchanging(node, audit, parsed, found, placed=False)
+            self._refuse_changing(node, audit, parsed, resolved, placed=False)
 
     def _query(self, node: Node, audit: Audit) -> Audit:
         """Check a SELECT of bad rows."""
         try:
             above = "\n" * (audit.sql_line - 1)
             parsed = parse(audit.file, above + audit.sql, len(above))
-            found = resolve(parsed.text, parsed.tree, self._tables())
+            resolved = resolve(parsed.text, parsed.tree, self._tables())
         except InfoldError as error:
             self.errors.append(error)
             return audit
-        if found.errors:
-            self.errors.extend(found.errors)
+        if resolved.errors:
+            self.errors.extend(resolved.errors)
             return audit
-        self._unchanging(node, audit, parsed, found, placed=True)
-        for name in dict.fromkeys(reference.name for reference in found.references):
+        self._refuse_changing(node, audit, parsed, resolved, placed=True)
+        for name in dict.fromkeys(reference.name for reference in resolved.references):
             if name != node.name:
-                self._other(node, audit, name)
-        own = sum(reference.name == node.name for reference in found.references)
+                self._other_model(node, audit, name)
+        own = sum(reference.name == node.name for reference in resolved.references)
         if not own:
             at = parsed.text.spot_of_token(parsed.text.tokens[0])
             self.errors.append(audit_findings.reads_no_model(at, model=node.name))
-        tables = (NamedTable(one.name, one.start, one.end) for one in found.references)
-        by_row = own == 1 and _is_by_row(found.relation, node.name)
+        tables = (NamedTable(one.name, one.start, one.end) for one in resolved.references)
+        by_row = own == 1 and _is_by_row(resolved.relation, node.name)
         return replace(audit, tables=tuple(tables), by_row=by_row)
 
     def _tables(self) -> Mapping[str, Table]:
-        found = {
+        tables = {
             name: Table(source.name, tuple(column.name for column in source.columns) or None)
             for name, source in ((one.lower(), source) for one, source in self.sources.items())
         }
-        found |= {name: Table(one.name, one.columns or None) for name, one in self.nodes.items()}
-        return found
+        tables |= {name: Table(one.name, one.columns or None) for name, one in self.nodes.items()}
+        return tables
 
-    def _unchanging(
+    def _refuse_changing(
         self, node: Node, audit: Audit, parsed: Parsed, found: Resolved, *, placed: bool
     ) -> None:
         """Note a call of a clock, or of chance."""
@@ -254,7 +254,7 @@ def _placed(error: InfoldError, at: Spot) -> InfoldError:
     return InfoldError(error.slug, error.what, facts, error.todo, error.exit_code, at)
 
 
-_BEYOND = ("where", "group", "having", "qualify", "distinct", "limit", "offset", "windows")
+_CLAUSES = ("where", "group", "having", "qualify", "distinct", "limit", "offset", "windows")
 
 
 def _beyond_one_row(relation: Relation) -> str:
@@ -263,7 +263,7 @@ def _beyond_one_row(relation: Relation) -> str:
         return "more than one expression"
     if not isinstance(relation.node.expressions[0].unalias(), exp.Paren):
         return "a bracket too many"  # it would close the one that is put around it
-    if any(relation.node.args.get(key) for key in _BEYOND) or len(relation.entries) != 1:
+    if any(relation.node.args.get(key) for key in _CLAUSES) or len(relation.entries) != 1:
         return "more than an expression"
     if relation.nested_queries:
         return "a subquery"
@@ -274,7 +274,7 @@ def _is_by_row(relation: Relation, model: str) -> bool:
     """Whether each row of a SELECT that names the model once comes from one row of the model."""
     if not isinstance(relation, Block) or relation.ctes or not relation.entries:
         return False
-    if any(relation.node.args.get(key) for key in _BEYOND if key != "where"):
+    if any(relation.node.args.get(key) for key in _CLAUSES if key != "where"):
         return False
     first = relation.entries[0]
     if not isinstance(first.relation, Table) or first.relation.name != model:

@@ -171,7 +171,7 @@ class _Compiler:
         subject.tables_read = tuple(dict.fromkeys(r.name for r in resolved.references))
         subject.inputs_are_right = all(name in self.nodes for name in subject.tables_read)
         columns = output_columns(model, resolved)
-        found = RemainingFindings(
+        remaining = RemainingFindings(
             (
                 *unreadable_by_spark(text, draft.parsed.tree, resolved.relation, draft.functions),
                 *resolved.errors,
@@ -180,13 +180,13 @@ class _Compiler:
         query = None
         if opaque := self._opaque_view(subject):
             at = text.spot(0, len(text.tokens[0].text))
-            found = RemainingFindings((_reads_opaque(subject, at, opaque),))
-        if not found.errors:
+            remaining = RemainingFindings((_reads_opaque(subject, at, opaque),))
+        if not remaining.errors:
             query, errors = self._apply_rules(subject)
-            found = self.nondeterministic.put_off(subject, apply_overrides(subject, errors))
-            offer_overrides(subject, found.errors, windows_of_rows(subject))
+            remaining = self.nondeterministic.put_off(subject, apply_overrides(subject, errors))
+            offer_overrides(subject, remaining.errors, windows_of_rows(subject))
         # An error in a PIVOT is found in each of its columns.
-        errors = list({str(error): error for error in found.errors}.values())
+        errors = list({str(error): error for error in remaining.errors}.values())
         downgraded: tuple[str, ...] = ()
         if self.downgrade and errors and all(_can_be_downgraded(model, error) for error in errors):
             downgraded = tuple(str(error) for error in errors)
@@ -197,20 +197,20 @@ class _Compiler:
             self.errors.extend(errors)
             return
         self.kept_columns[model.name] = kept_columns(subject)
-        self.row_keys[model.name] = row_keys(subject, found)
+        self.row_keys[model.name] = row_keys(subject, remaining)
         self.types[model.name] = output_types(subject)
         source = self._ingested_source(model, resolved)
         plain = source is not None and source.name == resolved.references[0].name
         unread = unnamed_columns(source, [draft]) if source and plain else ()
-        proven = [] if found.uses_declared_bounds else input_bounds(subject)
-        bounds = [*proven, *found.declared_bounds] if not downgraded else []
+        proven = [] if remaining.uses_declared_bounds else input_bounds(subject)
+        bounds = [*proven, *remaining.declared_bounds] if not downgraded else []
         inputs = self._inputs(resolved, source, bounds)
         if downgraded:
             inputs = tuple(replace(entry, time_column=None) for entry in inputs)
         words = normal_text(text, resolved.references, self.views)
         names = self._names_read(draft, resolved)
         read = source.without_columns(unread) if source else None
-        vouched_and_bounds = found.overrides_used, declared_bounds(model, found)
+        vouched_and_bounds = remaining.overrides_used, declared_bounds(model, remaining)
         of_query = [*words.words_of(draft.parsed.tree), *names]
         print_ = fingerprint(model, of_query, columns, read, *vouched_and_bounds)
         if model.kind.is_view:
@@ -232,9 +232,9 @@ class _Compiler:
             if model.kind is Kind.SCD_TYPE_2
             else None,
             landed=draft.landed,
-            overrides_used=found.overrides_used,
-            undetermined=undetermined_columns(subject, found),
-            bounds_declared=found.uses_declared_bounds,
+            overrides_used=remaining.overrides_used,
+            undetermined=undetermined_columns(subject, remaining),
+            bounds_declared=remaining.uses_declared_bounds,
             downgraded=downgraded,
             matches=lookup_matches(subject, source) if not downgraded else (),
             filters=draft.filters,
@@ -306,11 +306,11 @@ class _Compiler:
 
     def _opaque_view(self, subject: Subject) -> str:
         """A view in Python that a model reads where it may not; views that read one are noted."""
-        found = [self.opaque[name] for name in subject.tables_read if name in self.opaque]
+        views = [self.opaque[name] for name in subject.tables_read if name in self.opaque]
         kind = subject.model.kind
-        if found and kind.is_view:
-            self.opaque[subject.model.name] = found[0]
-        return found[0] if found and kind not in (Kind.VIEW, Kind.TABLE) else ""
+        if views and kind.is_view:
+            self.opaque[subject.model.name] = views[0]
+        return views[0] if views and kind not in (Kind.VIEW, Kind.TABLE) else ""
 
     def _names_read(self, draft: Draft, resolved: Resolved) -> list[str]:
         """The names of all columns of what a query reads, where they decide about its rows."""
@@ -330,13 +330,13 @@ class _Compiler:
                 errors = [*(e for e in errors if e.slug not in REACH), *causes]
         if subject.model.kind is not Kind.SESSIONS:
             return None, errors
-        found = session_input(subject)
-        errors.extend(found.errors)
-        taken = split_sessions_query(
-            subject, found.time_column, found.key, found.name, unique=found.unique
+        events = session_input(subject)
+        errors.extend(events.errors)
+        parts = split_sessions_query(
+            subject, events.time_column, events.key, events.name, unique=events.unique
         )
-        errors.extend(taken.errors)
-        return taken.query and replace(taken.query, passed_columns=found.passed_columns), errors
+        errors.extend(parts.errors)
+        return parts.query and replace(parts.query, passed_columns=events.passed_columns), errors
 
     def _add_table(self, model: Model, columns: Columns, resolved: Resolved) -> None:
         view = resolved.relation if model.kind.is_view else None
@@ -350,26 +350,26 @@ class _Compiler:
     def _inputs(
         self, resolved: Resolved, source: Source | None, bounds: Sequence[InputBound]
     ) -> tuple[Input, ...]:
-        found: dict[str, Input] = {}
+        inputs: dict[str, Input] = {}
         if source is not None:
-            found[source.name] = Input(source.name, source.event_time_column)
+            inputs[source.name] = Input(source.name, source.event_time_column)
         for reference in resolved.references:
             node = self.nodes.get(reference.name)
             if node is None and reference.name in self.sources:  # what it takes in, of a view
-                taken = self.sources[reference.name]
-                found.setdefault(taken.name, Input(taken.name, taken.event_time_column))
-            if node is None or reference.name in found:
+                origin = self.sources[reference.name]
+                inputs.setdefault(origin.name, Input(origin.name, origin.event_time_column))
+            if node is None or reference.name in inputs:
                 continue
             if node.model.kind.is_view:
-                found.update((entry.name, entry) for entry in node.inputs)
+                inputs.update((entry.name, entry) for entry in node.inputs)
             else:
-                found[node.name] = Input(node.name, time_column(node))
+                inputs[node.name] = Input(node.name, time_column(node))
         known: dict[str, set[Bound]] = {}
         for entry in bounds:
             known.setdefault(entry.name, set()).add(entry.bound)
         return tuple(
             replace(entry, bounds=tuple(sorted(known.get(entry.name, entry.bounds))))
-            for entry in found.values()
+            for entry in inputs.values()
         )
 
 
@@ -432,7 +432,7 @@ def in_dependency_order(
 # refused: names that are made at run time, programs, table functions that read files, clauses and
 # functions that Spark does not have.
 
-_MARKS = (exp.Parameter, exp.Placeholder, exp.SessionParameter)
+_PARAMETERS = (exp.Parameter, exp.Placeholder, exp.SessionParameter)
 
 
 def unreadable_by_spark(
@@ -454,7 +454,7 @@ def unreadable_by_spark(
         if isinstance(node, exp.QueryTransform):
             spot = text.spot_of_token(text.token_after(-1, TokenType.USING) or text.tokens[0])
             yield findings.unsupported_sql(spot, what="TRANSFORM … USING, which runs a program")
-        elif isinstance(node, _MARKS):
+        elif isinstance(node, _PARAMETERS):
             yield findings.unsupported_sql(text.spot_of(node), what="a parameter")
 
 
@@ -463,15 +463,15 @@ def _ambiguous_words(text: Text) -> Iterator[InfoldError]:
     for token, behind in pairwise(text.tokens):
         words = f"{token.text} {behind.text}".upper()
         if token.token_type is TokenType.QUALIFY:
-            what = "QUALIFY"
+            clause = "QUALIFY"
             todo = "Number rows in a subquery, and ask for the number outside of it."
         elif words == "BY NAME" and token.token_type is not TokenType.STRING:
-            what, todo = words, "Name the columns of both sides in one order."
+            clause, todo = words, "Name the columns of both sides in one order."
         elif words == "DISTINCT ON":
-            what, todo = words, "Number rows in a subquery, and ask for the first outside of it."
+            clause, todo = words, "Number rows in a subquery, and ask for the first outside of it."
         else:
             continue
-        yield findings.not_in_spark(text.spot_of_token(token), what=what, instead=todo)
+        yield findings.not_in_spark(text.spot_of_token(token), what=clause, instead=todo)
 
 
 def _refused_calls(

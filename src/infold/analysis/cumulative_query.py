@@ -130,21 +130,21 @@ class CumulativeSplitter:
         ranges = split_arguments(
             tokens, start, first_outside(tokens, TokenType.HAVING, start=start)
         )
-        found: dict[int, None] = {}
+        positions: dict[int, None] = {}
         for (begin, end), key in zip(ranges, group.expressions, strict=True):
             at = self._output_of(begin, end, key)
             if at is None:
                 spot = text.spot(tokens[begin].start, tokens[end - 1].end + 1)
                 self.errors.append(refusals.key_not_selected(spot))
             else:
-                found[at] = None
-        return self._output_names(list(found))
+                positions[at] = None
+        return self._output_names(list(positions))
 
     def _outputs(self) -> list[exp.Expr]:
         return [item.unalias() for item in self.block.node.expressions]
 
     def _output_names(self, chosen: list[int]) -> list[Output]:
-        found = []
+        outputs = []
         for at in chosen:
             start, stop = self.items[at]
             item = self.block.node.expressions[at]
@@ -152,8 +152,8 @@ class CumulativeSplitter:
                 tokens = self.subject.text.tokens
                 spot = self.subject.text.spot(tokens[start].start, tokens[stop - 1].end + 1)
                 self.errors.append(refusals.not_by_key(spot, what="a key made of another output"))
-            found.append(Output(item.alias_or_name, self.cut.sql_of(start, stop)))
-        return found
+            outputs.append(Output(item.alias_or_name, self.cut.sql_of(start, stop)))
+        return outputs
 
     def _output_of(self, begin: int, end: int, key: exp.Expr) -> int | None:
         """Which item of the SELECT a key is: by its number, its alias, or the same expression."""
@@ -191,16 +191,16 @@ class CumulativeSplitter:
         if fed is not None and (fed.why_not or not _fold_inputs(fed)):
             at = self.subject.text.spot_of(self.block.entries[0].node)
             why = fed.why_not or "tables without times are joined, or put together, in it"
-            what, of_versions = f"a view where {why}", self.subject.model.versions is not None
+            refused, of_versions = f"a view where {why}", self.subject.model.versions is not None
             self.errors.append(
-                refusals.not_versions(at, what=what)
+                refusals.not_versions(at, what=refused)
                 if of_versions
-                else refusals.not_by_key(at, what=what)
+                else refusals.not_by_key(at, what=refused)
             )
         return table.name
 
     def where(self) -> str | None:
-        """The condition of WHERE."""
+        """The condition as SQL over the input, before GROUP BY; None where there is none."""
         if not self.block.node.args.get("where"):
             return None
         tokens = self.subject.text.tokens
@@ -209,15 +209,15 @@ class CumulativeSplitter:
 
     def columns(self) -> tuple[str, ...] | None:
         """The columns of the input that the query names; None when that is not known."""
-        found: dict[str, None] = {}
+        columns: dict[str, None] = {}
         for node in self.block.expressions():
             if not isinstance(node, exp.Column) or node in self.block.aliases:
                 continue
             origin = self.block.origins.get(node)
             if not isinstance(origin, Origin) or isinstance(node.this, exp.Star):
                 return None
-            found[origin.column] = None
-        return tuple(found)
+            columns[origin.column] = None
+        return tuple(columns)
 
 
 def _fold_inputs(fed: FoldInputs) -> bool:
@@ -394,9 +394,9 @@ def split_versioned_query(subject: Subject) -> VersionedParts:
     grouped = GroupedQuery(name, keys, where, None if stars else splitter.columns())
     compared = None
     if rules.columns:
-        others = {key.lower() for key in subject.model.unique_key} | {rules.updated_at.lower()}
+        uncompared = {key.lower() for key in subject.model.unique_key} | {rules.updated_at.lower()}
         chosen = names if rules.columns == (ALL_COLUMNS,) else map(str.lower, rules.columns)
-        compared = tuple(names[one] for one in chosen if one not in others)
+        compared = tuple(names[one] for one in chosen if one not in uncompared)
     deletes = rules.invalidate_hard_deletes
     files = _snapshot_files(subject, block, rules.updated_at) if deletes else None
     query = VersionedQuery(grouped, names[rules.updated_at.lower()], compared, deletes, files)

@@ -201,16 +201,16 @@ def fingerprint(
 
 def _session_parts(sessions: Sessions) -> list[object]:
     """What a session is of, and where it ends; what is not declared leaves no trace."""
-    others = {
+    declared = {
         entry.name: value
         for entry in fields(sessions)[2:]
         if (value := getattr(sessions, entry.name)) != entry.default
     }
-    others.pop("cuts", None)
-    others |= _cuts(sessions.cuts)
+    declared.pop("cuts", None)
+    declared |= _cuts(sessions.cuts)
     user = sessions.user or ""
     plain: list[object] = [user.lower() if sessions.user_is_column else user, sessions.gap]
-    return [*plain, others] if others else plain
+    return [*plain, declared] if declared else plain
 
 
 def _cuts(cuts: Iterable[DeclaredCut]) -> dict[str, object]:

@@ -42,9 +42,9 @@ def lookup_matches(subject: Subject, source: Source | None) -> tuple[Match, ...]
     return lookup_matches_of(subject.relation, subject.nodes)
 
 
-def declared_bounds(model: Model, found: RemainingFindings) -> tuple[DeclaredBound, ...]:
+def declared_bounds(model: Model, remaining: RemainingFindings) -> tuple[DeclaredBound, ...]:
     """The declared bounds that say what rows a table has."""
-    return model.incremental.bounds if model.incremental and found.declared_bounds else ()
+    return model.incremental.bounds if model.incremental and remaining.declared_bounds else ()
 
 
 def keeps_unmatched(subject: Subject) -> bool:
@@ -99,7 +99,7 @@ def kept_columns(subject: Subject) -> Mapping[str, Grain]:
     return {}
 
 
-def row_keys(subject: Subject, found: RemainingFindings) -> Rows:
+def row_keys(subject: Subject, remaining: RemainingFindings) -> Rows:
     """What tells the rows of a model's table apart."""
     model = subject.model
     if model.kind is Kind.EVENTS and model.unique_key and model.timeseries:
@@ -115,7 +115,7 @@ def row_keys(subject: Subject, found: RemainingFindings) -> Rows:
         )
     if model.versions is not None:
         return Rows((_lower_key(*model.unique_key, VALID_FROM),))
-    if found.overrides_used or found.uses_declared_bounds:
+    if remaining.overrides_used or remaining.uses_declared_bounds:
         return Rows()  # keys of the query over all rows need not be keys of its cells
     stored = model.kind in (Kind.TABLE, Kind.INCREMENTAL_TABLE, Kind.CUMULATIVE_AGGREGATE)
     return Rows(query=subject.relation) if stored else Rows()
@@ -123,13 +123,13 @@ def row_keys(subject: Subject, found: RemainingFindings) -> Rows:
 
 def output_types(subject: Subject) -> Types:
     """What is known of the types of a model's columns."""
-    found = dict(types_of(subject.relation, subject.types))
+    types = dict(types_of(subject.relation, subject.types))
     if subject.model.sessions is not None:
-        found |= {"session_start": "timestamp", "session_end": "timestamp"}
+        types |= {"session_start": "timestamp", "session_end": "timestamp"}
     if subject.model.versions is not None:
-        time = found.get(subject.model.versions.updated_at.lower())
-        found |= {VALID_FROM: time, VALID_TO: time} if time is not None else {}
-    return found
+        time = types.get(subject.model.versions.updated_at.lower())
+        types |= {VALID_FROM: time, VALID_TO: time} if time is not None else {}
+    return types
 
 
 def _lower_key(*columns: str | None) -> Key:

@@ -122,19 +122,19 @@ def offer_overrides(
     Where one is of a window that counts rows (``windows_of_rows``) no bounds are offered: rows have
     gaps, so that no length of time is sure to hold them.
     """
-    whole = subject.model.kind is Kind.TABLE
-    if not whole and not subject.model.kind.is_by_cell:
+    is_whole = subject.model.kind is Kind.TABLE
+    if not is_whole and not subject.model.kind.is_by_cell:
         return
     counted = any(error.at in windows_of_rows for error in errors)
-    inputs = [] if whole or counted else list(timed_inputs(subject))
+    inputs = [] if is_whole or counted else list(timed_inputs(subject))
     for error in errors:
         facts = []
         if error.slug in REACH and inputs:
             each = ", ".join(f"{name}: {{before: …}}" for name in inputs)
-            facts.append(("or declare", f"incremental: {{bounds: {{{each}}}}}{_HOW}"))
+            facts.append(("or declare", f"incremental: {{bounds: {{{each}}}}}{_HOW_TO_DECLARE}"))
         override = BY_SLUG.get(error.slug)
-        if override is Override.NONDETERMINISTIC or (override is not None and not whole):
-            facts.append(("or vouch", key_of_override(override, whole=whole)))
+        if override is Override.NONDETERMINISTIC or (override is not None and not is_whole):
+            facts.append(("or vouch", key_of_override(override, whole=is_whole)))
         error.facts = (*error.facts, *facts)
 
 
@@ -144,18 +144,18 @@ def key_of_override(override: Override, *, whole: bool) -> str:
     return f"incremental: {{{enabled}safety_overrides: {{{override}: true}}}}"
 
 
-_HOW = ", how far around its cell each is read (before, after)"
+_HOW_TO_DECLARE = ", how far around its cell each is read (before, after)"
 
 
 def timed_inputs(subject: Subject) -> Iterable[str]:
     """The stored inputs with a time column that a model reads, views seen through."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for name in subject.tables_read:
         node = subject.nodes.get(name)
         if node is None:
             continue
         if node.model.kind.is_view:
-            found.update((entry.name, None) for entry in node.inputs if entry.time_column)
+            names.update((entry.name, None) for entry in node.inputs if entry.time_column)
         elif time_column(node) is not None:
-            found[node.name] = None
-    return found
+            names[node.name] = None
+    return names

@@ -39,29 +39,29 @@ def python_text(code: PythonCode) -> str:
     A type is an argument as well: a function may give other values for another one. That a function
     of rows may leave some out is a condition of its own.
     """
-    given = ", ".join(_given(at, one) for at, one in enumerate(code.inputs))
+    arguments = ", ".join(_argument(at, one) for at, one in enumerate(code.inputs))
     keys = {name.lower() for name in code.group_by}
-    made = {
+    values = {
         name: f"cast(i0.{quoted(name)} AS {type_})"
         if name.lower() in keys
-        else f"cast(python('{code.digest}', {_text(name)}, {_text(type_)}, {given}) AS {type_})"
+        else f"cast(python('{code.digest}', {_text(name)}, {_text(type_)}, {arguments}) AS {type_})"
         for name, type_ in code.columns
     }
-    columns = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in made.items())
+    columns = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in values.items())
     tables = (
         f"{'.'.join(map(quoted, one.table.split('.')))} AS i{at}"
         for at, one in enumerate(code.inputs)
     )
     text = f"SELECT {columns}\nFROM {' CROSS JOIN '.join(tables)}"
-    rows = f"python('{code.digest}', {given})"
-    if grouped := ", ".join(sql for name, sql in made.items() if name.lower() in keys):
+    rows = f"python('{code.digest}', {arguments})"
+    if grouped := ", ".join(sql for name, sql in values.items() if name.lower() in keys):
         return f"{text}\nGROUP BY {grouped} HAVING {rows}"
     return f"{text}\nWHERE {rows}" if code.of_each_row else text
 
 
-def _given(at: int, one: PythonInput) -> str:
+def _argument(at: int, entry: PythonInput) -> str:
     """The columns of one input that the function sees."""
-    names = ["*"] if one.columns is None else list(map(quoted, one.columns))
+    names = ["*"] if entry.columns is None else list(map(quoted, entry.columns))
     return f"struct({', '.join(f'i{at}.{name}' for name in names)})"
 
 
@@ -73,17 +73,17 @@ def _text(name: str) -> str:
 def unknown_tables(draft: Draft, tables: Mapping[str, Table]) -> Iterator[InfoldError]:
     """Inputs that are no table, and columns of them that they do not have."""
     code = draft.model.python
-    for one in code.inputs if code is not None else ():
-        at = draft.place(f"inputs.{one.table}")
-        table = tables.get(one.table.lower())
-        if table is None or one.table.lower() == draft.model.name.lower():
+    for entry in code.inputs if code is not None else ():
+        at = draft.place(f"inputs.{entry.table}")
+        table = tables.get(entry.table.lower())
+        if table is None or entry.table.lower() == draft.model.name.lower():
             known = [table.name for table in tables.values()]
-            yield findings.unknown_table(at, name=one.table, known=known)
-        elif one.columns is not None and table.columns is not None:
+            yield findings.unknown_table(at, name=entry.table, known=known)
+        elif entry.columns is not None and table.columns is not None:
             names = {name.lower() for name in table.columns}
-            for column in one.columns:
+            for column in entry.columns:
                 if column.lower() not in names:
-                    key = f"inputs.{one.table}.columns"
+                    key = f"inputs.{entry.table}.columns"
                     yield findings.no_such_column(at, key=key, column=column, known=table.columns)
 
 
@@ -126,7 +126,7 @@ def declared_input_bounds(subject: Subject) -> tuple[InputBound, ...]:
     if incremental is None:
         return ()
     declared = {one.input.lower(): Bound(one.before, one.after) for one in incremental.bounds}
-    found: dict[str, Bound] = {}
+    bounds: dict[str, Bound] = {}
     for name in subject.tables_read:
         node = subject.nodes.get(name)
         if node is None:
@@ -136,8 +136,8 @@ def declared_input_bounds(subject: Subject) -> tuple[InputBound, ...]:
         if node.model.kind.is_view:
             stored = [entry.name for entry in node.inputs if entry.time_column]
         for one in stored:
-            found[one] = bound.widest(found.get(one, bound))
-    return tuple(InputBound(name, bound, None) for name, bound in found.items())
+            bounds[one] = bound.widest(bounds.get(one, bound))
+    return tuple(InputBound(name, bound, None) for name, bound in bounds.items())
 
 
 def wrong_bounds(subject: Subject) -> Iterator[InfoldError]:

@@ -41,7 +41,7 @@ def renamed(node: Node, name: str, names: Mapping[str, str]) -> Node:
 def _with_names(node: Node, names: Mapping[str, str]) -> tuple[str, tuple[Reference, ...]]:
     """The query with other names, and where they are in it."""
     sql, parts, at, length = node.model.sql, list[str](), 0, 0
-    found: dict[Reference, Reference] = {}
+    moved: dict[Reference, Reference] = {}
     for one in sorted(node.references, key=lambda entry: entry.start):
         between, written = sql[at : one.start], sql[one.start : one.end]
         new = names.get(one.name)
@@ -49,10 +49,10 @@ def _with_names(node: Node, names: Mapping[str, str]) -> tuple[str, tuple[Refere
         plain = new is not None and not has_alias(sql, one.end)
         alias = f" AS {quoted(one.name.rpartition('.')[2])}" if plain else ""
         start = length + len(between)
-        found[one] = replace(one, name=new or one.name, start=start, end=start + len(name))
+        moved[one] = replace(one, name=new or one.name, start=start, end=start + len(name))
         parts += [between, name, alias]
         at, length = one.end, start + len(name) + len(alias)
-    return "".join([*parts, sql[at:]]), tuple(found[one] for one in node.references)
+    return "".join([*parts, sql[at:]]), tuple(moved[one] for one in node.references)
 
 
 def _model(model: Model, name: str, sql: str, names: Mapping[str, str]) -> Model:

@@ -97,7 +97,7 @@ class RowIdentity:
                 parts = window_clause_nodes(node, named_windows(block), "partition_by")
                 if all(map(alike.same, parts)):
                     return True
-        makes_rows = any("several rows" in what for what, _ in calls_over_rows(block))
+        makes_rows = any("several rows" in construct for construct, _ in calls_over_rows(block))
         return not makes_rows and alike.one_row()
 
     def keys_of(self, relation: Relation) -> list[Key]:
@@ -149,11 +149,11 @@ class AgreeingRows:
     @staticmethod
     def agreeing_in(identity: RowIdentity, block: Block, nodes: Iterable[exp.Expr]) -> AgreeingRows:
         """All that follows from these expressions being equal."""
-        found = AgreeingRows(identity, block)
+        rows = AgreeingRows(identity, block)
         for node in nodes:
-            found.add(node)
-        found.complete()
-        return found
+            rows.add(node)
+        rows.complete()
+        return rows
 
     def add(self, node: exp.Expr) -> None:
         """Rows agree in this expression."""
@@ -229,9 +229,9 @@ class AgreeingRows:
         for entry in self.block.entries:
             if entry not in self.same_rows and not entry.hidden:
                 known = {name for at, name, fields in self.columns if at is entry and not fields}
-                found = [sorted(key - known) for key in self.identity.keys_of(entry.relation)]
-                if found:
-                    return min(found, key=len)
+                missing = [sorted(key - known) for key in self.identity.keys_of(entry.relation)]
+                if missing:
+                    return min(missing, key=len)
         used = _columns_used(self.block) or []
         return sorted({one.column for one in used if not self._has_origin(one)})
 
@@ -300,11 +300,11 @@ def window_clause_nodes(
     window: exp.Expr, known: Mapping[str, exp.Expr], key: str
 ) -> list[exp.Expr]:
     """The nodes of ``partition_by`` or ``order`` of a window, or of the named one below it."""
-    found = window.args.get(key)
-    if isinstance(found, exp.Order):
-        return list(found.expressions)
-    if isinstance(found, list) and found:
-        return found
+    clause = window.args.get(key)
+    if isinstance(clause, exp.Order):
+        return list(clause.expressions)
+    if isinstance(clause, list) and clause:
+        return clause
     base = base_window(window, known)
     return window_clause_nodes(base, known, key) if base is not None else []
 
@@ -318,16 +318,16 @@ def group_keys(block: Block) -> list[exp.Expr]:
     items = block.node.expressions
     if group.args.get("all"):
         return [item for item in items if not item.find(exp.AggFunc)]
-    found = []
+    keys = []
     for key in group.expressions:
         if isinstance(key, (exp.GroupingSets, exp.Rollup, exp.Cube)):
             return []
         at = int(key.name) - 1 if isinstance(key, exp.Literal) and key.name.isdigit() else None
         if at is None:
-            found.append(key)
+            keys.append(key)
         elif 0 <= at < len(items):
-            found.append(items[at].unalias())
-    return found
+            keys.append(items[at].unalias())
+    return keys
 
 
 def _same_column(block: Block, out: OutputColumn, key: exp.Expr) -> bool:
@@ -355,7 +355,7 @@ def _columns_used(block: Block) -> list[Origin] | None:
     """The columns that a block makes use of after WHERE; None where they are not all known."""
     if block.outputs is None:
         return None
-    found: list[Origin | None] = [out.origin for out in block.outputs if out.origin is not None]
+    origins: list[Origin | None] = [out.origin for out in block.outputs if out.origin is not None]
     for key, value in block.node.args.items():
         if key in ("from_", "with_", "where", "joins", "laterals", "hint"):
             continue
@@ -363,8 +363,8 @@ def _columns_used(block: Block) -> list[Origin] | None:
             for node in own_nodes(part) if isinstance(part, exp.Expr) else ():
                 known = isinstance(node, exp.Column) and not isinstance(node.this, exp.Star)
                 if known and node not in block.aliases:
-                    found.append(block.origins.get(node))
+                    origins.append(block.origins.get(node))
     for _, relation in block.nested_queries:
         for inner in blocks_of(relation):
-            found.extend(inner.origins.values() if isinstance(inner, Block) else ())
-    return None if None in found else [origin for origin in found if origin is not None]
+            origins.extend(inner.origins.values() if isinstance(inner, Block) else ())
+    return None if None in origins else [origin for origin in origins if origin is not None]

@@ -81,14 +81,14 @@ def split_sessions_query(
     block, sessions = subject.relation, subject.model.sessions
     if not isinstance(block, Block) or sessions is None:
         return SessionsParts(None, ())
-    given, seen = (
+    fixed, visible = (
         tuple(name.lower() for name in names)
         for names in (sessions.fixed_columns, sessions.visible_columns)
     )
-    taker = _SessionsSplitter(subject, block, given, seen)
+    taker = _SessionsSplitter(subject, block, fixed, visible)
     taker.errors.extend(
-        refusals.not_one_row_per_session(at, what=what)
-        for what, at in clauses_beyond_row_wise(subject.text, block)
+        refusals.not_one_row_per_session(at, what=construct)
+        for construct, at in clauses_beyond_row_wise(subject.text, block)
     )
     if taker.errors:
         return SessionsParts(None, tuple(taker.errors))
@@ -159,7 +159,7 @@ def _take_items(taker: _SessionsSplitter) -> None:
     end = first_outside(tokens, TokenType.FROM)
     begin = 2 if tokens[1].token_type is TokenType.ALL else 1
     ranges = split_arguments(tokens, begin, end)
-    taken = set(taker.given)
+    names_taken = set(taker.given)
     for (start, stop), item in zip(ranges, taker.block.node.expressions, strict=True):
         at = taker.text.spot(tokens[start].start, tokens[stop - 1].end + 1)
         if item.is_star:
@@ -170,7 +170,7 @@ def _take_items(taker: _SessionsSplitter) -> None:
         name = item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else ""
         if not name:
             taker.errors.append(refusals.unnamed_column(at))
-        elif name.lower() in taken:
+        elif name.lower() in names_taken:
             taker.errors.append(refusals.session_column_given(at, column=name))
         sql = _take_item(taker, start, stop, item)
         taker.outputs.append(Output(name, sql))
@@ -298,7 +298,7 @@ def session_input(subject: Subject) -> SessionInput:
     node = subject.nodes.get(table.name)
     if node is None:  # it has errors of its own
         return nothing
-    errors = tuple(_of_events(subject, table))
+    errors = tuple(_wrong_event_sql(subject, table))
     if errors:
         return SessionInput(table.name, "", (), errors)
     fed = fold_inputs_of(subject, table)
@@ -345,25 +345,25 @@ def _in_order(subject: Subject, table: Table, at: Spot, fed: FoldInputs) -> Sess
 
 def _passed_columns(fed: FoldInputs) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
     """The columns that a view shows as they are, of each table (wherever it reads the table)."""
-    found: dict[str, frozenset[tuple[str, str]]] = {}
+    passed: dict[str, frozenset[tuple[str, str]]] = {}
     for feed in fed.inputs:
         pairs = frozenset(feed.passed_columns.items())
-        found[feed.node.name] = found.get(feed.node.name, pairs) & pairs
-    return tuple((name, tuple(sorted(pairs))) for name, pairs in found.items())
+        passed[feed.node.name] = passed.get(feed.node.name, pairs) & pairs
+    return tuple((name, tuple(sorted(pairs))) for name, pairs in passed.items())
 
 
-def _of_events(subject: Subject, table: Table) -> Iterator[InfoldError]:
+def _wrong_event_sql(subject: Subject, table: Table) -> Iterator[InfoldError]:
     """What is wrong with the SQL over one event in the front matter."""
     sessions = subject.model.sessions
     if sessions is None:
         return
     declared = [EventSql(("user",), sessions.user)] if sessions.user else []
     declared += [EventSql((f"identifier.{at}",), sql) for at, sql in enumerate(sessions.identifier)]
-    declared += [one for cut in sessions.cuts for one in cut.event_sql]
-    for one in declared:
-        key = _written_key(subject, one)
+    declared += [event_sql for cut in sessions.cuts for event_sql in cut.event_sql]
+    for event_sql in declared:
+        key = _written_key(subject, event_sql)
         at = subject.draft.places.get(key) or subject.draft.place(_list_key(key))
-        yield from check_event_sql(at, _ITEM.sub("", key), one.sql, table.columns)
+        yield from check_event_sql(at, _ITEM.sub("", key), event_sql.sql, table.columns)
 
 
 _ITEM = re.compile(r"\.\d+\Z")
@@ -432,12 +432,12 @@ def check_event_sql(at: Spot, key: str, sql: str, columns: Columns) -> Iterator[
     if not isinstance(block, Block) or block.nested_queries or len(block.node.expressions) != 1:
         yield findings.not_of_one_event(at, key=key, sql=sql, why="it has a query of its own")
         return
-    for what, _ in calls_over_rows(block):
-        yield findings.not_of_one_event(at, key=key, sql=sql, why=f"it has {what}")
+    for construct, _ in calls_over_rows(block):
+        yield findings.not_of_one_event(at, key=key, sql=sql, why=f"it has {construct}")
         return
     draft = Draft(Model("", Materialization.VIEW, parsed.text.sql), parsed)
     subject = Subject(draft, block, {}, {})
     for rule in (clock, random, collations):
-        for found in rule.check(subject):
-            yield findings.not_of_one_event(at, key=key, sql=sql, why=found.what)
+        for error_found in rule.check(subject):
+            yield findings.not_of_one_event(at, key=key, sql=sql, why=error_found.what)
             return

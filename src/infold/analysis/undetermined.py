@@ -21,23 +21,23 @@ from infold.core.project import ALL_COLUMNS
 from infold.messages.errors import InfoldError
 
 _END = (TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.LIMIT)
-_ACROSS = ("distinct", "limit", "offset", "qualify")
+_CLAUSES_OVER_ROWS = ("distinct", "limit", "offset", "qualify")
 """Clauses by which a value decides about rows."""
 
 
-def undetermined_columns(subject: Subject, found: RemainingFindings) -> tuple[str, ...]:
+def undetermined_columns(subject: Subject, remaining: RemainingFindings) -> tuple[str, ...]:
     """These columns of a model; what Spark alone finds may be anywhere in it."""
     model = subject.model
     if model.kind not in (Kind.TABLE, Kind.INCREMENTAL_TABLE) or not any_result_will_do(model):
         return ()
     block = subject.relation
-    if not isinstance(block, Block) or found.of_views or not found.undetermined:
+    if not isinstance(block, Block) or remaining.of_views or not remaining.undetermined:
         return ALL_COLUMNS
-    if any(block.node.args.get(clause) for clause in _ACROSS):
+    if any(block.node.args.get(clause) for clause in _CLAUSES_OVER_ROWS):
         return ALL_COLUMNS
     outputs = list(_outputs(block, subject.text.tokens))
     names: dict[str, None] = {}
-    for error in found.undetermined:
+    for error in remaining.undetermined:
         place = error.at and (error.at.file, error.at.line, error.at.column)
         inside = [
             (position, output)
@@ -122,46 +122,46 @@ class NondeterministicViews:
     overridden: set[str] = field(default_factory=set)
     """The views with a reader that allows their nondeterminism."""
 
-    def put_off(self, subject: Subject, found: RemainingFindings) -> RemainingFindings:
+    def put_off(self, subject: Subject, remaining: RemainingFindings) -> RemainingFindings:
         """The findings of a model, those of a view put off until something reads it."""
         views = [name for name in subject.tables_read if self.findings.get(name)]
         if subject.model.kind.is_view:
-            own = tuple(error for error in found.errors if BY_SLUG.get(error.slug) is _ANY)
+            own = tuple(error for error in remaining.errors if BY_SLUG.get(error.slug) is _ANY)
             read = tuple(error for name in views for error in self.findings[name])
             self.findings[subject.model.name] = (*own, *read)
-            return replace(found, errors=tuple(e for e in found.errors if e not in own))
+            return replace(remaining, errors=tuple(e for e in remaining.errors if e not in own))
         if not views:
-            return found
+            return remaining
         may = subject.model.kind in (Kind.INCREMENTAL_TABLE, Kind.TABLE)
         if may and _ANY in subject.model.overrides:
             self.overridden.update(views)
-            used = tuple(sorted({*found.overrides_used, _ANY}))
-            return replace(found, overrides_used=used, of_views=True)
+            used = tuple(sorted({*remaining.overrides_used, _ANY}))
+            return replace(remaining, overrides_used=used, of_views=True)
         for name in views:
             self.readers.setdefault(name, []).append((subject.model.name, subject.model.kind))
-        return found
+        return remaining
 
     def unanswered(self) -> list[InfoldError]:
         """What nobody vouches for, or not all that read it do, each once."""
         passed = {id(error) for view in self.overridden for error in self.findings[view]}
-        found: dict[int, tuple[InfoldError, dict[str, Kind]]] = {}
+        unanswered: dict[int, tuple[InfoldError, dict[str, Kind]]] = {}
         for view, errors in self.findings.items():
             for error in errors:
                 readers = self.readers.get(view, [])
                 if readers or id(error) not in passed:
-                    found.setdefault(id(error), (error, {}))[1].update(readers)
-        for error, by in found.values():
-            error.facts = (*error.facts, *_facts(by))
-        return [error for error, _ in found.values()]
+                    unanswered.setdefault(id(error), (error, {}))[1].update(readers)
+        for error, by in unanswered.values():
+            error.facts = (*error.facts, *_reader_facts(by))
+        return [error for error, _ in unanswered.values()]
 
 
-def _facts(by: Mapping[str, Kind]) -> tuple[tuple[str, str], ...]:
+def _reader_facts(readers: Mapping[str, Kind]) -> tuple[tuple[str, str], ...]:
     """Who reads a view without vouching for it, and whether that helps."""
-    if not set(by.values()) <= {Kind.INCREMENTAL_TABLE, Kind.TABLE}:
-        return (("read by", ", ".join(by)),)
-    where = f"in {', '.join(by)}" if by else "in what reads it"
-    whole = {kind is Kind.TABLE for kind in by.values()}
-    override = f"{key_of_override(_ANY, whole=whole == {True})}, {where}"
-    if len(whole) != 1:
+    if not set(readers.values()) <= {Kind.INCREMENTAL_TABLE, Kind.TABLE}:
+        return (("read by", ", ".join(readers)),)
+    where = f"in {', '.join(readers)}" if readers else "in what reads it"
+    is_whole = {kind is Kind.TABLE for kind in readers.values()}
+    override = f"{key_of_override(_ANY, whole=is_whole == {True})}, {where}"
+    if len(is_whole) != 1:
         override += ", with `enabled: false` where it is built whole"
-    return (*((("read by", ", ".join(by)),) if by else ()), ("or vouch", override))
+    return (*((("read by", ", ".join(readers)),) if readers else ()), ("or vouch", override))

@@ -40,8 +40,8 @@ def read_audits(keys: Keys, model: str) -> tuple[Audit, ...]:
             findings.wrong_type(listed.at, key="audits", wanted="a list", found=listed.kind)
         )
         return ()
-    found = (_read_audit(item, model, keys.errors) for item in listed.items)
-    return with_names_apart([one for one in found if one is not None], model, keys.errors)
+    audits = (_read_audit(item, model, keys.errors) for item in listed.items)
+    return with_names_apart([audit for audit in audits if audit is not None], model, keys.errors)
 
 
 def with_names_apart(
@@ -49,12 +49,12 @@ def with_names_apart(
 ) -> tuple[Audit, ...]:
     """The audits of a model that have names of their own; the others are noted as errors."""
     known: dict[str, Audit] = {}
-    for one in audits:
-        other = known.setdefault(one.name.lower(), one)
-        if other is not one:
+    for audit in audits:
+        other = known.setdefault(audit.name.lower(), audit)
+        if other is not audit:
             errors.append(
                 audit_findings.duplicate_audit(
-                    one.at, model=model, name=one.name, other=str(other.at)
+                    audit.at, model=model, name=audit.name, other=str(other.at)
                 )
             )
     return tuple(known.values())
@@ -66,19 +66,19 @@ def _read_audit(item: Value, model: str, errors: list[InfoldError]) -> Audit | N
         word, none = item.text, Value("nothing", item.at)
         item = Value("a mapping", item.at, entries={word: none}, keys={word: item.at})
     if item.kind != "a mapping":
-        wanted = "a mapping such as not_null: [user_id]"
-        errors.append(findings.wrong_type(item.at, key="audits[]", wanted=wanted, found=item.kind))
+        form = "a mapping such as not_null: [user_id]"
+        errors.append(findings.wrong_type(item.at, key="audits[]", wanted=form, found=item.kind))
         return None
     keys = Keys(item, f"audit of model {model}", errors)
     before = len(errors)
     keys.check((*KINDS, *BESIDE))
-    asked = [key for key in keys.entries if key in KINDS]
-    if len(asked) != 1:
+    kinds = [key for key in keys.entries if key in KINDS]
+    if len(kinds) != 1:
         if len(errors) == before:
-            words = ", ".join(asked) if asked else "none"
+            words = ", ".join(kinds) if kinds else "none"
             errors.append(audit_findings.not_one_audit(item.at, found=words, known=KINDS))
         return None
-    [key] = asked
+    [key] = kinds
     kind = AuditKind(key)
     fields = _READERS[kind](keys, key)
     name = keys.text("name")
@@ -115,11 +115,11 @@ Fields = Mapping[str, object]
 
 def _columns(keys: Keys, key: str) -> Fields | None:
     """One column, or several."""
-    found = keys.texts(key)
-    if not found:
-        _needs(keys, key, "a column, or a list of columns")
+    columns = keys.texts(key)
+    if not columns:
+        _note_missing(keys, key, "a column, or a list of columns")
         return None
-    return {"columns": found}
+    return {"columns": columns}
 
 
 def _unique(keys: Keys, key: str) -> Fields | None:
@@ -129,16 +129,16 @@ def _unique(keys: Keys, key: str) -> Fields | None:
     section = _section(keys, key, ("columns", "within"))
     columns = section.texts("columns")
     if not columns:
-        _needs(section, key, "`columns`")
+        _note_missing(section, key, "`columns`")
         return None
-    return {"columns": columns, "within": _within(section, Within.TABLE)}
+    return {"columns": columns, "within": _within_cells(section, Within.TABLE)}
 
 
 def _accepted_values(keys: Keys, key: str) -> Fields | None:
     section = _section(keys, key, ("column", "values"))
     column, listed = section.text("column"), section.entries.get("values")
     if column is None or listed is None or listed.kind != "a list" or not listed.items:
-        _needs(section, key, "`column`, and `values` as a list")
+        _note_missing(section, key, "`column`, and `values` as a list")
         return None
     values = [_literal(section, f"{key}.values[]", item) for item in listed.items]
     return {"columns": (column,), "values": tuple(one for one in values if one)}
@@ -148,7 +148,7 @@ def _accepted_range(keys: Keys, key: str) -> Fields | None:
     section = _section(keys, key, ("column", "min", "max", "inclusive"))
     column, low, high = section.text("column"), _bound(section, "min"), _bound(section, "max")
     if column is None or not (low or high):
-        _needs(section, key, "`column`, and `min` or `max`")
+        _note_missing(section, key, "`column`, and `min` or `max`")
         return None
     inclusive = section.flag("inclusive", default=True)
     return {"columns": (column,), "minimum": low, "maximum": high, "inclusive": inclusive}
@@ -158,7 +158,7 @@ def _matches(keys: Keys, key: str) -> Fields | None:
     section = _section(keys, key, ("column", "pattern"))
     column, pattern = section.text("column"), section.text("pattern")
     if column is None or pattern is None:
-        _needs(section, key, "`column` and `pattern`")
+        _note_missing(section, key, "`column` and `pattern`")
         return None
     return {"columns": (column,), "pattern": pattern}
 
@@ -176,34 +176,34 @@ def _relationship(keys: Keys, key: str) -> Fields | None:
     columns = _one_or_several(section, "column", "columns")
     to = section.text("to")
     if not columns or to is None:
-        _needs(section, key, "`column` and `to`, the name of a model")
+        _note_missing(section, key, "`column` and `to`, the name of a model")
         return None
-    others = _one_or_several(section, "to_column", "to_columns")
-    return {"columns": columns, "to": to, "to_columns": others or columns}
+    other_columns = _one_or_several(section, "to_column", "to_columns")
+    return {"columns": columns, "to": to, "to_columns": other_columns or columns}
 
 
-def _one_or_several(section: Keys, one: str, several: str) -> tuple[str, ...]:
+def _one_or_several(section: Keys, single: str, several: str) -> tuple[str, ...]:
     """Columns that are written as one, or as a list; both would be two answers to one question."""
-    if one in section.entries:
+    if single in section.entries:
         todo = "Name all columns in one of both."
-        section.needless((several,), f"{section.where} with `{one}`", todo, full=True)
-    return (*section.texts(one), *section.texts(several))
+        section.needless((several,), f"{section.where} with `{single}`", todo, full=True)
+    return (*section.texts(single), *section.texts(several))
 
 
 def _row_count(keys: Keys, key: str) -> Fields | None:
     section = _section(keys, key, ("min", "max", "within"))
     low, high = (_whole_number(section, name) for name in ("min", "max"))
     if not (low or high):
-        _needs(section, key, "`min` or `max`")
+        _note_missing(section, key, "`min` or `max`")
         return None
-    return {"minimum": low, "maximum": high, "within": _within(section, Within.CELL)}
+    return {"minimum": low, "maximum": high, "within": _within_cells(section, Within.CELL)}
 
 
 def _freshness(keys: Keys, key: str) -> Fields | None:
     section = _section(keys, key, ("column", "max_age"))
     age, column = section.span("max_age"), section.text("column")
     if age is None:
-        _needs(section, key, "`max_age`, a length of time")
+        _note_missing(section, key, "`max_age`, a length of time")
         return None
     return {"columns": (column,) if column else (), "max_age": age}
 
@@ -212,8 +212,8 @@ def _no_gaps(keys: Keys, key: str) -> Fields | None:
     value = keys.entries[key]
     plain = value.kind == "nothing" or (value.kind == "true or false" and value.text != "false")
     if not plain and (value.kind != "a mapping" or value.entries):
-        wanted = "nothing but its name"
-        keys.errors.append(findings.wrong_type(value.at, key=key, wanted=wanted, found=value.kind))
+        form = "nothing but its name"
+        keys.errors.append(findings.wrong_type(value.at, key=key, wanted=form, found=value.kind))
         return None
     return {}
 
@@ -241,14 +241,14 @@ def _section(keys: Keys, key: str, known: tuple[str, ...]) -> Keys:
     return section
 
 
-def _needs(keys: Keys, key: str, what: str) -> None:
+def _note_missing(keys: Keys, key: str, arguments: str) -> None:
     """Note that arguments are missing, unless something about them is noted already."""
     at = keys.value.at
     if not any(error.at is not None and error.at.line == at.line for error in keys.errors):
-        keys.errors.append(audit_findings.nothing_asked(at, kind=key, keys=what))
+        keys.errors.append(audit_findings.nothing_asked(at, kind=key, keys=arguments))
 
 
-def _within(section: Keys, default: Within) -> Within:
+def _within_cells(section: Keys, default: Within) -> Within:
     return Within(section.choice("within", tuple(Within)) or default)
 
 
@@ -263,9 +263,9 @@ def _whole_number(section: Keys, key: str) -> str:
         return ""
     if value.kind == "a number" and value.text.isdigit():
         return value.text
-    wanted = "a whole number"
+    form = "a whole number"
     section.errors.append(
-        findings.wrong_type(value.at, key=section.full_name(key), wanted=wanted, found=value.text)
+        findings.wrong_type(value.at, key=section.full_name(key), wanted=form, found=value.text)
     )
     return ""
 
@@ -278,9 +278,9 @@ def _literal(keys: Keys, key: str, value: Value) -> str:
         return "true" if value.text.lower() in ("true", "yes", "on") else "false"
     if value.kind == "a number" and _NUMBER.match(value.text):
         return value.text
-    wanted = "a text, a number, a date, true or false"
-    found = value.text or value.kind
-    keys.errors.append(findings.wrong_type(value.at, key=key, wanted=wanted, found=found))
+    form = "a text, a number, a date, true or false"
+    written = value.text or value.kind
+    keys.errors.append(findings.wrong_type(value.at, key=key, wanted=form, found=written))
     return ""
 
 
@@ -338,7 +338,7 @@ def read_audit_file(
         at = keys.at("model")
         errors.append(audit_findings.no_such_model(at, model=model, known=tuple(models)))
         return None
-    found = Audit(
+    audit = Audit(
         name=PurePosixPath(file).stem,
         kind=AuditKind.QUERY,
         severity=Severity(severity or Severity.ERROR),
@@ -347,4 +347,4 @@ def read_audit_file(
         line=keys.at("model").line,
         sql_line=parsed.text.line,
     )
-    return FileAudit(names[model.lower()], found, tuple(called))
+    return FileAudit(names[model.lower()], audit, tuple(called))

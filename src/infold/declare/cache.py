@@ -29,16 +29,16 @@ _PACKAGE = Path(__file__).parents[1]
 _VALUES = "infold.core."
 """Where the classes of a project's values are: none of them does anything when it is made."""
 
-_CLASS, _ONLY = "", "="
+_CLASS, _ENUM_VALUE = "", "="
 """The key that says of which class a value is, and the key of the value of an enumeration."""
 
 
 def load_kept(folder: Folder) -> dict[str, Any] | None:
     """The fields of the project that was kept last, and the digests of its files; or None."""
-    found = kept(folder.root / FILE)
-    if found is None:
+    content = kept(folder.root / FILE)
+    if content is None:
         return None
-    version, _, text = found.partition(b"\n")
+    version, _, text = content.partition(b"\n")
     return json.loads(text, object_hook=_value) if version.decode() == program_version() else None
 
 
@@ -47,7 +47,7 @@ FILES = "files"
 
 def cache(folder: Folder, project: Project, default: str) -> None:
     """Keep a project for these files; a folder that cannot be written to is no mistake."""
-    made = {
+    fields_kept = {
         "name": project.name,
         "start": project.start,
         "sources": project.sources,
@@ -56,25 +56,25 @@ def cache(folder: Folder, project: Project, default: str) -> None:
         "default": default,
         FILES: folder.digests,
     }
-    text = json.dumps(_plain(made), separators=(",", ":"))
+    text = json.dumps(_plain(fields_kept), separators=(",", ":"))
     keep(folder.root / FILE, f"{program_version()}\n{text}".encode())
 
 
 def _plain(value: Any) -> Any:
     """A value as JSON has it."""
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, Mapping):
-        return {name: _plain(of) for name, of in value.items()}
+        return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, StrEnum):
-        return {_CLASS: _name(type(value)), _ONLY: str(value)}
+        return {_CLASS: _name(type(value)), _ENUM_VALUE: str(value)}
     if not is_dataclass(value) or isinstance(value, type):
         return value
-    made = {_CLASS: _name(type(value))}
+    fields_changed = {_CLASS: _name(type(value))}
     for name, default in _defaults(type(value)).items():
-        if (of := getattr(value, name)) != default:
-            made[name] = _plain(of)
-    return made
+        if (part := getattr(value, name)) != default:
+            fields_changed[name] = _plain(part)
+    return fields_changed
 
 
 @once
@@ -96,8 +96,8 @@ def _value(raw: dict[str, Any]) -> Any:
     name = raw.pop(_CLASS, None)
     if name is None:
         return {key: _tuples(value) for key, value in raw.items()}
-    if _ONLY in raw:
-        return _class(name)(raw[_ONLY])
+    if _ENUM_VALUE in raw:
+        return _class(name)(raw[_ENUM_VALUE])
     return _class(name)(**{key: _tuples(value) for key, value in raw.items()})
 
 
@@ -108,9 +108,9 @@ def _tuples(value: Any) -> Any:
 @once
 def _class(name: str) -> type:
     module, _, name = name.partition(".")
-    found = getattr(import_module(_VALUES + module), name)
-    assert isinstance(found, type)
-    return found
+    class_ = getattr(import_module(_VALUES + module), name)
+    assert isinstance(class_, type)
+    return class_
 
 
 def program_version() -> str:

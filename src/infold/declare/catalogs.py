@@ -95,28 +95,28 @@ def _declared(keys: Keys, *, of_source: bool) -> Catalog:
     type_ = CatalogType(name)
     known = [key for key in KEYS[type_] if not (of_source and key == "namespace")]
     section.check(("type", *known))
-    found = {key: section.text(key) or "" for key in known}
+    texts = {key: section.text(key) or "" for key in known}
     for key in ("uri", "oauth2_server_uri"):
-        if found.get(key):
+        if texts.get(key):
             _check_url(section, key, type_)
     if (of_source or type_ is not CatalogType.SQLITE) and "uri" not in section.entries:
         section.missing("uri")
     for key in CATALOG_SECRETS:
-        if found.get(key):
-            _check_secret(section, key, found[key])
-    _check_names(section, found)
-    return Catalog(type=type_, **found)
+        if texts.get(key):
+            _check_secret(section, key, texts[key])
+    _check_names(section, texts)
+    return Catalog(type=type_, **texts)
 
 
-def _check_names(section: Keys, found: Mapping[str, str]) -> None:
+def _check_names(section: Keys, texts: Mapping[str, str]) -> None:
     """Note two ways to be let in, what is of none, and a namespace that can be none."""
-    if found.get("token") and found.get("credential"):
+    if texts.get("token") and texts.get("credential"):
         todo = "A catalog has a token, or a credential that is exchanged for one."
         section.needless(("credential",), f"{section.where} with a token", todo)
     elif not any(key in section.entries for key in CATALOG_SECRETS):
-        given = (key for key in OF_ACCESS if found.get(key))
-        section.needless(given, f"{section.where} without a credential")
-    if (namespace := found.get("namespace")) and not NAME.match(namespace):
+        needless = (key for key in OF_ACCESS if texts.get(key))
+        section.needless(needless, f"{section.where} without a credential")
+    if (namespace := texts.get("namespace")) and not NAME.match(namespace):
         form, at = "letters, digits and underscores, a letter first", section.at("namespace")
         section.errors.append(findings.bad_name(at, what="namespace", name=namespace, form=form))
 
@@ -168,12 +168,12 @@ def read_stores(keys: Keys) -> Stores:
         return Stores()
     section.check((*OPTION_KEYS, BUCKETS))
     own = section.section(BUCKETS, f"buckets of {section.where}")
-    found = []
+    buckets = []
     for name, bucket in own.sections("bucket") if own else ():
         bucket.prefix = f"storage_options.{BUCKETS}.{name}."
         bucket.check(OPTION_KEYS)
-        found.append((name, _options(bucket)))
-    return Stores(_options(section), tuple(found))
+        buckets.append((name, _options(bucket)))
+    return Stores(_options(section), tuple(buckets))
 
 
 def check_place(keys: Keys, key: str, url: str) -> None:
@@ -232,13 +232,13 @@ def _options(section: Keys) -> StorageOptions:
 
 def _check_azure(section: Keys, texts: Mapping[str, str]) -> None:
     """Note an application without one of its parts, and a second way to say who one is."""
-    given = [key for key in APPLICATION if texts[key]]
+    parts_given = [key for key in APPLICATION if texts[key]]
     lacking = [key for key in APPLICATION if key not in section.entries]
-    if given and lacking:
-        at = section.key_at(given[0])
+    if parts_given and lacking:
+        at = section.key_at(parts_given[0])
         section.errors.append(
             store_errors.application_in_part(
-                at, where=section.where, key=given[0], other=lacking[0]
+                at, where=section.where, key=parts_given[0], other=lacking[0]
             )
         )
     ways = [key for key in AZURE_KEYS if texts[key]]
@@ -259,20 +259,20 @@ def refuse_beside_delta(target: Target, keys: Keys) -> None:
     """Note every key of a target that its tables in Delta Lake rule out."""
     if target.storage is not Storage.DELTA:
         return
-    for key, what, todo in _ruled_out(target):
-        keys.errors.append(delta_errors.not_with_delta(keys.at(key), what=what, todo=todo))
+    for key, feature, todo in _ruled_out(target):
+        keys.errors.append(delta_errors.not_with_delta(keys.at(key), what=feature, todo=todo))
 
 
 def _ruled_out(target: Target) -> Iterator[tuple[str, str, str]]:
     """The keys, with what each asks for, and what to do."""
     catalog = target.catalog
     if not target.registers and not catalog.is_in_warehouse:
-        what = f"a catalog of type {catalog.type.value}"
+        feature = f"a catalog of type {catalog.type.value}"
         todo = (
             "Leave the catalog out: the tables are found by their folders in the warehouse. A Hive "
             "metastore, `type: hive`, can have their names."
         )
-        yield "catalog", what, todo
+        yield "catalog", feature, todo
     if target.in_store and scheme_of(target.warehouse) == StoreKind.HDFS:
         todo = "Store the tables in Iceberg, or in a folder or another store. Sources may be there."
         yield "warehouse", "a warehouse in HDFS", todo
@@ -286,9 +286,9 @@ def _ruled_out(target: Target) -> Iterator[tuple[str, str, str]]:
         )
         yield "hide_technical", "`hide_technical: views` without a metastore", todo
     if target.engine.remote or target.engine.submitted:
-        what = "Spark Connect" if target.engine.remote else "spark-submit"
+        feature = "Spark Connect" if target.engine.remote else "spark-submit"
         todo = "Let infold start Spark, on this machine or with executors of a cluster."
-        yield "engine", f"a Spark that is reached by {what}", todo
+        yield "engine", f"a Spark that is reached by {feature}", todo
 
 
 def check_delta_name(keys: Keys, table: str) -> None:

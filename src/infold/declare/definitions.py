@@ -22,18 +22,18 @@ def definitions_of(project: Project) -> Mapping[str, Definition]:
     Models that are built whole because a run was told to downgrade them have none: another run
     refuses them.
     """
-    found: dict[str, Definition] = {}
+    definitions: dict[str, Definition] = {}
     views: dict[str, Mapping[str, str]] = {}
     for node in project:
         if node.downgraded:
             continue
-        read: dict[str, str] = {}
+        views_read: dict[str, str] = {}
         for name in node.reads:
-            read |= views.get(name, {})
-        found[node.name] = definition = _definition(project, node, read)
+            views_read |= views.get(name, {})
+        definitions[node.name] = definition = _definition(project, node, views_read)
         if node.model.kind.is_view:
-            views[node.name] = {**read, node.name: digest_of(definition)}
-    return found
+            views[node.name] = {**views_read, node.name: digest_of(definition)}
+    return definitions
 
 
 def _definition(project: Project, node: Node, views: Mapping[str, str]) -> Definition:

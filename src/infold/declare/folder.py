@@ -67,8 +67,8 @@ class Folder:
 
     def functions(self) -> Iterator[tuple[str, bytes]]:
         """The files under functions/ in the order of their names; those with _ are modules."""
-        found = self._under(FUNCTIONS)
-        return (one for one in found if not PurePosixPath(one[0]).name.startswith("_"))
+        files = self._under(FUNCTIONS)
+        return (file for file in files if not PurePosixPath(file[0]).name.startswith("_"))
 
     def library(self) -> Iterator[tuple[str, bytes]]:
         """The files under lib/ in the order of their names."""
@@ -85,38 +85,38 @@ def read_folder(root: Path) -> Folder:
     Raises ``no_models`` where there is no folder of models: a folder that is not mounted, or that
     somebody removed, is not a project without models.
     """
-    found = [(PROJECT_FILE, (root / PROJECT_FILE).read_bytes())]
+    files = [(PROJECT_FILE, (root / PROJECT_FILE).read_bytes())]
     models = root / MODELS
     if not models.is_dir():
         why = "it is no folder" if models.exists() else "there is no such folder"
         raise findings.no_models(folder=str(models), why=why)
     try:
-        found += _read_files(root, models, (".sql", ".py"))
+        files += _read_files(root, models, (".sql", ".py"))
     except _UnreadableError as error:
         raise findings.no_models(folder=error.path, why=error.why) from error
     for name, endings in _MAY_BE_THERE:
         if not (root / name).exists():
             continue
         try:
-            found += _read_files(root, root / name, endings)
+            files += _read_files(root, root / name, endings)
         except _UnreadableError as error:
             if name == SEEDS:
                 raise findings.unreadable_seeds(folder=error.path, why=error.why) from error
             raise findings.no_models(folder=error.path, why=error.why) from error
-    found += _imported_modules(root, found)
-    return Folder(root, tuple(found))
+    files += _imported_modules(root, files)
+    return Folder(root, tuple(files))
 
 
 def _imported_modules(
-    root: Path, found: Sequence[tuple[str, bytes]]
+    root: Path, files: Sequence[tuple[str, bytes]]
 ) -> Iterator[tuple[str, bytes]]:
     """The modules of the project that its functions import; mistakes are for others to find."""
-    functions = [name for name, _ in found if name.endswith(".py") and name.startswith(FUNCTIONS)]
+    functions = [name for name, _ in files if name.endswith(".py") and name.startswith(FUNCTIONS)]
     if not functions:
         return
     from infold.declare.python_sources import read_sources
 
-    known = dict(found)
+    known = dict(files)
     for function in functions:
         with suppress(InfoldError):
             for name, text in read_sources(root, function, known).files:
@@ -177,27 +177,27 @@ def each_change(root: Path, sleep: Callable[[float], object] = time.sleep) -> It
     What changes while the caller is busy counts: it yields again at once.
     """
     while True:
-        others = _imported(root)
-        before = marks(root, others)
+        modules = _imported(root)
+        before = marks(root, modules)
         yield
-        while marks(root, others) == before:
+        while marks(root, modules) == before:
             sleep(PAUSE)
 
 
-def marks(root: Path, others: frozenset[str] = frozenset()) -> dict[str, Mark]:
-    """The files of a project and ``others`` in it as they are now; what is gone is left out."""
-    names = {PROJECT_FILE, *others}
+def marks(root: Path, modules: frozenset[str] = frozenset()) -> dict[str, Mark]:
+    """The files of a project and ``modules`` in it as they are now; what is gone is left out."""
+    names = {PROJECT_FILE, *modules}
     for folder in FOLDERS:
         for place, _, files in os.walk(root / folder, followlinks=True):
             names |= {os.path.relpath(Path(place, file), root) for file in files}
-    found = {}
+    by_name = {}
     for name in names:
         try:
-            now = (root / name).stat()
+            status = (root / name).stat()
         except OSError:
             continue
-        found[name] = (now.st_mtime_ns, now.st_size, now.st_ino)
-    return found
+        by_name[name] = (status.st_mtime_ns, status.st_size, status.st_ino)
+    return by_name
 
 
 def _imported(root: Path) -> frozenset[str]:

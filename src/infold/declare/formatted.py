@@ -30,7 +30,7 @@ from infold.messages.errors import InfoldError
 LINE = 100
 """Signs in a line, as far as a line can be broken."""
 
-_MOST = 4
+_MOST_PASSES = 4
 """How often a result is laid out again, as comments in a line may need it, before it stays so."""
 
 PACKAGE = "shandy-sqlfmt"
@@ -55,9 +55,9 @@ def format_models(root: Path, names: tuple[str, ...] = ()) -> Formatted:
         for file, content in folder.models()
         if file.endswith(".sql") and (not names or Path(file).stem in names)
     ]
-    found = {Path(file).stem for file, _ in files}
+    stems = {Path(file).stem for file, _ in files}
     for name in names:
-        if name not in found:
+        if name not in stems:
             known = [Path(file).stem for file, _ in folder.models() if file.endswith(".sql")]
             raise command_errors.unknown_model(name, known)
     changed: dict[str, str] = {}
@@ -76,8 +76,8 @@ def format_models(root: Path, names: tuple[str, ...] = ()) -> Formatted:
             changed[file] = after
     unequal = deeply(lambda: _other_fingerprints(folder, changed))
     left += [command_errors.not_formatted(file=file, why="its fingerprint") for file in unequal]
-    kept = {file: text for file, text in changed.items() if file not in unequal}
-    return Formatted(kept, tuple(same), tuple(left))
+    equal = {file: text for file, text in changed.items() if file not in unequal}
+    return Formatted(equal, tuple(same), tuple(left))
 
 
 def check_installed() -> None:
@@ -99,8 +99,8 @@ def format_text(file: str, source: str) -> str:
     if "\r\n" in source:
         laid_out = laid_out.replace("\n", "\r\n")
     after = head + laid_out
-    if what := _difference(before, _parsed(file, after, start), query, laid_out):
-        raise command_errors.not_formatted(file=file, why=what)
+    if difference := _difference(before, _parsed(file, after, start), query, laid_out):
+        raise command_errors.not_formatted(file=file, why=difference)
     return after
 
 
@@ -113,7 +113,7 @@ def _laid_out(file: str, query: str) -> str:
     mode = Mode(dialect_name="clickhouse", line_length=LINE, no_jinjafmt=True)
     before, after = "", query.replace("\r\n", "\n")
     try:
-        for _ in range(_MOST):
+        for _ in range(_MOST_PASSES):
             if after == before:
                 break
             before, after = after, format_string(after, mode)
@@ -163,8 +163,8 @@ _COMMENT = re.compile(
 
 def _in_comments(query: str) -> Counter[str]:
     """The words of all comments: a long one may be broken into lines, and stand elsewhere."""
-    found = (match[1] or "" for match in _COMMENT.finditer(query))
-    return Counter(word for one in found for word in one.replace("--", " ").split())
+    comments = (match[1] or "" for match in _COMMENT.finditer(query))
+    return Counter(word for comment in comments for word in comment.replace("--", " ").split())
 
 
 def _other_fingerprints(folder: Folder, changed: Mapping[str, str]) -> list[str]:

@@ -27,25 +27,25 @@ def project_of_definition(
     project: Project,
     definition: Definition,
     building: Mapping[str, Definition],
-    kept: Mapping[str, Definition],
+    views: Mapping[str, Definition],
 ) -> Project | None:
     """
     A project in which the model of ``definition`` is declared by it; None where there is none.
 
-    ``building`` are the definitions of its inputs, by name. ``kept``
+    ``building`` are the definitions of its inputs, by name. ``views``
     has views by their digests. Name and target are those of ``project``.
     """
-    return deeply(lambda: _project_of_definition(project, definition, building, kept))
+    return deeply(lambda: _project_of_definition(project, definition, building, views))
 
 
 def _project_of_definition(
     project: Project,
     definition: Definition,
     building: Mapping[str, Definition],
-    kept: Mapping[str, Definition],
+    views: Mapping[str, Definition],
 ) -> Project | None:
     try:
-        needed = _Needed(building, kept)
+        needed = _Needed(building, views)
         needed.add(definition)
         sources = sources_of(needed.found.values())
         landed = is_landed(definition)
@@ -61,10 +61,10 @@ def _project_of_definition(
         if by is not None:
             node = with_start_and_limit(node, by.start, by.backfill_limit, in_force=True)
         nodes.append(node)
-    again = replace(project, sources=sources, nodes=tuple(nodes), start=None)
-    if definition.name not in again:
+    declared = replace(project, sources=sources, nodes=tuple(nodes), start=None)
+    if definition.name not in declared:
         return None
-    return again if again[definition.name].fingerprint == definition.fingerprint else None
+    return declared if declared[definition.name].fingerprint == definition.fingerprint else None
 
 
 def project_of_definitions(
@@ -97,11 +97,11 @@ def _project_of_definitions(
 
 def sources_of(definitions: Iterable[Definition]) -> Mapping[str, Source]:
     """The sources of definitions; one that is ingested has all columns."""
-    found: dict[str, Source] = {}
-    for one in sorted(definitions, key=is_landed):
-        if one.source is not None:
-            found.setdefault(one.source.name, one.source)
-    return found
+    sources: dict[str, Source] = {}
+    for definition in sorted(definitions, key=is_landed):
+        if definition.source is not None:
+            sources.setdefault(definition.source.name, definition.source)
+    return sources
 
 
 def is_landed(definition: Definition) -> bool:
@@ -112,23 +112,23 @@ def is_landed(definition: Definition) -> bool:
 class _Needed:
     """A definition with all that it reads: those of views first, as it knew them."""
 
-    def __init__(self, building: Mapping[str, Definition], kept: Mapping[str, Definition]) -> None:
+    def __init__(self, building: Mapping[str, Definition], views: Mapping[str, Definition]) -> None:
         self.found: dict[str, Definition] = {}
         self.drafts: dict[str, Draft] = {}
-        self._by_lower = {name.lower(): one for name, one in building.items()}
-        self._kept = kept
+        self._by_lower = {name.lower(): definition for name, definition in building.items()}
+        self._kept = views
 
     def add(self, definition: Definition) -> None:
         """Add a definition, the views that it reads, and what they read."""
         views = [self._kept[digest] for digest in definition.views.values() if digest in self._kept]
         todo = [definition, *views]
-        for one in todo:
-            self.found.setdefault(one.name, one)
+        for each in todo:
+            self.found.setdefault(each.name, each)
         names = {name.lower() for name in self.found}
-        for one in todo:
-            if is_landed(one):
+        for each in todo:
+            if is_landed(each):
                 continue
-            draft = self.drafts[one.name] = _draft(one)
+            draft = self.drafts[each.name] = _draft(each)
             for name in (name.lower() for name in tables_named(draft.parsed.tree)):
                 other = self._by_lower.get(name)
                 if other is not None and name not in names:

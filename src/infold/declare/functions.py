@@ -92,18 +92,18 @@ class ProjectFunctions:
             written = parse(at.file, f"{_BEFORE}{sql}{_BEHIND}", own=frozenset(self.functions))
         except InfoldError:
             return sql, ()
-        found = expand(written, self.functions, errors)
+        expansion = expand(written, self.functions, errors)
         for error in errors:
             raise error.moved_to(at)
-        if found is None:
+        if expansion is None:
             return sql, ()
-        return found.origins.text[len(_BEFORE) : -len(_BEHIND)], found.called
+        return expansion.origins.text[len(_BEFORE) : -len(_BEHIND)], expansion.called
 
     def rule(self, at: Spot, sql: str) -> CalledRule:
         """What `cuts.rule` of a model calls. Raises InfoldError where it is no call of a rule."""
-        found = _CALL.match(sql)
-        rule = self.rules.get(found[1].lower()) if found else None
-        if found is None or rule is None or not _is_one_call(at, sql, found[1]):
+        call = _CALL.match(sql)
+        rule = self.rules.get(call[1].lower()) if call else None
+        if call is None or rule is None or not _is_one_call(at, sql, call[1]):
             known = ", ".join(one.arguments.signature for one in self.rules.values()) or "none"
             raise function_findings.no_session_rule(at, sql=sql, known=known)
         name = rule.arguments.name.lower()
@@ -134,8 +134,8 @@ def _is_one_call(at: Spot, sql: str, name: str) -> bool:
         parsed = parse(at.file, f"{_BEFORE}{sql}{_BEHIND}", own=frozenset({name.lower()}))
     except InfoldError:
         return False
-    found = parsed.tree.expressions[0].unalias().unnest()
-    return isinstance(found, exp.Anonymous) and found.name.lower() == name.lower()
+    expression = parsed.tree.expressions[0].unalias().unnest()
+    return isinstance(expression, exp.Anonymous) and expression.name.lower() == name.lower()
 
 
 _OWN_NAME = re.compile(r"\binfold__(?:python|varying)__\w+")
@@ -147,7 +147,7 @@ _NOTHING = ProjectFunction("", "", (), "", (), ())
 def read_functions(folder: Folder, errors: list[InfoldError]) -> ProjectFunctions:
     """The functions of a project; mistakes are noted."""
     headers: dict[str, Header] = {}
-    found: dict[str, ProjectFunction] = {}
+    functions: dict[str, ProjectFunction] = {}
     rules: dict[str, SessionRule] = {}
     places: dict[str, str] = {}
     broken: set[str] = set()
@@ -162,12 +162,12 @@ def read_functions(folder: Folder, errors: list[InfoldError]) -> ProjectFunction
             elif (rule := read_session_rule(folder.root, file, known)) is not None:
                 rules[name] = rule
             else:
-                found[name] = read_python_function(folder.root, file, known)
+                functions[name] = read_python_function(folder.root, file, known)
         except InfoldError as error:
             errors.append(error)
             broken.add(name)
-    _read_bodies(headers, found, broken, errors)
-    return ProjectFunctions(found, frozenset(broken), rules)
+    _read_bodies(headers, functions, broken, errors)
+    return ProjectFunctions(functions, frozenset(broken), rules)
 
 
 def _check_name(path: PurePosixPath, places: dict[str, str]) -> None:
@@ -193,11 +193,11 @@ def _can_be_called(name: str) -> bool:
 
 def _read_bodies(
     headers: Mapping[str, Header],
-    found: dict[str, ProjectFunction],
+    functions: dict[str, ProjectFunction],
     broken: set[str],
     errors: list[InfoldError],
 ) -> None:
-    """The SQL functions into ``found``, those that others call before these."""
+    """The SQL functions into ``functions``, those that others call before these."""
     todo = [(name, False) for name in sorted(headers, reverse=True)]
     path: list[str] = []
     while todo:
@@ -205,14 +205,14 @@ def _read_bodies(
         if done:
             path.pop()
             if name not in broken:
-                _read_body(headers[name], found, broken, errors)
+                _read_body(headers[name], functions, broken, errors)
         elif name in path:
             circle = [*path[path.index(name) :], name]
             at = Spot(headers[name].file)
             shown = " -> ".join(headers[one].name for one in circle)
             errors.append(function_findings.recursive_function(at, path=shown))
             broken.update(circle)
-        elif name not in found and name not in broken:
+        elif name not in functions and name not in broken:
             path.append(name)
             todo.append((name, True))
             called = headers[name].calls(headers)
@@ -221,7 +221,7 @@ def _read_bodies(
 
 def _read_body(
     header: Header,
-    found: dict[str, ProjectFunction],
+    functions: dict[str, ProjectFunction],
     broken: set[str],
     errors: list[InfoldError],
 ) -> None:
@@ -231,14 +231,14 @@ def _read_body(
         return
     wrong: list[InfoldError] = []
     try:
-        function = read_body(header, found, wrong)
+        function = read_body(header, functions, wrong)
     except InfoldError as error:
         wrong.append(error)
     if wrong:
         errors.extend({str(error): error for error in wrong}.values())
         broken.add(name)
     else:
-        found[name] = function
+        functions[name] = function
 
 
 # It is looked up like a query over one row whose columns are the parameters, so it can name nothing
@@ -283,16 +283,16 @@ def _check_shape(header: Header, parsed: Parsed, errors: list[InfoldError]) -> N
     inner = next((one for one in tree.find_all(exp.Query) if one is not tree), None)
     plain = isinstance(tree, exp.Select) and len(tree.expressions) == 1
     beyond = [key for key, value in tree.args.items() if value and key not in _OF_EXPRESSION]
-    what = "a subquery" if inner is not None else ""
+    excess = "a subquery" if inner is not None else ""
     if not plain or beyond or not _reads_itself(header, tree):
-        what = what or "more than an expression"
+        excess = excess or "more than an expression"
     elif isinstance(tree.expressions[0], exp.Alias):
-        what = "a name for its result"
+        excess = "a name for its result"
     elif any(tree.find_all(exp.Star)):
-        what = "*"
-    if what:
+        excess = "*"
+    if excess:
         at = text.spot_of(inner) if inner is not None else header.spot(header.tokens[header.body])
-        errors.append(function_findings.not_an_expression(at, name=header.name, what=what))
+        errors.append(function_findings.not_an_expression(at, name=header.name, what=excess))
 
 
 _OF_EXPRESSION = ("expressions", "from_", "kind", "hint")
@@ -300,8 +300,8 @@ _OF_EXPRESSION = ("expressions", "from_", "kind", "hint")
 
 def _reads_itself(header: Header, tree: exp.Expr) -> bool:
     """Whether FROM is the one that was put behind the body."""
-    found = list(tree.find_all(exp.Table))
-    return len(found) == 1 and found[0].name.lower() == header.name.lower()
+    tables = list(tree.find_all(exp.Table))
+    return len(tables) == 1 and tables[0].name.lower() == header.name.lower()
 
 
 def _check_names(parsed: Parsed, functions: Functions, errors: list[InfoldError]) -> None:
@@ -323,9 +323,9 @@ def _body(header: Header, parsed: Parsed, errors: list[InfoldError]) -> Iterator
     block = resolved.relation
     assert isinstance(block, Block), "one SELECT"
     errors.extend(_as_parameter(header, error) for error in resolved.errors)
-    for what, node in calls_over_rows(block):
+    for construct, node in calls_over_rows(block):
         at = text.spot_of(node)
-        errors.append(function_findings.not_an_expression(at, name=name, what=what))
+        errors.append(function_findings.not_an_expression(at, name=name, what=construct))
     _check_fields(parsed, errors)
     if errors:
         return
@@ -363,7 +363,7 @@ def _as_parameter(header: Header, error: InfoldError) -> InfoldError:
 def _uses(header: Header, parsed: Parsed, block: Block) -> Mapping[int, tuple[int, Use]]:
     """Where parameters are named: the start, and the last character with what is put there."""
     numbers = {name.lower(): at for at, (name, _) in enumerate(header.parameters)}
-    found: dict[int, tuple[int, Use]] = {}
+    uses: dict[int, tuple[int, Use]] = {}
     for node in parsed.tree.find_all(exp.Column):
         origin = block.origins.get(node)
         if origin is None:
@@ -374,8 +374,8 @@ def _uses(header: Header, parsed: Parsed, block: Block) -> Mapping[int, tuple[in
             at = 1  # a parameter with the name of the function
         nested = at + 1 < len(parts) or isinstance(node.parent, (exp.Dot, exp.Bracket))
         use = Use(numbers[origin.column], "(" if nested else "", ")" if nested else "")
-        found[parts[0].meta["start"]] = parts[at].meta["end"], use
-    return found
+        uses[parts[0].meta["start"]] = parts[at].meta["end"], use
+    return uses
 
 
 def _check_fields(parsed: Parsed, errors: list[InfoldError]) -> None:
@@ -390,20 +390,20 @@ def _check_fields(parsed: Parsed, errors: list[InfoldError]) -> None:
 
 def _nameless_fields(parsed: Parsed) -> Mapping[int, str]:
     """Arguments of struct that name its fields: the last character of each, and the name."""
-    found: dict[int, str] = {}
+    fields: dict[int, str] = {}
     for struct in parsed.tree.find_all(exp.Struct):
         for one in struct.expressions:
             if isinstance(one, exp.PropertyEQ) and "end" in one.this.meta:
                 start, end = one.this.meta["start"], one.this.meta["end"]
                 inner = one.expression.find_all(exp.Identifier)
                 if any(part.meta.get("start") == start for part in inner):
-                    found[end] = parsed.text.sql[start : end + 1]
-    return found
+                    fields[end] = parsed.text.sql[start : end + 1]
+    return fields
 
 
 def _lambda_variables(header: Header, parsed: Parsed) -> Mapping[int, str]:
     """Variables of lambda functions by their starts, with names that no argument can have."""
-    found: dict[int, str] = {}
+    variables: dict[int, str] = {}
     for node in parsed.tree.find_all(exp.Lambda):
         names = {one.name.lower() for one in node.expressions}
         for part in node.find_all(exp.Identifier):
@@ -415,8 +415,8 @@ def _lambda_variables(header: Header, parsed: Parsed) -> Mapping[int, str]:
             named = part.name.lower()
             if of_another or named not in names or named.startswith(_OWN) or not part.meta:
                 continue
-            found[part.meta["start"]] = f"{_OWN}{header.name.lower()}__{named}"
-    return found
+            variables[part.meta["start"]] = f"{_OWN}{header.name.lower()}__{named}"
+    return variables
 
 
 _OWN = "infold__"
@@ -591,24 +591,24 @@ class _Reader:
         return self.tokens[self.at].text.upper() if self.at < len(self.tokens) else ""
 
     def _take(self, word: str) -> bool:
-        found = self._word() == word
-        self.at += found
-        return found
+        is_next = self._word() == word
+        self.at += is_next
+        return is_next
 
     def _expect(self, word: str) -> None:
         if not self._take(word):
             raise self._wanted(word)
 
-    def _token(self, what: str) -> Token:
+    def _token(self, expected: str) -> Token:
         if self.at >= len(self.tokens):
-            raise self._wanted(what)
+            raise self._wanted(expected)
         return self.tokens[self.at]
 
-    def _wanted(self, what: str) -> InfoldError:
-        return function_findings.not_a_function(self._here(), what=what)
+    def _wanted(self, expected: str) -> InfoldError:
+        return function_findings.not_a_function(self._here(), what=expected)
 
-    def _unsupported(self, what: str, instead: str) -> InfoldError:
-        return function_findings.unsupported_clause(self._here(), what=what, instead=instead)
+    def _unsupported(self, clause: str, instead: str) -> InfoldError:
+        return function_findings.unsupported_clause(self._here(), what=clause, instead=instead)
 
     def _here(self) -> Spot:
         if not self.tokens:
@@ -628,10 +628,10 @@ _AFTER_TYPE = (
 def _split_parameters(tokens: tuple[Token, ...], start: int, end: int) -> Iterator[tuple[int, int]]:
     """The parameters, split at the commas that are not inside of a type."""
     depth, at = 0, start
-    for one, two in split_arguments(tokens, start, end):
-        for i in range(one, two):
+    for first, last in split_arguments(tokens, start, end):
+        for i in range(first, last):
             text = tokens[i].text
             depth += (text == "<") - (text == ">") - 2 * (text == ">>")
         if depth <= 0:
-            yield at, two
-            at, depth = two + 1, 0
+            yield at, last
+            at, depth = last + 1, 0

@@ -80,17 +80,17 @@ class Keys:
                 at, name = self.key_at(key), self.full_name(key) if full else key
                 self.errors.append(findings.needless_key(at, key=name, where=where, todo=todo))
 
-    def empty(self, key: str, wanted: str = "a list of names") -> None:
+    def empty(self, key: str, form: str = "a list of names") -> None:
         """Note a list that has to have something in it."""
         at, name = self.at(key), self.full_name(key)
-        self.errors.append(findings.wrong_type(at, key=name, wanted=wanted, found="empty"))
+        self.errors.append(findings.wrong_type(at, key=name, wanted=form, found="empty"))
 
-    def _of_kind(self, key: str, kinds: tuple[str, ...], wanted: str) -> Value | None:
+    def _of_kind(self, key: str, kinds: tuple[str, ...], form: str) -> Value | None:
         value = self.entries.get(key)
         if value is None or value.kind in kinds:
             return value
         self.errors.append(
-            findings.wrong_type(value.at, key=self.full_name(key), wanted=wanted, found=value.kind)
+            findings.wrong_type(value.at, key=self.full_name(key), wanted=form, found=value.kind)
         )
         return None
 
@@ -100,9 +100,9 @@ class Keys:
         if value is None:
             return None
         if not value.text.strip() or "\0" in value.text:
-            found = "text with a null byte" if value.text.strip() else "empty"
+            problem = "text with a null byte" if value.text.strip() else "empty"
             self.errors.append(
-                findings.wrong_type(value.at, key=self.full_name(key), wanted="text", found=found)
+                findings.wrong_type(value.at, key=self.full_name(key), wanted="text", found=problem)
             )
             return None
         return value.text
@@ -118,9 +118,9 @@ class Keys:
         if value is None:
             return None
         if not value.text.isdigit() or int(value.text) < 1:
-            wanted = "a whole number of at least 1"
+            form = "a whole number of at least 1"
             error = findings.wrong_type(
-                value.at, key=self.full_name(key), wanted=wanted, found=value.text
+                value.at, key=self.full_name(key), wanted=form, found=value.text
             )
             self.errors.append(error)
             return None
@@ -153,14 +153,14 @@ class Keys:
 
     def span(self, key: str) -> int | None:
         """A length of time that is longer than nothing, in microseconds."""
-        found = self.length(key)
-        if found == 0:
+        length = self.length(key)
+        if length == 0:
             text = self.entries[key].text
             self.errors.append(
                 findings.bad_duration(self.at(key), key=self.full_name(key), value=text)
             )
             return None
-        return found
+        return length
 
     def instant(self, key: str) -> int | None:
         """A date or a time."""
@@ -218,16 +218,16 @@ class Keys:
             value = Value("a list", value.at, items=(value,))
             return tuple(item.text for item in value.items)
         value = self._of_kind(key, ("a list",), "a list of names")
-        found = []
+        texts = []
         for item in value.items if value else ():
             if item.kind == "text":
-                found.append(item.text)
+                texts.append(item.text)
             else:
                 error = findings.wrong_type(
                     item.at, key=f"{self.full_name(key)}[]", wanted="text", found=item.kind
                 )
                 self.errors.append(error)
-        return tuple(found)
+        return tuple(texts)
 
     def section(self, key: str, where: str | None = None) -> Keys | None:
         """A mapping inside this one."""
@@ -236,10 +236,10 @@ class Keys:
             return None
         return Keys(value, where or self.where, self.errors, f"{self.full_name(key)}.")
 
-    def sections(self, what: str) -> Iterator[tuple[str, Keys]]:
-        """Every entry of this mapping as a mapping called ``what`` and its key."""
+    def sections(self, noun: str) -> Iterator[tuple[str, Keys]]:
+        """Every entry of this mapping as a mapping called ``noun`` and its key."""
         for key in self.entries:
-            found = self.section(key, f"{what} {key}")
-            if found is not None:
-                found.prefix = ""
-                yield key, found
+            section = self.section(key, f"{noun} {key}")
+            if section is not None:
+                section.prefix = ""
+                yield key, section

@@ -49,10 +49,10 @@ def load_with_mistakes(
     fields = load_kept(folder)
     wrong = None
     if fields is None or fields[FILES] != folder.digests:
-        project, default, found = _read(folder, fields, downgrade=downgrade)
-        if project is None or any(e.at is None or e.at.file == PROJECT_FILE for e in found):
-            raise InfoldErrors(found)
-        wrong = InfoldErrors(found) if found else None
+        project, default, mistakes = _read_or_reread(folder, fields, downgrade=downgrade)
+        if project is None or any(e.at is None or e.at.file == PROJECT_FILE for e in mistakes):
+            raise InfoldErrors(mistakes)
+        wrong = InfoldErrors(mistakes) if mistakes else None
         if not downgrade and wrong is None:
             cache(folder, project, default)
         fields = {
@@ -65,17 +65,17 @@ def load_with_mistakes(
         }
     fields.pop(FILES, None)
     targets: Mapping[str, Target] = fields["targets"]
-    wanted = target or fields.pop("default")
-    if wanted not in targets:
-        raise command_errors.unknown_target(name=wanted, targets=targets)
+    chosen = target or fields.pop("default")
+    if chosen not in targets:
+        raise command_errors.unknown_target(name=chosen, targets=targets)
     fields.pop("default", None)
-    return Project(root=folder.root, target=targets[wanted], **fields), wrong
+    return Project(root=folder.root, target=targets[chosen], **fields), wrong
 
 
 def check(root: Path) -> list[InfoldError]:
     """Everything that is wrong with the project in ``root``; nothing cached is used."""
-    _, _, found = _read(_folder(root), None)
-    return found
+    _, _, mistakes = _read_or_reread(_folder(root), None)
+    return mistakes
 
 
 def _folder(root: Path) -> Folder:
@@ -85,17 +85,17 @@ def _folder(root: Path) -> Folder:
     return read_folder(root)
 
 
-def _read(
-    folder: Folder, kept: Mapping[str, Any] | None, *, downgrade: bool = False
+def _read_or_reread(
+    folder: Folder, cached: Mapping[str, Any] | None, *, downgrade: bool = False
 ) -> tuple[Project | None, str, list[InfoldError]]:
-    """The project of a folder, by one that was ``kept`` if most of it is the same."""
+    """The project of a folder, by one that was ``cached`` if most of it is the same."""
     from infold.declare.project import read_project
     from infold.declare.reread import changed_project
 
-    if kept is not None and not downgrade:
-        found = deeply(lambda: changed_project(folder, kept))
-        if found is not None:
-            return found, kept["default"], []
+    if cached is not None and not downgrade:
+        changed = deeply(lambda: changed_project(folder, cached))
+        if changed is not None:
+            return changed, cached["default"], []
     return deeply(lambda: read_project(folder, downgrade=downgrade))
 
 
@@ -112,11 +112,11 @@ def deeply(call: Callable[[], T]) -> T:
     try:
         with ThreadPoolExecutor(1) as deep:
             try:
-                found = deep.submit(call)
+                future = deep.submit(call)
             except RuntimeError:  # no room for such a stack here
                 sys.setrecursionlimit(limit)
                 return call()
-            return found.result()
+            return future.result()
     finally:
         sys.setrecursionlimit(limit)
         threading.stack_size(size)

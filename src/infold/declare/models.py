@@ -153,13 +153,13 @@ def read_model(
     for key, misplaced in ONLY_INCREMENTAL.items():
         if key in own.entries and key not in _MEANT_FOR[kind]:
             errors.append(misplaced(own.keys[key], kind))
-    meant = {key: value for key, value in keys.entries.items() if key in _MEANT_FOR[kind]}
-    default = meant.get("timeseries") if "timeseries" not in own.entries else None
+    meaningful = {key: value for key, value in keys.entries.items() if key in _MEANT_FOR[kind]}
+    default = meaningful.get("timeseries") if "timeseries" not in own.entries else None
     by_time = kind is Materialization.SESSIONS or default is None
     if not by_time and default is not None and "event_time_column" not in default.entries:
         # Defaults say how long cells are; which time a table is by, if any, its model says.
-        del meant["timeseries"]
-    keys.value = replace(keys.value, entries=meant)
+        del meaningful["timeseries"]
+    keys.value = replace(keys.value, entries=meaningful)
     section = keys.section("incremental")
     overrides = _overrides(section) if section is not None else ()
     model = Model(
@@ -177,7 +177,7 @@ def read_model(
         ),
         overrides=overrides,
         start=keys.instant("start"),
-        on_destructive_change=_on_loss(keys, section),
+        on_destructive_change=_destructive_change(keys, section),
         renamed_from=_renamed_from(keys),
         forward_only=keys.flag("forward_only", default=False),
         tags=keys.texts("tags"),
@@ -190,13 +190,13 @@ def read_model(
     return Declared(model, places) if len(errors) == before else None
 
 
-def _on_loss(keys: Keys, section: Keys | None) -> OnLoss | None:
+def _destructive_change(keys: Keys, section: Keys | None) -> OnLoss | None:
     """What is to happen to destructive changes; `incremental` wins."""
     key = "on_destructive_change"
-    found = (section.choice(key, tuple(OnLoss)) if section is not None else None) or keys.choice(
+    choice = (section.choice(key, tuple(OnLoss)) if section is not None else None) or keys.choice(
         key, tuple(OnLoss)
     )
-    return OnLoss(found) if found else None
+    return OnLoss(choice) if choice else None
 
 
 def _renamed_from(keys: Keys) -> tuple[tuple[str, str], ...]:
@@ -205,13 +205,13 @@ def _renamed_from(keys: Keys) -> tuple[tuple[str, str], ...]:
     if section is None:
         return ()
     texts = ((name, section.text(name)) for name in section.entries)
-    found, first = tuple((new, old) for new, old in texts if old), dict[str, str]()
-    for new, old in found:
+    renamings, first = tuple((new, old) for new, old in texts if old), dict[str, str]()
+    for new, old in renamings:
         other = first.setdefault(old.lower(), new)
         if other != new:
             at = section.at(new)
             keys.errors.append(findings.renamed_twice(at, new=new, old=old, other=other))
-    return found
+    return renamings
 
 
 def _timeseries(keys: Keys, kind: Materialization) -> Timeseries | None:
@@ -266,7 +266,7 @@ def _incremental(section: Keys, overrides: tuple[Override, ...], own: Value) -> 
         if key in section.entries:
             section.errors.append(error(section.key_at(key)))
     cron = _cron(section)
-    found = Incremental(
+    incremental = Incremental(
         unique_key=section.texts("unique_key"),
         overrides=overrides,
         bounds=_declared_bounds(section),
@@ -287,9 +287,9 @@ def _incremental(section: Keys, overrides: tuple[Override, ...], own: Value) -> 
         late=Late(section.choice("late", tuple(Late)) or Late.EARLIER),
     )
     if section.flag("enabled", default=True):
-        return found
+        return incremental
     mine = own.entries.get("incremental")
-    if found.forward_only and mine is not None and "forward_only" in mine.entries:
+    if incremental.forward_only and mine is not None and "forward_only" in mine.entries:
         section.errors.append(no_cells_to_keep(mine.keys["forward_only"]))
     return None
 
@@ -306,14 +306,14 @@ def _declared_bounds(section: Keys) -> tuple[DeclaredBound, ...]:
     bounds = section.section("bounds")
     if bounds is None:
         return ()
-    found = []
+    declared = []
     for name in bounds.entries:
         bound = bounds.section(name)
         if bound is not None:
             bound.check(BOUND)
             before, after = bound.length("before", 0), bound.length("after", 0)
-            found.append(DeclaredBound(name, before or 0, after or 0))
-    return tuple(found)
+            declared.append(DeclaredBound(name, before or 0, after or 0))
+    return tuple(declared)
 
 
 def _cron(section: Keys) -> str | None:
@@ -326,10 +326,10 @@ def _cron(section: Keys) -> str | None:
     try:
         return normal_cron(text)
     except ValueError as error:
-        found = findings.bad_cron(
+        error_found = findings.bad_cron(
             section.at("cron"), key=section.full_name("cron"), text=text, why=str(error)
         )
-        section.errors.append(found)
+        section.errors.append(error_found)
         return None
 
 
@@ -353,12 +353,12 @@ def _check_needs(keys: Keys, model: Model, own: Collection[str]) -> None:
 
 
 def _places_of_keys(value: Value, prefix: str) -> list[tuple[str, Spot]]:
-    found = []
+    places = []
     for key, entry in value.entries.items():
-        found.append((prefix + key, entry.at))
-        found.extend(_places_of_keys(entry, f"{prefix}{key}."))
-        found.extend((f"{prefix}{key}.{i}", item.at) for i, item in enumerate(entry.items))
-    return found
+        places.append((prefix + key, entry.at))
+        places.extend(_places_of_keys(entry, f"{prefix}{key}."))
+        places.extend((f"{prefix}{key}.{i}", item.at) for i, item in enumerate(entry.items))
+    return places
 
 
 _PREFER = re.compile(r"\s*(?P<column>\w+|`[^`]+`)(?:\s+(asc|desc))?\s*\Z", re.IGNORECASE)
@@ -366,12 +366,12 @@ _PREFER = re.compile(r"\s*(?P<column>\w+|`[^`]+`)(?:\s+(asc|desc))?\s*\Z", re.IG
 
 def read_prefer(keys: Keys) -> tuple[str, ...]:
     """Columns with their directions, in the order in which they decide."""
-    found = keys.texts("prefer")
-    for text in found:
+    columns = keys.texts("prefer")
+    for text in columns:
         if not _PREFER.match(text):
             at, known = keys.at("prefer"), ("column", "column desc")
             keys.errors.append(findings.bad_value(at, key="prefer", value=text, known=known))
-    return found
+    return columns
 
 
 def check_copies(keys: Keys, model: Model, own: Collection[str]) -> None:
@@ -393,8 +393,8 @@ def check_copies(keys: Keys, model: Model, own: Collection[str]) -> None:
     if listed is None or "prefer" not in own:
         return
     for item in listed.items or (listed,):
-        found = _PREFER.match(item.text)
-        column = found["column"].strip("`").lower() if found else None
+        match = _PREFER.match(item.text)
+        column = match["column"].strip("`").lower() if match else None
         if column in unique:
             where, todo = "`prefer`: copies have one key", "Name a column in which copies differ."
         elif column == time and model.deduplicate is not everywhere:
@@ -534,7 +534,7 @@ def read_sessions(keys: Keys) -> Sessions | None:
     before = len(section.errors)
     section.check(SESSION_KEYS)
     identifier = section.texts("identifier")
-    found = Sessions(
+    sessions = Sessions(
         user=section.text("user"),
         gap=section.span("gap"),
         identifier=identifier,
@@ -545,14 +545,14 @@ def read_sessions(keys: Keys) -> Sessions | None:
         keep=Keep(section.choice("keep", tuple(Keep)) or Keep.NOTHING),
         numbered=section.flag("session_number", default=False),
     )
-    _check_companions(section, found)
-    return found if len(section.errors) == before else None
+    _check_companions(section, sessions)
+    return sessions if len(section.errors) == before else None
 
 
 _COLUMNS = "a column or a list of them"
 
 
-def _check_companions(section: Keys, found: Sessions) -> None:
+def _check_companions(section: Keys, sessions: Sessions) -> None:
     """Keys that need others, or that mean nothing beside others."""
     if "identifier" not in section.entries:
         for key in ("user", "gap"):
@@ -561,28 +561,28 @@ def _check_companions(section: Keys, found: Sessions) -> None:
         section.needless(
             ("choose_user", "without_identifier"), "sessions without identifier", full=True
         )
-    elif not found.identifier and section.entries["identifier"].kind in ("a list", "text"):
+    elif not sessions.identifier and section.entries["identifier"].kind in ("a list", "text"):
         section.empty("identifier", _COLUMNS)
     elif "user" not in section.entries:
         section.needless(("choose_user",), "sessions without user", full=True)
-        if found.fallback_gap is not None:
+        if sessions.fallback_gap is not None:
             section.missing("user", "the user of events without identifier")
-        if found.numbered:
+        if sessions.numbered:
             section.missing("user", "the user that sessions are numbered for")
-    for cut in found.cuts:
+    for cut in sessions.cuts:
         if cut.sees_length:
             section.needless(
                 ("max_length",), f"sessions with {cut.key}, which sees how long one is", full=True
             )
-    _check_quarantine(section, found)
+    _check_quarantine(section, sessions)
 
 
-def _check_quarantine(section: Keys, found: Sessions) -> None:
+def _check_quarantine(section: Keys, sessions: Sessions) -> None:
     """Keys of the quarantine that mean nothing without its limit, or beside a cut."""
     if "quarantine_after" not in section.entries:
         section.needless(("keep",), "sessions without quarantine_after", full=True)
-    for cut in found.cuts:
-        longest, limit = cut.longest, found.quarantine_after
+    for cut in sessions.cuts:
+        longest, limit = cut.longest, sessions.quarantine_after
         if longest is not None and limit is not None and longest <= limit:
             section.needless(
                 ("quarantine_after",), f"sessions that {cut.key} keeps shorter", full=True

@@ -332,7 +332,7 @@ def _read_seeds(reading: _Reading, keys: Keys) -> None:
 def _read_audits(reading: _Reading) -> None:
     """The files in audits/, each into the model that it is about."""
     models = {draft.model.name: draft.model for draft in reading.drafts}
-    found: dict[str, list[FileAudit]] = {}
+    by_model: dict[str, list[FileAudit]] = {}
     for file, content in reading.folder.audits():
         text = _decode(reading, file, content)
         broken = reading.broken
@@ -341,16 +341,16 @@ def _read_audits(reading: _Reading) -> None:
                 file, text, models, broken, reading.functions, reading.errors
             )
             if read_audit is not None:
-                found.setdefault(read_audit.model, []).append(read_audit)
+                by_model.setdefault(read_audit.model, []).append(read_audit)
     for at, draft in enumerate(reading.drafts):
-        own = found.get(draft.model.name)
+        own = by_model.get(draft.model.name)
         if own:
             audits = with_names_apart(
-                (*draft.model.audits, *(one.audit for one in own)),
+                (*draft.model.audits, *(audit_read.audit for audit_read in own)),
                 draft.model.name,
                 reading.errors,
             )
-            called = (function for one in own for function in one.called)
+            called = (function for audit_read in own for function in audit_read.called)
             model = with_called(replace(draft.model, audits=audits), *called)
             reading.drafts[at] = replace(draft, model=model)
 
@@ -476,15 +476,15 @@ class _Expansion:
     def rule_called(self, call: EventSql) -> tuple[str, FunctionCode] | None:
         """As ``CutFunctions``."""
         try:
-            found = self.functions.rule(self._place(f"sessions.{call.keys[0]}"), call.sql)
+            rule = self.functions.rule(self._place(f"sessions.{call.keys[0]}"), call.sql)
         except InfoldError as error:
             self.errors.append(error)
             return None
-        self.called.extend(found.called)
-        return found.sql, found.code
+        self.called.extend(rule.called)
+        return rule.sql, rule.code
 
-    def _of_key(self, key: str, sql: str, *others: str) -> str:
-        return self._expanded(self._place(key, *others), sql)
+    def _of_key(self, key: str, sql: str, *earlier_keys: str) -> str:
+        return self._expanded(self._place(key, *earlier_keys), sql)
 
     def _place(self, *keys: str) -> Spot:
         return next((self.places[one] for one in keys if one in self.places), self.at)
@@ -493,12 +493,12 @@ class _Expansion:
         if not sql:
             return sql
         try:
-            found, called = self.functions.expression(at, sql)
+            expanded, called = self.functions.expression(at, sql)
         except InfoldError as error:
             self.errors.append(error)
             return sql
         self.called.extend(called)
-        return found
+        return expanded
 
 
 def shared_tables(
@@ -514,7 +514,7 @@ def _same_namespace(
     project: str, root: Path, targets: Mapping[str, Target], places: Mapping[str, Spot]
 ) -> Iterator[InfoldError]:
     """Targets with the namespace and the catalog of one before them."""
-    seen: dict[tuple[str, str, str], str] = {}
+    first_targets: dict[tuple[str, str, str], str] = {}
     for name, target in targets.items():
         catalog = target.catalog
         if catalog.is_in_warehouse:
@@ -524,7 +524,7 @@ def _same_namespace(
             uri = str(_real(root / uri.removeprefix(SQLITE_FILE)))
         if catalog.type is CatalogType.HIVE:  # which knows no capital letters
             namespace = namespace.lower()
-        other = seen.setdefault((uri, catalog.warehouse, namespace), name)
+        other = first_targets.setdefault((uri, catalog.warehouse, namespace), name)
         if other != name:
             yield catalog_errors.same_tables(
                 places[name], one=other, other=name, namespace=namespace
@@ -535,9 +535,9 @@ def _other_storage(
     root: Path, targets: Mapping[str, Target], places: Mapping[str, Spot]
 ) -> Iterator[InfoldError]:
     """Targets with the warehouse of one before them, in another storage."""
-    seen: dict[object, str] = {}
+    first_targets: dict[object, str] = {}
     for name, target in targets.items():
-        other = seen.setdefault(_warehouse(root, target), name)
+        other = first_targets.setdefault(_warehouse(root, target), name)
         if targets[other].storage is not target.storage:
             iceberg = other if target.storage is Storage.DELTA else name
             what = f"the warehouse of target {iceberg}, which is in another storage,"
@@ -556,16 +556,16 @@ def _same_warehouse(
     cluster. A run of the one that is free would rebuild what the other one guards. Two addresses of
     servers may be one ledger, by two roles: whether they are is found out by a run.
     """
-    seen: dict[object, str] = {}
+    first_targets: dict[object, str] = {}
     for name, target in targets.items():
         if not target.by_folders and not target.catalog.is_in_warehouse:
             continue
-        other = targets[seen.setdefault((_warehouse(root, target), target.storage), name)]
-        one, two = (_ledger(project, root, each) for each in (other, target))
-        if one == two:
+        other = targets[first_targets.setdefault((_warehouse(root, target), target.storage), name)]
+        its_ledger, own_ledger = (_ledger(project, root, each) for each in (other, target))
+        if its_ledger == own_ledger:
             what = _guarded_otherwise(other, target)
         else:
-            files = isinstance(one, Path) and isinstance(two, Path)
+            files = isinstance(its_ledger, Path) and isinstance(own_ledger, Path)
             what = "each a ledger of its own" if files else ""
         if what:
             yield catalog_errors.same_warehouse(
@@ -573,12 +573,12 @@ def _same_warehouse(
             )
 
 
-def _guarded_otherwise(one: Target, other: Target) -> str:
+def _guarded_otherwise(first: Target, second: Target) -> str:
     """In which of the keys that guard tables two targets differ; empty if in none."""
-    if one.protected != other.protected:
-        return f"only {(one if one.protected else other).name} is protected"
-    if one.apply is not other.apply:
-        return f"`apply` is {one.apply} in {one.name} and {other.apply} in {other.name}"
+    if first.protected != second.protected:
+        return f"only {(first if first.protected else second).name} is protected"
+    if first.apply is not second.apply:
+        return f"`apply` is {first.apply} in {first.name} and {second.apply} in {second.name}"
     return ""
 
 

@@ -33,15 +33,15 @@ def project_modules(
     names. What they must not do is noted in ``errors``.
     """
     own = PythonModule("", file, source)
-    found: dict[str, PythonModule] = {}
+    modules: dict[str, PythonModule] = {}
     todo = [(own, tree)]
     while todo:
         module, parsed = todo.pop()
-        for at, what, outside in not_of_inputs(module.file, module.source, parsed):
+        for at, construct, outside in not_of_inputs(module.file, module.source, parsed):
             if outside:
-                errors.append(function_findings.outside_inputs(at, what=what))
+                errors.append(function_findings.outside_inputs(at, what=construct))
             else:
-                errors.append(function_findings.python_changes_by_itself(at, what=what))
+                errors.append(function_findings.python_changes_by_itself(at, what=construct))
         for name, node, inside in _imports(module.name, parsed, files):
             at = spot_of(module.file, module.source, node)
             if inside:
@@ -49,13 +49,13 @@ def project_modules(
             path = f"{name.replace('.', '/')}.py"
             if path not in files:
                 errors.append(function_findings.no_project_module(at, name=name, file=path))
-            elif name not in found:
-                found[name] = PythonModule(name, path, files[path])
+            elif name not in modules:
+                modules[name] = PythonModule(name, path, files[path])
                 try:
-                    todo.append((found[name], parse_python(path, files[path])))
+                    todo.append((modules[name], parse_python(path, files[path])))
                 except InfoldError as error:
                     errors.append(error)
-    return (own, *(found[name] for name in sorted(found)))
+    return (own, *(modules[name] for name in sorted(modules)))
 
 
 def _imports(
@@ -70,8 +70,8 @@ def _imports(
             if node.level:
                 package = module.split(".")[: -node.level] if module else ["models"]
                 base = ".".join([*package, *([base] if base else [])])
-            whole = f"{base.replace('.', '/')}.py" in files
-            names = [base] if whole else [f"{base}.{alias.name}" for alias in node.names]
+            is_module = f"{base.replace('.', '/')}.py" in files
+            names = [base] if is_module else [f"{base}.{alias.name}" for alias in node.names]
         else:
             continue
         for name in names:
@@ -147,18 +147,18 @@ def _is_given_all(path: str, call: ast.Call) -> bool:
 
 def _imported_names(tree: ast.Module) -> dict[str, str]:
     """What names of a file stand for: local name -> dotted path."""
-    found = {name: name for name in _BUILT_IN}
+    names = {name: name for name in _BUILT_IN}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 name = alias.name if alias.asname else alias.name.split(".")[0]
-                found[alias.asname or name] = name
+                names[alias.asname or name] = name
         elif isinstance(node, ast.ImportFrom) and not node.level:
             for alias in node.names:
-                found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found.pop(node.name, None)
-    return found
+            names.pop(node.name, None)
+    return names
 
 
 def _path(node: ast.expr, names: Mapping[str, str]) -> str:

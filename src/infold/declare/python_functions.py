@@ -85,10 +85,10 @@ class _Declared:
     @staticmethod
     def of(name: str, file: str, text: str) -> _Declared:
         """The declaration in a file's text."""
-        found = decorated(file, text, name, DECORATOR)
-        if found is None:
+        function = decorated(file, text, name, DECORATOR)
+        if function is None:
             raise function_findings.no_function(Spot(file), name=name)
-        return _Reader(file, text, DECORATOR, KEYS, EXAMPLE).declared(name, *found)
+        return _Reader(file, text, DECORATOR, KEYS, EXAMPLE).declared(name, *function)
 
 
 def decorated(
@@ -97,11 +97,11 @@ def decorated(
     """The function of a file that is called ``name``, and its decorator, if it is that one."""
     for node in parse_python(file, text).body:
         if isinstance(node, ast.FunctionDef) and node.name.lower() == name.lower():
-            for one in node.decorator_list:
-                called = one.func if isinstance(one, ast.Call) else one
-                found = called.attr if isinstance(called, ast.Attribute) else None
-                if (found or getattr(called, "id", "")) == decorator:
-                    return node, one
+            for decoration in node.decorator_list:
+                called = decoration.func if isinstance(decoration, ast.Call) else decoration
+                attribute = called.attr if isinstance(called, ast.Attribute) else None
+                if (attribute or getattr(called, "id", "")) == decorator:
+                    return node, decoration
     return None
 
 
@@ -142,12 +142,12 @@ class DecoratorReader:
             raise function_findings.bad_parameter_type(at, type_=text, nearest=nearest)
         return text.upper() if "<" not in text else text
 
-    def wrong(self, what: str, wanted: str, node: ast.expr) -> InfoldError:
+    def wrong(self, argument: str, expected: str, node: ast.expr) -> InfoldError:
         """An argument that is not what it has to be."""
         return function_findings.bad_decorator(
             self.at(node),
-            what=what,
-            wanted=wanted,
+            what=argument,
+            wanted=expected,
             decorator=self.decorator,
             example=self.example,
         )
@@ -165,15 +165,15 @@ class _Reader(DecoratorReader):
         parameters = self._parameters(given, call)
         returns = self._text(given, "returns", "a type of Spark", call)
         arguments = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
-        others = (node.args.vararg, node.args.kwarg, *node.args.kwonlyargs, *node.args.defaults)
-        if not any((*others, *arguments, *parameters)):
+        further = (node.args.vararg, node.args.kwarg, *node.args.kwonlyargs, *node.args.defaults)
+        if not any((*further, *arguments, *parameters)):
             raise function_findings.no_python_parameters(self.at(node), name=name)
-        if any(others) or len(arguments) != len(parameters) or not parameters:
+        if any(further) or len(arguments) != len(parameters) or not parameters:
             raise function_findings.bad_python_parameters(
                 self.at(node),
                 name=name,
                 declared=f"{len(parameters)} types" if len(parameters) != 1 else "1 type",
-                found=", ".join(arguments) if arguments and not any(others) else "other arguments",
+                found=", ".join(arguments) if arguments and not any(further) else "other arguments",
             )
         over = "row" if "over" not in given else self._text(given, "over", " or ".join(OVER), call)
         if over not in OVER:
@@ -189,16 +189,16 @@ class _Reader(DecoratorReader):
         )
 
     def _parameters(self, given: dict[str, ast.expr], call: ast.expr) -> list[str]:
-        found = given.get("parameters")
-        if not isinstance(found, (ast.List, ast.Tuple)):
-            raise self.wrong("parameters", "a list of types of Spark", found or call)
-        return [self.type("parameters", one, call) for one in found.elts]
+        types = given.get("parameters")
+        if not isinstance(types, (ast.List, ast.Tuple)):
+            raise self.wrong("parameters", "a list of types of Spark", types or call)
+        return [self.type("parameters", one, call) for one in types.elts]
 
     def _text(self, given: dict[str, ast.expr], key: str, wanted: str, call: ast.expr) -> str:
-        found = given.get(key)
-        if not isinstance(found, ast.Constant) or not isinstance(found.value, str):
-            raise self.wrong(key, wanted, found or call)
-        return self.type(key, found, call) if key == "returns" else found.value
+        literal = given.get(key)
+        if not isinstance(literal, ast.Constant) or not isinstance(literal.value, str):
+            raise self.wrong(key, wanted, literal or call)
+        return self.type(key, literal, call) if key == "returns" else literal.value
 
 
 KEYS = ("parameters", "returns", "deterministic", "over")
@@ -230,10 +230,10 @@ def read_session_rule(root: Path, file: str, known: Mapping[str, bytes]) -> Sess
     name = PurePosixPath(file).stem
     sources = read_sources(root, file, known)
     text = sources.files[0][1]
-    found = decorated(file, text, name, RULE_DECORATOR)
-    if found is None:
+    function = decorated(file, text, name, RULE_DECORATOR)
+    if function is None:
         return None
-    node, call = found
+    node, call = function
     reader = _RuleReader(file, text, RULE_DECORATOR, RULE_KEYS, RULE_EXAMPLE)
     parameters = reader.parameters(call)
     reader.check_generator(name, node)
@@ -261,13 +261,13 @@ def read_session_rule(root: Path, file: str, known: Mapping[str, bytes]) -> Sess
 class _RuleReader(DecoratorReader):
     def parameters(self, call: ast.expr) -> dict[str, str]:
         """The parameters by their names, in order."""
-        found = self.given(call).get("parameters")
-        if not isinstance(found, ast.Dict) or not found.keys:
-            raise self.wrong("parameters", "names and types of Spark", found or call)
+        declared = self.given(call).get("parameters")
+        if not isinstance(declared, ast.Dict) or not declared.keys:
+            raise self.wrong("parameters", "names and types of Spark", declared or call)
         parameters: dict[str, str] = {}
-        for key, value in zip(found.keys, found.values, strict=True):
+        for key, value in zip(declared.keys, declared.values, strict=True):
             if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
-                raise self.wrong("parameters", "names as texts", key or found)
+                raise self.wrong("parameters", "names as texts", key or declared)
             name = key.value
             if not _is_field(name) or name.lower() in map(str.lower, parameters):
                 raise function_findings.bad_rule_parameter(self.at(key), parameter=name)
@@ -279,9 +279,9 @@ class _RuleReader(DecoratorReader):
     def check_generator(self, name: str, node: ast.FunctionDef) -> None:
         """The function takes events and yields."""
         arguments = [*node.args.posonlyargs, *node.args.args]
-        others = (node.args.vararg, node.args.kwarg, *node.args.kwonlyargs)
+        further = (node.args.vararg, node.args.kwarg, *node.args.kwonlyargs)
         wrong = ""
-        if len(arguments) != 1 or any(others):
+        if len(arguments) != 1 or any(further):
             wrong = "has to take one argument, the events"
         elif not any(isinstance(one, ast.Yield) for one in _own_parts(node)):
             wrong = "yields nothing"

@@ -65,10 +65,10 @@ def read_python_model(
         errors.append(error)
         return None
     of = PythonFile(file, source)
-    found = _model_function(of, tree, errors)
-    if found is None:
+    marked = _model_function(of, tree, errors)
+    if marked is None:
         return None
-    function, call = found
+    function, call = marked
     own = join(read_arguments(of, call, errors), per_model, errors)
     if len(errors) > before:
         return None
@@ -83,10 +83,10 @@ def read_python_model(
     )
     declared = read_model(name, file, front, defaults, errors, KEYS)
     columns = _columns(keys)
-    given = _inputs(of, function, keys)
+    inputs_read = _inputs(of, function, keys)
     group_by = _group_by(keys)
     if declared is not None:
-        errors.extend(_needless(declared, front, given))
+        errors.extend(_needless(declared, front, inputs_read))
     vouched = declared is not None and any_result_will_do(declared.model)
     code_errors: list[InfoldError] = []
     modules = project_modules(file, source, tree, library, code_errors)
@@ -96,14 +96,14 @@ def read_python_model(
     if declared is None or wrong or len(errors) > before:
         return None
     trees = {one.name: ast.parse(one.source) for one in modules[1:]}
-    inputs = tuple(one.input for one in given)
+    inputs = tuple(one.input for one in inputs_read)
     digest = code_digest(function, {"": tree, **trees})
     of_each_row = declared.model.kind is Kind.EVENTS
     code = PythonCode(function.name, modules, inputs, columns, digest, of_each_row, group_by)
-    model = replace(_with_bounds(declared.model, given), python=code, sql=python_text(code))
+    model = replace(_with_bounds(declared.model, inputs_read), python=code, sql=python_text(code))
     model = replace(model, sql_line=function.lineno, place=Place(file, function.lineno))
     above = "\n" * (function.lineno - 1)
-    places = {**declared.places, **{f"inputs.{one.input.table}": one.at for one in given}}
+    places = {**declared.places, **{f"inputs.{one.input.table}": one.at for one in inputs_read}}
     places["group_by"] = keys.at("group_by")
     return Draft(model, parse(file, above + model.sql, len(above)), places)
 
@@ -136,9 +136,9 @@ def _model_function(
         errors.append(findings.missing_key(of.spot(decorator), "materialization", "@model", ""))
         return None
     if not isinstance(node, ast.FunctionDef):
-        what = "is no plain function"
+        problem = "is no plain function"
         errors.append(
-            function_findings.bad_model_function(of.spot(node), function=node.name, what=what)
+            function_findings.bad_model_function(of.spot(node), function=node.name, what=problem)
         )
         return None
     return node, decorator
@@ -168,21 +168,21 @@ def _columns(keys: Keys) -> tuple[tuple[str, str], ...]:
         if section is not None or "columns" not in keys.entries:
             keys.missing("columns", _WHY_COLUMNS)
         return ()
-    found: dict[str, tuple[str, str]] = {}
+    columns: dict[str, tuple[str, str]] = {}
     for name in section.entries:
         type_ = section.text(name)
         if name.startswith("_"):
             keys.errors.append(findings.reserved_column(section.key_at(name), column=name))
-        if name.lower() in found:
-            first = section.key_at(found[name.lower()][0])
+        if name.lower() in columns:
+            first = section.key_at(columns[name.lower()][0])
             keys.errors.append(findings.duplicate_key(section.key_at(name), key=name, first=first))
         if type_ is not None and not is_type(type_):
             alike = ALIKE.get(type_.lower())
             keys.errors.append(
                 findings.bad_column_type(section.at(name), name, type_, alike, SIMPLE)
             )
-        found[name.lower()] = (name, type_ or "")
-    return tuple(found.values())
+        columns[name.lower()] = (name, type_ or "")
+    return tuple(columns.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ def _inputs(of: PythonFile, function: ast.FunctionDef, keys: Keys) -> tuple[_Inp
             keys.errors.append(
                 function_findings.no_parameter(at, function=function.name, table=table, known=names)
             )
-    found = []
+    inputs = []
     for one in parameters:
         name = tables.get(one.arg)
         if name is None:
@@ -225,8 +225,8 @@ def _inputs(of: PythonFile, function: ast.FunctionDef, keys: Keys) -> tuple[_Inp
                 )
             )
             continue
-        found.append(_input(section, name, one.arg))
-    return tuple(one for one in found if one is not None)
+        inputs.append(_input(section, name, one.arg))
+    return tuple(one for one in inputs if one is not None)
 
 
 def _only_input(
@@ -248,8 +248,8 @@ def _only_input(
     if section is None:
         one = PythonInput(table, parameter)
         return (_Input(one, DeclaredBound(table), tables[table], bounded={}),)
-    found = _input(section, table, parameter, known=("columns",))
-    return () if found is None else (found,)
+    only = _input(section, table, parameter, known=("columns",))
+    return () if only is None else (only,)
 
 
 def _group_by(keys: Keys) -> tuple[str, ...]:
@@ -258,12 +258,12 @@ def _group_by(keys: Keys) -> tuple[str, ...]:
     if not by_key:
         keys.needless(("group_by",), f"materialization {_kind(keys) or ''}".strip())
         return ()
-    found = keys.texts("group_by")
+    columns = keys.texts("group_by")
     if "group_by" not in keys.entries:
         keys.missing("group_by", "the function makes a row for each key")
-    elif not found:
+    elif not columns:
         keys.empty("group_by")
-    return found
+    return columns
 
 
 def _input(
@@ -294,24 +294,24 @@ def _parameters(
     special = [arguments.vararg, arguments.kwarg, *arguments.kwonlyargs, *arguments.defaults]
     for node in special:
         if node is not None:
-            what = "has a parameter that is none of a table"
+            problem = "has a parameter that is none of a table"
             errors.append(
                 function_findings.bad_model_function(
-                    of.spot(node), function=function.name, what=what
+                    of.spot(node), function=function.name, what=problem
                 )
             )
     plain = [*arguments.posonlyargs, *arguments.args]
     if not plain:
-        what = "has no parameter, so it reads nothing"
+        problem = "has no parameter, so it reads nothing"
         errors.append(
             function_findings.bad_model_function(
-                of.spot(function), function=function.name, what=what
+                of.spot(function), function=function.name, what=problem
             )
         )
     yield from plain
 
 
-def _needless(declared: Declared, front: Value, given: Sequence[_Input]) -> Iterator[InfoldError]:
+def _needless(declared: Declared, front: Value, inputs: Sequence[_Input]) -> Iterator[InfoldError]:
     """Keys that mean nothing for a model in Python, or for one without cells."""
     bounds = declared.places.get("incremental.bounds")
     if bounds is not None:
@@ -319,14 +319,14 @@ def _needless(declared: Declared, front: Value, given: Sequence[_Input]) -> Iter
         yield findings.needless_key(bounds, "incremental.bounds", "a model in Python", todo)
     none = Value("nothing", front.at)
     vouched = front.entries.get("incremental", none).entries.get("safety_overrides", none)
-    for one in Override:
-        if one in vouched.keys and one is not Override.NONDETERMINISTIC:
-            at, name = vouched.keys[one], f"incremental.safety_overrides.{one}"
+    for override in Override:
+        if override in vouched.keys and override is not Override.NONDETERMINISTIC:
+            at, name = vouched.keys[override], f"incremental.safety_overrides.{override}"
             todo = "Nothing is proven of a function, so there is no proof to do without."
             yield findings.needless_key(at, name, "a model in Python", todo)
     if "incremental" in declared.places:  # cells that are switched off may come back
         return
-    for read in given:
+    for read in inputs:
         for key, at in read.bounded.items():
             name, where = f"inputs.{read.input.table}.{key}", f"a {declared.model.materialization}"
             todo = (
@@ -336,11 +336,11 @@ def _needless(declared: Declared, front: Value, given: Sequence[_Input]) -> Iter
             yield findings.needless_key(at, name, f"{where} as a whole", todo)
 
 
-def _with_bounds(model: Model, given: tuple[_Input, ...]) -> Model:
+def _with_bounds(model: Model, inputs: tuple[_Input, ...]) -> Model:
     """The model with the bounds of its inputs, as a SQL model has them in `incremental`."""
     if model.incremental is None:
         return model
-    bounds = tuple(one.bound for one in given)
+    bounds = tuple(read.bound for read in inputs)
     return replace(model, incremental=replace(model.incremental, bounds=bounds))
 
 
@@ -363,26 +363,26 @@ def read_arguments(of: PythonFile, call: ast.Call, errors: list[InfoldError]) ->
         function_findings.not_literal(of.spot(one), what="an argument without a name")
         for one in call.args
     )
-    for given in call.keywords:
-        if given.arg is None:
-            errors.append(function_findings.not_literal(of.spot(given.value), what="**"))
+    for argument in call.keywords:
+        if argument.arg is None:
+            errors.append(function_findings.not_literal(of.spot(argument.value), what="**"))
             continue
-        keys[given.arg] = of.spot(given)
-        entries[given.arg] = _value(of, given.value, given.arg, errors)
+        keys[argument.arg] = of.spot(argument)
+        entries[argument.arg] = _value(of, argument.value, argument.arg, errors)
     return Value("a mapping", of.spot(call), entries=entries, keys=keys)
 
 
-def _value(of: PythonFile, node: ast.expr, what: str, errors: list[InfoldError]) -> Value:
+def _value(of: PythonFile, node: ast.expr, name: str, errors: list[InfoldError]) -> Value:
     at = of.spot(node)
     if isinstance(node, ast.Dict):
-        return _mapping(of, node, what, errors)
+        return _mapping(of, node, name, errors)
     if isinstance(node, ast.List | ast.Tuple):
-        items = tuple(_value(of, item, what, errors) for item in node.elts)
+        items = tuple(_value(of, item, name, errors) for item in node.elts)
         return Value("a list", at, items=items)
     try:
         value = ast.literal_eval(node)
     except ValueError:
-        errors.append(function_findings.not_literal(at, what=what))
+        errors.append(function_findings.not_literal(at, what=name))
         return Value("nothing", at)
     if isinstance(value, bool):
         return Value("true or false", at, text=str(value).lower())
@@ -391,16 +391,16 @@ def _value(of: PythonFile, node: ast.expr, what: str, errors: list[InfoldError])
     if isinstance(value, str):
         return Value("text", at, text=value)
     if value is not None:
-        errors.append(function_findings.not_literal(at, what=what))
+        errors.append(function_findings.not_literal(at, what=name))
     return Value("nothing", at)
 
 
-def _mapping(of: PythonFile, node: ast.Dict, what: str, errors: list[InfoldError]) -> Value:
+def _mapping(of: PythonFile, node: ast.Dict, name: str, errors: list[InfoldError]) -> Value:
     entries, keys = dict[str, Value](), dict[str, Spot]()
     for key, value in zip(node.keys, node.values, strict=True):
         if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
             errors.append(
-                function_findings.not_literal(of.spot(key or value), what=f"a key of {what}")
+                function_findings.not_literal(of.spot(key or value), what=f"a key of {name}")
             )
             continue
         at = of.spot(key)
@@ -408,5 +408,5 @@ def _mapping(of: PythonFile, node: ast.Dict, what: str, errors: list[InfoldError
             errors.append(findings.duplicate_key(at, key=key.value, first=keys[key.value]))
             continue
         keys[key.value] = at
-        entries[key.value] = _value(of, value, f"{what}.{key.value}", errors)
+        entries[key.value] = _value(of, value, f"{name}.{key.value}", errors)
     return Value("a mapping", of.spot(node), entries=entries, keys=keys)

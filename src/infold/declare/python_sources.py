@@ -41,10 +41,10 @@ class PythonSources:
     @property
     def digest(self) -> str:
         """What identifies the code: comments, layout and docstrings do not count."""
-        found = sha256()
+        digest = sha256()
         for path, text in self.files:
-            found.update(f"{path}\0{canonical(ast.parse(text))}\0".encode())
-        return found.hexdigest()
+            digest.update(f"{path}\0{canonical(ast.parse(text))}\0".encode())
+        return digest.hexdigest()
 
 
 def read_sources(
@@ -56,19 +56,19 @@ def read_sources(
     Files that are ``known`` are not read again. Raises InfoldError with file and line: a file that
     is not UTF-8 or not Python, a module that is neither in the project nor installed.
     """
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     todo = [(file, Spot(file))]
     while todo:
         path, at = todo.pop()
-        if path not in found:
-            content = known[path] if path in known else _read(root, path, at)
-            found[path] = text = decoded(path, content)
+        if path not in texts:
+            content = known[path] if path in known else _read_file(root, path, at)
+            texts[path] = text = decoded(path, content)
             todo.extend(_imported_files(root, path, text))
-    others = sorted(path for path in found if path != file)
-    return PythonSources(tuple((path, found[path]) for path in (file, *others)))
+    imported = sorted(path for path in texts if path != file)
+    return PythonSources(tuple((path, texts[path]) for path in (file, *imported)))
 
 
-def _read(root: Path, path: str, at: Spot) -> bytes:
+def _read_file(root: Path, path: str, at: Spot) -> bytes:
     try:
         return (root / path).read_bytes()
     except OSError as error:
@@ -112,8 +112,8 @@ def _absolute_name(path: str, node: ast.ImportFrom) -> str:
     if not node.level:
         return node.module or ""
     folder = PurePosixPath(path).parent.parts
-    kept = folder[: len(folder) - node.level + 1]
-    return ".".join((*kept, *((node.module,) if node.module else ())))
+    parents = folder[: len(folder) - node.level + 1]
+    return ".".join((*parents, *((node.module,) if node.module else ())))
 
 
 def _files_of(root: Path, module: str, name: str) -> list[str]:

@@ -21,47 +21,47 @@ from infold.declare.cache import FILES
 from infold.declare.folder import FUNCTIONS, MODELS, PROJECT_FILE, Folder
 
 
-def changed_project(folder: Folder, kept: Mapping[str, Any]) -> Project | None:
+def changed_project(folder: Folder, cached: Mapping[str, Any]) -> Project | None:
     """The project of a folder, by one that was kept of it; None where all has to be read."""
-    changed = _changed_files(folder, kept[FILES])
-    whole = Project(
-        name=kept["name"],
+    changed = _changed_files(folder, cached[FILES])
+    before = Project(
+        name=cached["name"],
         root=folder.root,
-        start=kept["start"],
-        sources=kept["sources"],
-        nodes=kept["nodes"],
-        target=kept["targets"][kept["default"]],
-        targets=kept["targets"],
+        start=cached["start"],
+        sources=cached["sources"],
+        nodes=cached["nodes"],
+        target=cached["targets"][cached["default"]],
+        targets=cached["targets"],
     )
-    files = {node.model.place.file: node for node in whole if not node.landed}
-    if not changed or not changed <= files.keys() or _has_optional_columns(whole):
+    files = {node.model.place.file: node for node in before if not node.landed}
+    if not changed or not changed <= files.keys() or _has_optional_columns(before):
         return None
-    if any(one.tables or one.to for node in whole for one in node.model.audits):
+    if any(one.tables or one.to for node in before for one in node.model.audits):
         return None  # an audit may read any model, and its file is none of a model
     models = {files[file].name for file in changed}
-    affected = models | whole.downstream(models)
-    needed = affected | whole.upstream(affected)
-    if len(needed) * 2 > len(whole.nodes) or not _stands_alone(whole, models, needed):
+    affected = models | before.downstream(models)
+    needed = affected | before.upstream(affected)
+    if len(needed) * 2 > len(before.nodes) or not _stands_alone(before, models, needed):
         return None
     names = {PROJECT_FILE, *(file for file, node in files.items() if node.name in needed)}
     names.update(name for name in folder.digests if _is_called(name))
-    made = _read(Folder(folder.root, tuple(one for one in folder.files if one[0] in names)))
-    if made is None or {node.name for node in made} != needed:
+    reread = _read(Folder(folder.root, tuple(one for one in folder.files if one[0] in names)))
+    if reread is None or {node.name for node in reread} != needed:
         return None
-    if not all(_reads_the_same(whole[name], made[name]) for name in models):
+    if not all(_reads_the_same(before[name], reread[name]) for name in models):
         return None
-    if any(made[name] != whole[name] for name in needed - affected):
+    if any(reread[name] != before[name] for name in needed - affected):
         return None
-    nodes = (made[node.name] if node.name in affected else node for node in whole)
-    return replace(whole, nodes=tuple(nodes))
+    nodes = (reread[node.name] if node.name in affected else node for node in before)
+    return replace(before, nodes=tuple(nodes))
 
 
 def _changed_files(folder: Folder, before: Mapping[str, str]) -> frozenset[str]:
     """The files with other bytes than before; none if there are other files, or another project."""
-    now = folder.digests
-    if now.keys() != before.keys() or now[PROJECT_FILE] != before[PROJECT_FILE]:
+    digests = folder.digests
+    if digests.keys() != before.keys() or digests[PROJECT_FILE] != before[PROJECT_FILE]:
         return frozenset()
-    return frozenset(name for name, digest in now.items() if digest != before[name])
+    return frozenset(name for name, digest in digests.items() if digest != before[name])
 
 
 def _is_called(file: str) -> bool:
@@ -86,8 +86,8 @@ def _read(folder: Folder) -> Project | None:
     """The project of some files; None if anything is wrong with it."""
     from infold.declare.project import read_project
 
-    project, _, found = read_project(folder)
-    return None if found else project
+    project, _, mistakes = read_project(folder)
+    return None if mistakes else project
 
 
 def _reads_the_same(before: Node, after: Node) -> bool:

@@ -75,8 +75,8 @@ def read_seed(
     for line, fields in records:
         at = _spot(file, lines, line)
         if len(fields) != len(header):
-            what = f"this row has {_count(len(fields))}, and the first line {len(header)}"
-            errors.append(findings.bad_seed(at, what=what))
+            problem = f"this row has {_count(len(fields))}, and the first line {len(header)}"
+            errors.append(findings.bad_seed(at, what=problem))
             continue
         rows.append([_value(value, type_) for value, type_ in zip(fields, types, strict=True)])
         for column, type_, value in zip(header, types, rows[-1], strict=True):
@@ -158,15 +158,15 @@ def _header(file: str, lines: list[str], first: Record, errors: list[InfoldError
     """The names of the columns."""
     line, fields = first
     names = [field or "" for field in fields]
-    at, seen = _spot(file, lines, line), dict[str, str]()
+    at, known = _spot(file, lines, line), dict[str, str]()
     for number, name in enumerate(names, start=1):
         if not name.strip():
             errors.append(findings.bad_seed(at, what=f"column {number} has no name"))
         elif name.startswith("_"):
             errors.append(findings.reserved_column(at, column=name))
-        elif name.lower() in seen:
+        elif name.lower() in known:
             errors.append(findings.bad_seed(at, what=f"column {name} is there twice"))
-        seen[name.lower()] = name
+        known[name.lower()] = name
     return names
 
 
@@ -212,21 +212,21 @@ def _records(
     while at < len(text):
         begun, fields = line, list[str | None]()
         while True:
-            found = field.match(text, at)
-            assert found is not None, "an empty field matches anything"
-            if found["open"]:
-                what = "a quote begins here that does not end"
-                errors.append(findings.bad_seed(_spot(file, lines, line), what=what))
+            match = field.match(text, at)
+            assert match is not None, "an empty field matches anything"
+            if match["open"]:
+                problem = "a quote begins here that does not end"
+                errors.append(findings.bad_seed(_spot(file, lines, line), what=problem))
                 return
-            quoted_field = found["quoted"]
+            quoted_field = match["quoted"]
             fields.append(
-                (found["bare"] or None) if quoted_field is None else quoted_field.replace('""', '"')
+                (match["bare"] or None) if quoted_field is None else quoted_field.replace('""', '"')
             )
-            line += len(_BREAK.findall(found[0]))
-            ended = end.match(text, found.end())
+            line += len(_BREAK.findall(match[0]))
+            ended = end.match(text, match.end())
             if ended is None:
-                what = "there is text behind the quote that ends a field"
-                errors.append(findings.bad_seed(_spot(file, lines, line), what=what))
+                problem = "there is text behind the quote that ends a field"
+                errors.append(findings.bad_seed(_spot(file, lines, line), what=problem))
                 return
             at = ended.end()
             if ended["end"] != delimiter:

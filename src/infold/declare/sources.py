@@ -88,7 +88,7 @@ def read_source(name: str, keys: Keys) -> Source | None:
     _check_companions(keys, format_)
     database = read_database(keys, columns)
     place = Place(keys.value.at.file, keys.value.at.line, keys.value.at.column)
-    found = Source(
+    source = Source(
         name=name,
         # Without a known format there is an error, and the project is refused: this is never read.
         format=format_ or Format.JSON,
@@ -120,8 +120,8 @@ def read_source(name: str, keys: Keys) -> Source | None:
         reread=database.reread,
     )
     if len(keys.errors) == before:
-        refuse_contradictions(keys, found)
-    return found
+        refuse_contradictions(keys, source)
+    return source
 
 
 def _format(keys: Keys, path: str | None, table: str | None) -> Format | None:
@@ -155,10 +155,10 @@ def _format(keys: Keys, path: str | None, table: str | None) -> Format | None:
         return next(name for name, of in FORMATS.items() if of.is_in_catalog)
     if path is None:
         return None
-    found = format_of_path(path)
-    if found is None:
+    by_ending = format_of_path(path)
+    if by_ending is None:
         keys.missing("format", "the ending of the path does not say it")
-    return found
+    return by_ending
 
 
 def _is_found(traits: FormatTraits, *, by_name: bool) -> bool:
@@ -171,24 +171,24 @@ def _columns(keys: Keys, format_: Format | None) -> tuple[Column, ...]:
     section = keys.section("columns", f"columns of {keys.where}")
     if section is None:
         if "columns" not in keys.entries and format_ is not None and not is_table:
-            what = "rows" if FORMATS[format_].is_extracted else "files"
-            keys.missing("columns", f"{what} are checked against their declared columns")
+            carriers = "rows" if FORMATS[format_].is_extracted else "files"
+            keys.missing("columns", f"{carriers} are checked against their declared columns")
         return ()
-    found: dict[str, Column] = {}
+    columns: dict[str, Column] = {}
     for name in section.entries:
         at = section.value.keys[name]
-        if name.lower() in found:
+        if name.lower() in columns:
             keys.errors.append(
-                findings.duplicate_name(at, name=f"column {name}", other=found[name.lower()].name)
+                findings.duplicate_name(at, name=f"column {name}", other=columns[name.lower()].name)
             )
             continue
-        found[name.lower()] = column = _column(section, name)
+        columns[name.lower()] = column = _column(section, name)
         if column.optional and is_table:
             at, where = section.value.keys[name], "a table: its columns are those of its snapshot"
             keys.errors.append(findings.needless_key(at, key="optional", where=where))
-    if not found:
+    if not columns:
         keys.missing("columns", "there is not one in it")
-    return tuple(found.values())
+    return tuple(columns.values())
 
 
 _COLUMN_KEYS = ("type", "optional", "default")
@@ -210,11 +210,11 @@ def _column(section: Keys, name: str) -> Column:
     if not optional:
         mapping.needless(("default",), f"column {name}, which is not optional")
     elif not is_value(default.text, type_) or default.kind in ("a list", "a mapping"):
-        found = default.kind if default.kind in ("a list", "a mapping") else default.text
-        wanted = f"a value of {type_} (text, number, truth or date)"
+        written = default.kind if default.kind in ("a list", "a mapping") else default.text
+        form = f"a value of {type_} (text, number, truth or date)"
         mapping.errors.append(
             findings.wrong_type(
-                default.at, key=mapping.full_name("default"), wanted=wanted, found=found
+                default.at, key=mapping.full_name("default"), wanted=form, found=written
             )
         )
     return Column(name, type_, optional, default.text)
@@ -230,8 +230,8 @@ def _type(keys: Keys, key: str, name: str) -> str:
 
 
 def _new_columns(keys: Keys) -> NewColumns | None:
-    found = keys.choice("on_new_columns", tuple(NewColumns))
-    return NewColumns(found) if found else None
+    choice = keys.choice("on_new_columns", tuple(NewColumns))
+    return NewColumns(choice) if choice else None
 
 
 def _time_column(keys: Keys, key: str, columns: tuple[Column, ...]) -> str | None:
@@ -270,17 +270,17 @@ def _of_folders(keys: Keys, columns: tuple[Column, ...]) -> tuple[Column, ...]:
     if section is None or "path" not in keys.entries:
         return ()
     known = {column.name.lower(): "columns" for column in columns}
-    found = []
+    columns_of_folders = []
     for name in section.entries:
         if other := known.get(name.lower()):
             at = section.value.keys[name]
             keys.errors.append(findings.duplicate_name(at, name=f"column {name}", other=other))
             continue
         known[name.lower()] = "partition_columns"
-        found.append(Column(name, _type(section, name, name)))
-    if not found:
+        columns_of_folders.append(Column(name, _type(section, name, name)))
+    if not columns_of_folders:
         keys.missing("partition_columns", "there is not one in it")
-    return tuple(found)
+    return tuple(columns_of_folders)
 
 
 def _check_companions(keys: Keys, format_: Format | None) -> None:
@@ -347,8 +347,8 @@ def _listing_window(keys: Keys) -> int:
     if listing is None or listing.text == _ALWAYS:
         without = "without full_listing" if listing is None else "whose folders are always listed"
         keys.needless(("listing_window",), f"{keys.where} {without}")
-    found = keys.length("listing_window", 3 * DAY)
-    return 3 * DAY if found is None else found
+    length = keys.length("listing_window", 3 * DAY)
+    return 3 * DAY if length is None else length
 
 
 def _timestamp_format(keys: Keys) -> str:
@@ -368,9 +368,9 @@ def _delimiter(keys: Keys, path: str | None) -> str:
     if value is None:
         return "\t" if path and unpacked_name(path.lower()).endswith(".tsv") else ","
     if value.kind != "text" or len(value.text) != 1:
-        found = value.kind if value.kind != "text" else f"{len(value.text)} of them"
+        written = value.kind if value.kind != "text" else f"{len(value.text)} of them"
         keys.errors.append(
-            findings.wrong_type(value.at, key="delimiter", wanted="one character", found=found)
+            findings.wrong_type(value.at, key="delimiter", wanted="one character", found=written)
         )
         return ","
     return value.text
@@ -575,9 +575,9 @@ def _reread(keys: Keys) -> int | None:
     text = keys.text("corrections")
     if text is None or text == NONE:
         return None
-    found = _REREAD.fullmatch(text.strip())
+    match = _REREAD.fullmatch(text.strip())
     try:
-        length = parse_duration(found[1]) if found else 0
+        length = parse_duration(match[1]) if match else 0
     except ValueError:
         length = 0
     if length <= 0:

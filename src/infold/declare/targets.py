@@ -85,7 +85,7 @@ def read_target(
     check_warehouse(keys, warehouse, catalog, storage)
     engine = read_engine(keys)
     hide = keys.choice("hide_technical", tuple(HideTechnical))
-    found = Target(
+    target = Target(
         name=name,
         warehouse=(warehouse.rstrip("/") if is_url(warehouse) else warehouse) or plain.warehouse,
         ledger=_ledger(keys) or plain.ledger,
@@ -105,11 +105,11 @@ def read_target(
         hooks=read_hooks(keys),
         lineage=read_lineage(keys),
     )
-    refuse_not_together(found, keys)
-    refuse_beside_delta(found, keys)
-    refuse_other_kinds(found, keys, sources.values(), complete=not broken)
-    refuse_unshared(found, keys, sources.values(), complete=not broken)
-    return found
+    refuse_not_together(target, keys)
+    refuse_beside_delta(target, keys)
+    refuse_other_kinds(target, keys, sources.values(), complete=not broken)
+    refuse_unshared(target, keys, sources.values(), complete=not broken)
+    return target
 
 
 def _ledger(keys: Keys) -> str | None:
@@ -180,7 +180,7 @@ def _spark(keys: Keys, *, engine: Engine) -> tuple[tuple[str, str], ...]:
     section = keys.section("spark", f"spark of {keys.where}")
     if section is None:
         return ()
-    found = []
+    settings = []
     for key, value in section.entries.items():
         if key in REMOTES:
             todo = "The target has a key of its own for it: `engine: {remote: sc://HOST:PORT}`."
@@ -200,10 +200,10 @@ def _spark(keys: Keys, *, engine: Engine) -> tuple[tuple[str, str], ...]:
                 findings.wrong_type(value.at, key=key, wanted="text", found=value.kind)
             )
         else:
-            found.append((key, value.text))
+            settings.append((key, value.text))
             for _, refused, required in engines.changed_settings({key: value.text}):
                 keys.errors.append(findings.fixed_setting(value.at, key, refused, required))
-    return tuple(found)
+    return tuple(settings)
 
 
 PLACES = ("remote", "submitted", "master")
@@ -232,11 +232,11 @@ def read_engine(keys: Keys) -> Engine:
     section.check(ENGINE_KEYS)
     plain, remote = Engine(), _remote(section)
     submitted = section.flag("submitted", default=False)
-    said = [key for key in PLACES if key in section.entries and (key != "submitted" or submitted)]
-    if said[1:]:
-        section.needless(said[1:], section.where, _OTHERS[said[0]])
-    master = section.text("master") if said == ["master"] else None
-    if not (said or set(section.entries) == {"idle"}):
+    places = [key for key in PLACES if key in section.entries and (key != "submitted" or submitted)]
+    if places[1:]:
+        section.needless(places[1:], section.where, _WHY_NEEDLESS[places[0]])
+    master = section.text("master") if places == ["master"] else None
+    if not (places or set(section.entries) == {"idle"}):
         section.missing("master")
     elif master is not None and not MASTER.fullmatch(master):
         at = section.at("master")
@@ -290,7 +290,7 @@ def _refuse_needless(section: Keys, engine: Engine) -> None:
     section.needless(("shared_disk", "executor_wait"), where, todo)
 
 
-_OTHERS = {
+_WHY_NEEDLESS = {
     "submitted": "spark-submit chooses the master of its application. Leave one of both out.",
     "remote": "The server has its Spark already. Leave one of both out.",
 }
@@ -303,15 +303,15 @@ def _remote(section: Keys) -> str:
     if text is None:
         return ""
     at = replace(section.at("remote"), text="")  # a token may be written out in it
-    found, wrong = REMOTE.fullmatch(text), bad_reference(text)
-    more = (found["more"] or "").strip(";") if found else ""
-    given = dict(one.partition("=")[::2] for one in more.split(";") if one)
-    others = [name for name, value in given.items() if name not in PARAMETERS or not value]
-    token = given.get("token", "")
+    match, wrong = REMOTE.fullmatch(text), bad_reference(text)
+    more = (match["more"] or "").strip(";") if match else ""
+    parameters = dict(one.partition("=")[::2] for one in more.split(";") if one)
+    refused = [name for name, value in parameters.items() if name not in PARAMETERS or not value]
+    token = parameters.get("token", "")
     if wrong is not None:
         section.errors.append(findings.bad_secret(at, key="remote", value=wrong))
-    elif found is None or others:
-        shown = text.partition(";")[0] + "".join(f";{name}=…" for name in others[:1])
+    elif match is None or refused:
+        shown = text.partition(";")[0] + "".join(f";{name}=…" for name in refused[:1])
         known = (REMOTE_FORM,)
         section.errors.append(findings.bad_value(at, key="remote", value=shown, known=known))
     elif token and not REFERENCE.fullmatch(token):
@@ -340,8 +340,8 @@ def _hooks_of(keys: Keys, when: When) -> Iterator[Hook]:
     for number, item in enumerate(items, 1):
         name = f"{when}[{number}]" if len(items) > 1 else str(when)
         if item.kind != "a mapping":
-            wanted = "a mapping, or a list of mappings"
-            error = findings.wrong_type(item.at, key=name, wanted=wanted, found=item.kind)
+            form = "a mapping, or a list of mappings"
+            error = findings.wrong_type(item.at, key=name, wanted=form, found=item.kind)
             keys.errors.append(error)
         else:
             yield _hook(Keys(item, f"{name} of {keys.where}", keys.errors, f"{name}."), when, name)
@@ -494,23 +494,23 @@ def refuse_other_kinds(
     own = section.section(BUCKETS, f"buckets of {section.where}")
     for name, bucket in own.sections("bucket") if own else ():
         kinds = {kind_of(url) for url in urls if split(url)[0] == name}
-        keys.errors.extend(_others(bucket, kinds or {_kind_of_named(name, bucket)}, ""))
+        keys.errors.extend(_other_options(bucket, kinds or {_kind_of_named(name, bucket)}, ""))
     if complete and not any(one.path is None and one.url is None for one in sources):
         named = own.entries if own else ()
         kinds = {kind_of(url) for url in urls if split(url)[0] not in named}
-        keys.errors.extend(_others(section, kinds, _OF_EXPORTS))
+        keys.errors.extend(_other_options(section, kinds, _OF_EXPORTS))
 
 
 def _kind_of_named(name: str, bucket: Keys) -> StoreKind:
     """Whose store a bucket is in that no place names: the first option that fits its name."""
     if (kind := kind_by_name(name)) is not None:
         return kind
-    given = (OPTION_KINDS.get(key, StoreKind.AZURE) for key in bucket.entries)
-    return next((kind for kind in given if kind is not StoreKind.AZURE), StoreKind.S3)
+    kinds = (OPTION_KINDS.get(key, StoreKind.AZURE) for key in bucket.entries)
+    return next((kind for kind in kinds if kind is not StoreKind.AZURE), StoreKind.S3)
 
 
-def _others(section: Keys, kinds: Collection[StoreKind], todo: str) -> Iterator[InfoldError]:
-    where = f"{section.where}, whose places are in {_listed(kinds)}"
+def _other_options(section: Keys, kinds: Collection[StoreKind], todo: str) -> Iterator[InfoldError]:
+    where = f"{section.where}, whose places are in {_shown_kinds(kinds)}"
     for key in section.entries if kinds else ():
         kind = OPTION_KINDS.get(key)
         if kind is not None and kind not in kinds:
@@ -518,5 +518,5 @@ def _others(section: Keys, kinds: Collection[StoreKind], todo: str) -> Iterator[
             yield findings.needless_key(section.key_at(key), key=key, where=where, todo=more)
 
 
-def _listed(kinds: Iterable[StoreKind]) -> str:
+def _shown_kinds(kinds: Iterable[StoreKind]) -> str:
     return " and ".join(f"{kind}://" for kind in sorted(kinds))

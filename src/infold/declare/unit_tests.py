@@ -71,8 +71,8 @@ def read_tests(root: Path) -> tuple[tuple[UnitTest, ...], tuple[InfoldError, ...
         except InfoldError as error:
             errors.append(error)
             continue
-        found, wrong = read_test_file(name, text)
-        tests += found
+        read, wrong = read_test_file(name, text)
+        tests += read
         errors += wrong
     first: dict[str, UnitTest] = {}
     for test in tests:
@@ -115,7 +115,7 @@ class _Reading:
         self.errors.append(error)
 
     def line(self, number: int, line: str) -> None:
-        """Read one line."""
+        """Take in the line with this number; the first is 0, a mistake in it is noted."""
         text = line.strip()
         if heading := _HEADING.match(line):
             self._heading(number, len(heading[1]), heading[2])
@@ -149,24 +149,24 @@ class _Reading:
 
     def _statement(self, number: int, text: str) -> None:
         at = self.spot(number)
-        if found := _CLOCK.match(text):
-            self._clock(at, found[1])
-        elif found := _FIXED.match(text):
-            self.fixed = found[1]
-        elif found := _DELETE.match(text):
-            self._add(Delivery(Change.DELETE, found["of"], found["file"], at))
-        elif found := _ENTRY.match(text):
-            self._entry(at, found)
-        elif found := _ASIDE.match(text):
-            self._begin(Expectation(found["of"], at, aside=True), bool(found["none"]))
-        elif found := _EXPECT.match(text):
-            cell = found["cell"]
+        if match := _CLOCK.match(text):
+            self._clock(at, match[1])
+        elif match := _FIXED.match(text):
+            self.fixed = match[1]
+        elif match := _DELETE.match(text):
+            self._add(Delivery(Change.DELETE, match["of"], match["file"], at))
+        elif match := _ENTRY.match(text):
+            self._entry(at, match)
+        elif match := _ASIDE.match(text):
+            self._begin(Expectation(match["of"], at, aside=True), bool(match["none"]))
+        elif match := _EXPECT.match(text):
+            cell = match["cell"]
             within = Cell(cell, at) if cell else None
-            self._begin(Expectation(found["of"], at, within=within), bool(found["none"]))
-        elif found := _ROWS.match(text):
-            change = Change.REPLACE if found["replace"] else Change.ADD
-            file = found["file"] or f"line_{number + 1}"
-            self._begin(Delivery(change, found["of"], file, at), bool(found["none"]))
+            self._begin(Expectation(match["of"], at, within=within), bool(match["none"]))
+        elif match := _ROWS.match(text):
+            change = Change.REPLACE if match["replace"] else Change.ADD
+            file = match["file"] or f"line_{number + 1}"
+            self._begin(Delivery(change, match["of"], file, at), bool(match["none"]))
         else:
             self.wrong(unit_test_errors.bad_line(at))
 
@@ -181,66 +181,66 @@ class _Reading:
             self.wrong(unit_test_errors.clock_back(at, before=show_instant(before[-1])))
         self.arrivals[-1] = replace(self.arrivals[-1], clock=clock)
 
-    def _entry(self, at: Spot, found: re.Match[str]) -> None:
-        owner, instant = found["owner"], None
+    def _entry(self, at: Spot, match: re.Match[str]) -> None:
+        owner, instant = match["owner"], None
         try:
             owner = json.loads(owner) if owner.startswith('"') else owner
-            instant = parse_instant_text(found["instant"]) if found["instant"] else None
+            instant = parse_instant_text(match["instant"]) if match["instant"] else None
         except ValueError:
-            self.wrong(unit_test_errors.bad_clock(at, text=found["instant"] or found["owner"]))
-        kind, last = found["kind"] or "", self.arrivals[-1]
-        entry = Entry(found["of"], found["action"], owner, at, kind, instant)
+            self.wrong(unit_test_errors.bad_clock(at, text=match["instant"] or match["owner"]))
+        kind, last = match["kind"] or "", self.arrivals[-1]
+        entry = Entry(match["of"], match["action"], owner, at, kind, instant)
         self.arrivals[-1] = replace(last, entries=(*last.entries, entry))
 
-    def _begin(self, what: Delivery | Expectation, no_rows: bool) -> None:
+    def _begin(self, item: Delivery | Expectation, no_rows: bool) -> None:
         if no_rows:
-            self._add(what)
+            self._add(item)
         else:
-            self.waiting = what, []
+            self.waiting = item, []
 
-    def _add(self, what: Delivery | Expectation) -> None:
+    def _add(self, item: Delivery | Expectation) -> None:
         last = self.arrivals[-1]
-        if isinstance(what, Delivery):
-            self.arrivals[-1] = replace(last, deliveries=(*last.deliveries, what))
+        if isinstance(item, Delivery):
+            self.arrivals[-1] = replace(last, deliveries=(*last.deliveries, item))
         else:
-            self.arrivals[-1] = replace(last, expected=(*last.expected, what))
+            self.arrivals[-1] = replace(last, expected=(*last.expected, item))
 
     def end_table(self) -> None:
         """What was waiting for a table has it, or has none."""
         if self.waiting is None:
             return
-        (what, lines), self.waiting = self.waiting, None
+        (item, lines), self.waiting = self.waiting, None
         if not lines:
-            self.wrong(unit_test_errors.no_table(what.at))
+            self.wrong(unit_test_errors.no_table(item.at))
             return
         table = self._table(lines)
         if table is not None:
-            self._add(replace(what, written=table))
+            self._add(replace(item, written=table))
 
     def _table(self, lines: Sequence[tuple[int, str]]) -> WrittenTable | None:
-        head, *rest = ([*self._cells(*line)] for line in lines)
-        if not rest or not all(_DASHES.match(cell.text) for cell in rest[0]):
+        head, *rows = ([*self._cells(*line)] for line in lines)
+        if not rows or not all(_DASHES.match(cell.text) for cell in rows[0]):
             self.wrong(unit_test_errors.no_separator(self.spot(lines[0][0])))
             return None
         before = len(self.errors)
-        seen: set[str] = set()
+        names: set[str] = set()
         for cell in head:
-            if cell.text.lower() in seen:
+            if cell.text.lower() in names:
                 self.wrong(unit_test_errors.duplicate_column(cell.at, column=cell.text))
-            seen.add(cell.text.lower())
-        for (number, _), row in zip(lines[1:], rest, strict=True):
+            names.add(cell.text.lower())
+        for (number, _), row in zip(lines[1:], rows, strict=True):
             if len(row) != len(head):
                 self.wrong(
                     unit_test_errors.ragged_row(self.spot(number), found=len(row), wanted=len(head))
                 )
         if len(self.errors) > before:
             return None
-        return WrittenTable(tuple(head), tuple(map(tuple, rest[1:])))
+        return WrittenTable(tuple(head), tuple(map(tuple, rows[1:])))
 
     def _cells(self, number: int, line: str) -> Iterator[Cell]:
         """The cells between the bars of a line."""
         inner = line.rstrip()
-        ends = [found.start() for found in _SPLIT.finditer(inner)]
+        ends = [bar.start() for bar in _SPLIT.finditer(inner)]
         if ends[-1] != len(inner) - 1:
             ends.append(len(inner))
         for start, end in itertools.pairwise(ends):

@@ -51,13 +51,13 @@ def spark_type(text: str, dialect: str = "") -> str | None:
     from infold.core.column_types import is_type
 
     try:
-        found = exp.DataType.build(text, dialect=dialect or "spark").sql("spark").replace(", ", ",")
+        type_ = exp.DataType.build(text, dialect=dialect or "spark").sql("spark").replace(", ", ",")
     except (SqlglotError, ValueError):
         return None
     # Spark's session is in UTC, where a time without a zone is that instant.
-    found = found.replace("TIMESTAMP_NTZ", "TIMESTAMP")
-    found = found if "<" in found else found.lower()
-    return found if is_type(found) else None
+    type_ = type_.replace("TIMESTAMP_NTZ", "TIMESTAMP")
+    type_ = type_ if "<" in type_ else type_.lower()
+    return type_ if is_type(type_) else None
 
 
 def _parsed(text: str, dialect: str) -> exp.Expr:
@@ -86,13 +86,13 @@ def grouped_by(tree: exp.Query) -> set[str]:
     group = tree.args.get("group") if isinstance(tree, exp.Select) else None
     if not isinstance(tree, exp.Select) or not isinstance(group, exp.Group):
         return set()
-    found = set()
+    columns = set()
     for key in group.expressions:
         if isinstance(key, exp.Literal) and key.is_int:
             place = int(key.name) - 1
             if place < len(tree.selects):
-                found.add(tree.selects[place].alias_or_name.lower())
+                columns.add(tree.selects[place].alias_or_name.lower())
         else:
             named = [s for s in tree.selects if s.unalias() == key]
-            found.add((named[0] if named else key).alias_or_name.lower())
-    return found
+            columns.add((named[0] if named else key).alias_or_name.lower())
+    return columns

@@ -77,10 +77,10 @@ def counts(lines: Sequence[Line]) -> dict[str, dict[str, int]]:
     worst: dict[str, Outcome] = {}
     for line in in_order(lines):
         worst[line.what] = line.outcome
-    found: dict[str, Counter[str]] = {}
+    outcomes: dict[str, Counter[str]] = {}
     for what, outcome in worst.items():
-        found.setdefault(what.split()[0], Counter())[outcome.value] += 1
-    return {kind: dict(of) for kind, of in found.items()}
+        outcomes.setdefault(what.split()[0], Counter())[outcome.value] += 1
+    return {kind: dict(of) for kind, of in outcomes.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +203,8 @@ def project_name(name: str) -> str:
     """A name that a project of infold may have."""
     import re
 
-    found = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
-    return found if found[:1].isalpha() else f"project_{found}".rstrip("_")
+    cleaned = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
+    return cleaned if cleaned[:1].isalpha() else f"project_{cleaned}".rstrip("_")
 
 
 Rows = Sequence[Mapping[str, Any]]
@@ -226,7 +226,7 @@ class Case:
 
 
 def case_file(case: Case) -> DraftFile:
-    """The file of a case in ``tests/``."""
+    """A file of ``tests/`` with one test: its rows arrive once, at its clock."""
     lines = [f"From {case.at.partition(':')[0]}.", "", f"# {case.name}", "", "## Arrival", ""]
     if case.clock:
         lines += [f"clock: {case.clock}", ""]

@@ -144,7 +144,7 @@ Check = Callable[[Path], Sequence[InfoldError]]
 LEFT_OUT = "left_out"
 """The folder of queries that did not come over, for people to go on with."""
 
-_ROUNDS = 60
+_MOST_ROUNDS = 60
 """Each round takes something away; this is only to end."""
 
 
@@ -169,17 +169,17 @@ class _Work:
 
     def files(self) -> dict[str, bytes]:
         """The project as it is written."""
-        found = {"infold.yml": project_text(self.draft, self.columns, self.tool)}
+        texts = {"infold.yml": project_text(self.draft, self.columns, self.tool)}
         for model in self.draft.models:
-            found[f"models/{model.name}.sql"] = model_text(model)[0]
+            texts[f"models/{model.name}.sql"] = model_text(model)[0]
         for name, (model, why) in self.out.items():
             reason = " ".join(why.split())
-            found[f"{LEFT_OUT}/{name}.sql"] = f"-- {reason}\n{model.query.strip()}\n"
-        found |= {file.path: file.text for file in self.draft.files}
+            texts[f"{LEFT_OUT}/{name}.sql"] = f"-- {reason}\n{model.query.strip()}\n"
+        texts |= {file.path: file.text for file in self.draft.files}
         if not self.draft.models:
-            found["models/.gitkeep"] = ""  # a project has the folder
-        found[".gitignore"] = ".infold/\nwarehouse/\n"
-        contents = {path: text.encode() for path, text in found.items()}
+            texts["models/.gitkeep"] = ""  # a project has the folder
+        texts[".gitignore"] = ".infold/\nwarehouse/\n"
+        contents = {path: text.encode() for path, text in texts.items()}
         return contents | {f"seeds/{seed.name}.csv": seed.content for seed in self.draft.seeds}
 
 
@@ -190,16 +190,16 @@ def fit(draft: Draft, tool: str, judge: Check) -> Fitted:
     _without_missing(work)
     findings: Sequence[InfoldError] = ()
     with tempfile.TemporaryDirectory(prefix="infold-import-") as folder:
-        for round_ in range(_ROUNDS):
+        for round_ in range(_MOST_ROUNDS):
             root = Path(folder) / str(round_)
             place(work.files(), root)
             (root / "models").mkdir(exist_ok=True)
             findings = judge(root)
-            if not findings or not _mend(work, findings):
+            if not findings or not _take_away(work, findings):
                 break
     gone = {model.what for model, _ in work.out.values()}
     drafted = [line for line in draft.lines if line.what not in gone]
-    lines = [*drafted, *work.lines, *_of_sources(work), *_of_rest(work, findings)]
+    lines = [*drafted, *work.lines, *_source_lines(work), *_remaining_lines(work, findings)]
     return Fitted(work.files(), tuple(lines), tuple(findings))
 
 
@@ -211,10 +211,10 @@ def place(files: Mapping[str, bytes], root: Path) -> None:
         target.write_bytes(content)
 
 
-def _mend(work: _Work, findings: Sequence[InfoldError]) -> bool:
+def _take_away(work: _Work, findings: Sequence[InfoldError]) -> bool:
     """Take away what is wrong; whether there was something to take."""
     models = {f"models/{model.name}.sql": model for model in work.draft.models}
-    others = {file.path: file for file in work.draft.files}
+    files = {file.path: file for file in work.draft.files}
     seeds = {f"seeds/{seed.name}.csv": seed for seed in work.draft.seeds}
     mended = False
     done: set[str] = set()
@@ -228,16 +228,16 @@ def _mend(work: _Work, findings: Sequence[InfoldError]) -> bool:
             done.add(file)
             mended = True
             _mend_model(work, models[file], [e for e in findings if e.at and e.at.file == file])
-        elif file in others:
+        elif file in files:
             done.add(file)
             mended = True
-            _leave_file(work, others[file], _words(error))
+            _leave_file(work, files[file], _words(error))
         elif file in seeds:
             done.add(file)
             mended = True
             seed = seeds[file]
-            rest = tuple(s for s in work.draft.seeds if s is not seed)
-            work.draft = replace(work.draft, seeds=rest)
+            remaining = tuple(s for s in work.draft.seeds if s is not seed)
+            work.draft = replace(work.draft, seeds=remaining)
             work.lines.append(left(f"seed {seed.name}", seed.at, _words(error)))
     _without_missing(work)
     return mended
@@ -261,26 +261,26 @@ def _mend_model(work: _Work, model: DraftModel, errors: Sequence[InfoldError]) -
         audits[error.at.line]: error for error in errors if error.at and error.at.line in audits
     }
     if wrong:
-        kept = tuple(audit for i, audit in enumerate(model.audits) if i not in wrong)
+        right = tuple(audit for i, audit in enumerate(model.audits) if i not in wrong)
         for i, error in wrong.items():
             audit = model.audits[i]
             what = f"test of {model.name}: {_short(audit.entry)}"
             work.lines.append(left(what, audit.at, _words(error)))
-        _put(work, replace(model, audits=kept))
+        _put(work, replace(model, audits=right))
         return
     slugs = {error.slug for error in errors}
-    rest = [way for way in model.ways[1:] if not way.only_for or way.only_for & slugs]
-    if not rest:
+    ways_left = [way for way in model.ways[1:] if not way.only_for or way.only_for & slugs]
+    if not ways_left:
         lines = (*work.draft.lines, *work.lines)
         gone = {line.what.partition(" ")[2] for line in lines if line.outcome is Outcome.LEFT}
         lost = _unknown_table(errors[0])
         reads = f"it reads {lost}, which is left out"
         _leave(work, model, reads if lost in gone else _words(errors[0]))
         return
-    for said in (model.ways[0].lost, rest[0].gained):
-        if said:
-            work.lines.append(changed(model.what, model.at, f"{said} ({_words(errors[0])})"))
-    ways = model.ways[model.ways.index(rest[0]) :]
+    for consequence in (model.ways[0].lost, ways_left[0].gained):
+        if consequence:
+            work.lines.append(changed(model.what, model.at, f"{consequence} ({_words(errors[0])})"))
+    ways = model.ways[model.ways.index(ways_left[0]) :]
     _put(work, replace(model, ways=ways))
 
 
@@ -291,16 +291,16 @@ def _put(work: _Work, model: DraftModel) -> None:
 
 def _leave(work: _Work, model: DraftModel, why: str) -> None:
     work.out[model.name] = (model, why)
-    rest = tuple(each for each in work.draft.models if each.name != model.name)
-    work.draft = replace(work.draft, models=rest)
+    remaining = tuple(each for each in work.draft.models if each.name != model.name)
+    work.draft = replace(work.draft, models=remaining)
     # What was said of how it is kept holds no longer.
     work.lines = [line for line in work.lines if line.what != model.what]
     work.lines.append(left(model.what, model.at, why))
 
 
 def _leave_file(work: _Work, file: DraftFile, why: str) -> None:
-    rest = tuple(each for each in work.draft.files if each.path != file.path)
-    work.draft = replace(work.draft, files=rest)
+    remaining = tuple(each for each in work.draft.files if each.path != file.path)
+    work.draft = replace(work.draft, files=remaining)
     work.lines.append(left(file.what, file.at, why))
 
 
@@ -327,9 +327,9 @@ def _short(entry: object) -> str:
     return re.sub(r"\A\{(.*)\}\Z", r"\1", text)
 
 
-def _of_sources(work: _Work) -> list[Line]:
+def _source_lines(work: _Work) -> list[Line]:
     """What is to be filled in for each source."""
-    found = []
+    lines = []
     for source in work.draft.sources:
         columns = work.columns[source.name]
         missing = [] if "path" in source.keys else ["path"]
@@ -343,19 +343,19 @@ def _of_sources(work: _Work) -> list[Line]:
         if columns.dropped:
             names = ", ".join(sorted(columns.dropped))
             why += f"; without {names}: give names with an underscore in front another one"
-        found.append(to_fill(f"source {source.name}", source.at, why.removeprefix("; ")))
-    return found
+        lines.append(to_fill(f"source {source.name}", source.at, why.removeprefix("; ")))
+    return lines
 
 
-def _of_rest(work: _Work, findings: Sequence[InfoldError]) -> list[Line]:
+def _remaining_lines(work: _Work, findings: Sequence[InfoldError]) -> list[Line]:
     """The models that came over, and what the check still finds."""
-    said = {
+    reported = {
         line.what for line in (*work.draft.lines, *work.lines) if line.outcome is not Outcome.CAME
     }
     lines = [
         came(model.what, model.at, _kept_as(model))
         for model in work.draft.models
-        if model.what not in said
+        if model.what not in reported
     ]
     lines += [
         came(f"test of {model.name}: {_short(audit.entry)}", audit.at)
@@ -385,8 +385,8 @@ _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 
 def without_own_names(draft: Draft) -> Draft:
     """The same draft, with other names for such columns of its sources."""
-    found = source_columns(draft)
-    names = sorted({name for columns in found.values() for name in columns.dropped})
+    columns_of = source_columns(draft)
+    names = sorted({name for columns in columns_of.values() for name in columns.dropped})
     if not names:
         return draft
     new = {name.lower(): other_name(name) for name in names}
@@ -404,7 +404,7 @@ def without_own_names(draft: Draft) -> Draft:
     )
     lines: list[Line] = []
     for source in draft.sources:
-        for name in sorted(found[source.name].dropped):
+        for name in sorted(columns_of[source.name].dropped):
             why = (
                 f"{name} is {new[name.lower()]}: land it so, as names with _ in front are infold's"
             )
@@ -437,28 +437,28 @@ def _renamed(query: str, names: Mapping[str, str]) -> str:
 # A query asks its tables for the columns that it names. What it takes by `*` it asks for as far as
 # its own readers ask it, through CTEs, subqueries and models. No type follows from that.
 
-_PASSES = 50
+_MOST_PASSES = 50
 """Models are asked again until no new column is asked for; a chain of ``*`` is no longer."""
 
 
 def source_columns(draft: Draft) -> dict[str, SourceColumns]:
     """The columns of each source: those that are declared, then those that queries name."""
     sources = {source.name.lower(): source for source in draft.sources}
-    asked = _Asked({name: set(map(str.lower, one.columns)) for name, one in sources.items()})
+    needs = _ColumnsAsked({name: set(map(str.lower, one.columns)) for name, one in sources.items()})
     scopes = {model.name.lower(): list(_scopes(model)) for model in draft.models}
-    for _ in range(_PASSES):
-        before = asked.size
-        for name, found in scopes.items():
-            asked.by_model(name, found)
-        if asked.size == before:
+    for _ in range(_MOST_PASSES):
+        before = needs.size
+        for name, model_scopes in scopes.items():
+            needs.by_model(name, model_scopes)
+        if needs.size == before:
             break
     for file in draft.files:
         for table, names in file.gives.items():
             if table.lower() in sources:
-                asked.name(table.lower(), names)
+                needs.name(table.lower(), names)
     times = dict(_event_times(draft.models, scopes, sources))
     return {
-        source.name: _merged(source, asked.of(source.name.lower()), times.get(source.name.lower()))
+        source.name: _merged(source, needs.of(source.name.lower()), times.get(source.name.lower()))
         for source in draft.sources
     }
 
@@ -486,12 +486,12 @@ def _merged(source: DraftSource, names: list[str], time: str | None) -> SourceCo
 def _scopes(model: DraftModel) -> Iterator[Scope]:
     """The SELECTs of a query, the outermost first; none if it cannot be read."""
     try:
-        found = traverse_scope(parse_one(model.query, dialect="spark"))
-        for scope in found:
+        scopes = traverse_scope(parse_one(model.query, dialect="spark"))
+        for scope in scopes:
             assert isinstance(scope.selected_sources, dict)  # two of one name raise here
     except (SqlglotError, RecursionError):
         return
-    yield from reversed(found)
+    yield from reversed(scopes)
 
 
 def table_name(table: exp.Table) -> str:
@@ -500,7 +500,7 @@ def table_name(table: exp.Table) -> str:
 
 
 @dataclass
-class _Asked:
+class _ColumnsAsked:
     """What was asked of each table, and of what a SELECT takes by ``*``."""
 
     declared: Mapping[str, set[str]]
@@ -531,10 +531,10 @@ class _Asked:
         for column in self.of(name):
             self._from_scope(outer, column)
         for scope in scopes:
-            for asked in scope.columns:
-                self._from_scope_sources(scope, asked.name.lower(), asked.table.lower())
-            for asked_name in sorted(self.by_star.get(id(scope), ())):
-                self._through_stars(scope, asked_name)
+            for named in scope.columns:
+                self._from_scope_sources(scope, named.name.lower(), named.table.lower())
+            for star_column in sorted(self.by_star.get(id(scope), ())):
+                self._through_stars(scope, star_column)
 
     def _from_scope(self, scope: Scope, column: str) -> None:
         """Ask a SELECT for a column: by its ``*``, unless it names one so."""
@@ -557,33 +557,33 @@ class _Asked:
         """Ask the one table that a column of this name can be of."""
         if column == "*":
             return
-        sources = {name.lower(): found for name, (_, found) in scope.selected_sources.items()}
+        sources = {name.lower(): source for name, (_, source) in scope.selected_sources.items()}
         if table:
-            found = sources.get(table)
+            source = sources.get(table)
         elif len(sources) == 1:
-            (found,) = sources.values()
+            (source,) = sources.values()
         else:
             if any(self._has(each, column) for each in sources.values()):
                 return
-            found = next((each for each in sources.values() if self._may_have(each)), None)
-        if isinstance(found, exp.Table):
-            self.name(table_name(found), [column])
-        elif isinstance(found, Scope):
-            self._from_scope(found, column)
+            source = next((each for each in sources.values() if self._may_have(each)), None)
+        if isinstance(source, exp.Table):
+            self.name(table_name(source), [column])
+        elif isinstance(source, Scope):
+            self._from_scope(source, column)
 
-    def _has(self, found: exp.Table | Scope, column: str) -> bool:
-        if isinstance(found, exp.Table):
-            name = table_name(found)
+    def _has(self, source: exp.Table | Scope, column: str) -> bool:
+        if isinstance(source, exp.Table):
+            name = table_name(source)
             return column in self.declared.get(name, ()) or column in self.columns.get(name, ())
-        if not isinstance(found.expression, exp.Query):
+        if not isinstance(source.expression, exp.Query):
             return False
-        names = {name.lower() for name in found.expression.named_selects}
-        return column in names or column in self.by_star.get(id(found), ())
+        names = {name.lower() for name in source.expression.named_selects}
+        return column in names or column in self.by_star.get(id(source), ())
 
-    def _may_have(self, found: exp.Table | Scope) -> bool:
-        if isinstance(found, exp.Table):
+    def _may_have(self, source: exp.Table | Scope) -> bool:
+        if isinstance(source, exp.Table):
             return True
-        return isinstance(found.expression, exp.Query) and found.expression.is_star
+        return isinstance(source.expression, exp.Query) and source.expression.is_star
 
 
 def _event_times(
@@ -593,10 +593,10 @@ def _event_times(
 ) -> Iterator[tuple[str, str]]:
     """Sources, each with the column that an incremental model's time is taken from."""
     for model in models:
-        found = scopes[model.name.lower()]
-        if not model.time_column or not found:
+        model_scopes = scopes[model.name.lower()]
+        if not model.time_column or not model_scopes:
             continue
-        for table, column in _origins(found[0], model.time_column.lower(), scopes, 0):
+        for table, column in _origins(model_scopes[0], model.time_column.lower(), scopes, 0):
             source = sources.get(table)
             if source is None or source.keys.get("event_time_column"):
                 continue
@@ -609,7 +609,7 @@ def _origins(
     scope: Scope, column: str, scopes: Mapping[str, Sequence[Scope]], depth: int
 ) -> Iterator[tuple[str, str]]:
     """The columns of tables that an output column is, or is made from alone."""
-    if depth > _PASSES:
+    if depth > _MOST_PASSES:
         return
     if scope.set_operation_scopes:
         for branch in scope.set_operation_scopes:
@@ -623,14 +623,14 @@ def _origins(
         inner = [exp.column(column)]
     if len(inner) != 1:
         return
-    sources = {name.lower(): found for name, (_, found) in scope.selected_sources.items()}
-    wanted = inner[0].table.lower()
-    found = sources.get(wanted) if wanted else next(iter(sources.values()), None)
+    sources = {name.lower(): source for name, (_, source) in scope.selected_sources.items()}
+    qualifier = inner[0].table.lower()
+    source = sources.get(qualifier) if qualifier else next(iter(sources.values()), None)
     name = inner[0].name.lower()
-    if isinstance(found, Scope):
-        yield from _origins(found, name, scopes, depth + 1)
-    elif isinstance(found, exp.Table):
-        table = table_name(found)
+    if isinstance(source, Scope):
+        yield from _origins(source, name, scopes, depth + 1)
+    elif isinstance(source, exp.Table):
+        table = table_name(source)
         if scopes.get(table):
             yield from _origins(scopes[table][0], name, scopes, depth + 1)
         else:

@@ -14,7 +14,7 @@ from infold.importing.draft import Line, left
 
 LISTED = "all"
 
-_OUT = "it leads out of the project's folder: nothing there is read"
+_OUTSIDE = "it leads out of the project's folder: nothing there is read"
 
 
 class ProjectFiles:
@@ -28,7 +28,7 @@ class ProjectFiles:
         """The files below a folder whose names end so, in the order of their names."""
         start = self._root / normpath(folder)
         if not self.is_inside(start):
-            self._lines.append(left(f"folder {folder}", "", _OUT))
+            self._lines.append(left(f"folder {folder}", "", _OUTSIDE))
             return []
         names = []
         for path in sorted(start.rglob("*")):
@@ -39,7 +39,7 @@ class ProjectFiles:
                 if self.is_inside(path):
                     names.append(name)
                 else:
-                    self._lines.append(left(f"file {name}", name, _OUT))
+                    self._lines.append(left(f"file {name}", name, _OUTSIDE))
         return names
 
     def is_inside(self, path: Path) -> bool:
@@ -52,7 +52,7 @@ class ProjectFiles:
         try:
             if path.is_file() and self.is_inside(path):
                 return path.read_text(encoding="utf-8-sig").replace("\r\n", "\n")
-            why = _OUT if path.is_file() else "it is no file"
+            why = _OUTSIDE if path.is_file() else "it is no file"
         except (OSError, UnicodeDecodeError) as error:
             why = f"it cannot be read: {error}"
         self._lines.append(left(f"file {name}", name, why))
@@ -91,9 +91,9 @@ class _Loader(_Base):  # type: ignore[misc]
 
 def _mapping(loader: Any, node: yaml.MappingNode) -> Lined:
     loader.flatten_mapping(node)
-    found = Lined({str(k): v for k, v in loader.construct_mapping(node, deep=True).items()})
-    found.line = node.start_mark.line + 1
-    return found
+    mapping = Lined({str(k): v for k, v in loader.construct_mapping(node, deep=True).items()})
+    mapping.line = node.start_mark.line + 1
+    return mapping
 
 
 _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
@@ -104,8 +104,8 @@ def read_yaml(text: str) -> Lined:
     deep = deep_place(text)
     if deep is not None:
         raise ValueError(f"line {deep[0] + 1} is nested too deeply")
-    found = yaml.load(text, Loader=_Loader)  # noqa: S506 (it is a SafeLoader)
-    return found if isinstance(found, Lined) else Lined()
+    document = yaml.load(text, Loader=_Loader)  # noqa: S506 (it is a SafeLoader)
+    return document if isinstance(document, Lined) else Lined()
 
 
 def line_of(value: Any) -> int:

@@ -39,6 +39,6 @@ PROJECT_FILES = {
 
 def check_folder(tool: str, root: Path) -> None:
     """Raise for a folder that has no project of this tool."""
-    wanted = PROJECT_FILES[tool]
-    if not any((root / name).is_file() for name in wanted):
-        raise command_errors.nothing_to_import(folder=str(root), tool=tool, files=wanted)
+    names = PROJECT_FILES[tool]
+    if not any((root / name).is_file() for name in names):
+        raise command_errors.nothing_to_import(folder=str(root), tool=tool, files=names)

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 def shown_columns(schema: Schema, columns: Sequence[str] | None) -> list[str]:
     """The columns that are asked for, or all but technical ones. Raises ``unknown_columns``."""
     known = [field.name for field in schema.fields if not field.name.startswith("_")]
-    wanted = list(columns) if columns is not None else known
-    unknown = [name for name in wanted if name not in known]
+    names = list(columns) if columns is not None else known
+    unknown = [name for name in names if name not in known]
     if unknown:
         raise command_errors.unknown_columns(names=unknown, known=known)
-    return wanted
+    return names
 
 
 def truth_of(where: str, schema: Schema) -> BooleanExpression:
@@ -60,8 +60,8 @@ def columns_beside(
     if not {name.lower() for name in needed} <= known.keys():
         return None
     every = [name for name in known.values() if not name.startswith("_")]
-    wanted = [name for name in (every if columns is None else columns) if name.lower() in known]
-    return [known[name.lower()] for name in wanted], wanted
+    names = [name for name in (every if columns is None else columns) if name.lower() in known]
+    return [known[name.lower()] for name in names], names
 
 
 def matching_rows(
@@ -85,14 +85,14 @@ def matching_rows(
     truths = {name: predicate(text, schema) for name, text in tests.items()}
     nothing: BooleanExpression = AlwaysFalse()
     names = [field.name for field in schema.fields]
-    wanted = [name for name in names if not name.startswith("_") or name in beside]
-    found = read(reduce(Or, truths.values(), nothing), wanted)
-    found = found.append_column(_ROW, pa.array(range(found.num_rows), pa.int64()))
-    true: list[list[str]] = [[] for _ in range(found.num_rows)]
+    columns = [name for name in names if not name.startswith("_") or name in beside]
+    rows = read(reduce(Or, truths.values(), nothing), columns)
+    rows = rows.append_column(_ROW, pa.array(range(rows.num_rows), pa.int64()))
+    true: list[list[str]] = [[] for _ in range(rows.num_rows)]
     for name, truth in truths.items():
-        for row in RowFilter(truth, schema)(found)[_ROW].to_pylist():
+        for row in RowFilter(truth, schema)(rows)[_ROW].to_pylist():
             true[row].append(name)
-    return found.drop_columns(_ROW).append_column(by, pa.array(true, pa.list_(pa.string())))
+    return rows.drop_columns(_ROW).append_column(by, pa.array(true, pa.list_(pa.string())))
 
 
 _ROW = "_infold_row"
@@ -115,10 +115,10 @@ class RowFilter:
             for number, field in enumerate(schema.fields)
         ]
         renamed = OfSchema(*plain)
-        asked = {renamed.find_column_name(number) or "" for number in extract_field_ids(bound)}
-        tops = {name.partition(".")[0] for name in asked}
+        compared = {renamed.find_column_name(number) or "" for number in extract_field_ids(bound)}
+        tops = {name.partition(".")[0] for name in compared}
         self._names = {
-            field.name: one.name for field, one in zip(schema.fields, plain, strict=True)
+            field.name: simple.name for field, simple in zip(schema.fields, plain, strict=True)
         }
         self._expression = expression_to_pyarrow(bound, renamed)
         self.needed = tuple(name for name, top in self._names.items() if top in tops)
@@ -179,19 +179,19 @@ def _equal_columns(schema: Schema, match: Mapping[str, Any]) -> BooleanExpressio
     from pyiceberg.expressions import AlwaysFalse, AlwaysTrue, And
     from pyiceberg.expressions.literals import literal
 
-    found: BooleanExpression = AlwaysTrue()
+    truth: BooleanExpression = AlwaysTrue()
     for column, value in match.items():
         own = schema.find_field(column, case_sensitive=False)
         name = own.name
         if value is None:
-            found = And(found, _column_predicate("IsNull", name))
+            truth = And(truth, _column_predicate("IsNull", name))
             continue
         try:
-            given = literal(value).to(own.field_type)
+            bound = literal(value).to(own.field_type)
         except (ValueError, TypeError):
             return AlwaysFalse()
-        found = And(found, _column_predicate("EqualTo", name, given))
-    return found
+        truth = And(truth, _column_predicate("EqualTo", name, bound))
+    return truth
 
 
 def _overlaps(schema: Schema, near: TimeSpan) -> BooleanExpression:
@@ -210,8 +210,8 @@ def _column_predicate(how: str, *words: Any) -> BooleanExpression:
     """A predicate over a column; pyiceberg's own types do not know its positional form."""
     from pyiceberg import expressions
 
-    found: BooleanExpression = getattr(expressions, how)(*words)
-    return found
+    predicate: BooleanExpression = getattr(expressions, how)(*words)
+    return predicate
 
 
 def _instant(kind: IcebergType, at: int) -> Any:

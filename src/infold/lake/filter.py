@@ -85,8 +85,8 @@ def _parsed(where: str) -> exp.Expr:
         raise ValueError("a quote or a comment is never closed") from None
     except ParseError as error:
         known = error.errors[0] if error.errors else {}
-        rest = "".join(str(known.get(part) or "") for part in ("highlight", "end_context"))
-        at = rest.strip()
+        behind = "".join(str(known.get(part) or "") for part in ("highlight", "end_context"))
+        at = behind.strip()
         raise ValueError(f"not understood from here: {at}" if at else "it ends early") from None
     except ValueError:
         raise ValueError("it is not one condition") from None
@@ -97,16 +97,16 @@ def _parsed(where: str) -> exp.Expr:
 
 def _one_text(tokens: list[Token]) -> list[Token]:
     """``'it''s'`` is one text with a quote in it, for Spark; sqlglot sees two that are joined."""
-    found: list[Token] = []
+    joined: list[Token] = []
     for token in tokens:
-        last = found[-1] if found else None
+        last = joined[-1] if joined else None
         strings = last is not None and last.token_type is token.token_type is TokenType.STRING
         if last is not None and strings and last.end + 1 == token.start:
             text = f"{last.text}'{token.text}"
-            found[-1] = Token(TokenType.STRING, text, last.line, last.col, last.start, token.end)
+            joined[-1] = Token(TokenType.STRING, text, last.line, last.col, last.start, token.end)
         else:
-            found.append(token)
-    return found
+            joined.append(token)
+    return joined
 
 
 # -- parts -----------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def _truth(node: exp.Expr, schema: Schema) -> Truth:
         node = node.copy()
         node.set("negate", None)
         return _not(_truth(node, schema))
-    rule = _RULES.get(type(node))
+    rule = _TRUTHS_BY_NODE.get(type(node))
     if rule is None:
         raise _unknown(node)
     return rule(node, schema)
@@ -132,8 +132,8 @@ def _sql(node: exp.Expr) -> str:
     return node.sql(dialect="spark")
 
 
-def _not(found: Truth) -> Truth:
-    return Truth(found.no, found.yes)
+def _not(truth: Truth) -> Truth:
+    return Truth(truth.no, truth.yes)
 
 
 def _all(parts: list[Truth]) -> Truth:
@@ -151,8 +151,8 @@ def _join(how: Any, parts: list[BooleanExpression]) -> BooleanExpression:
     if len(parts) == 1:
         return parts[0]
     half = len(parts) // 2
-    found: BooleanExpression = how(_join(how, parts[:half]), _join(how, parts[half:]))
-    return found
+    joined: BooleanExpression = how(_join(how, parts[:half]), _join(how, parts[half:]))
+    return joined
 
 
 def _connected(node: exp.Expr, schema: Schema) -> Truth:
@@ -190,13 +190,13 @@ def _field(node: exp.Expr, schema: Schema) -> NestedField:
         raise _unknown(node)
     own = {entry.name.lower(): entry for entry in schema.fields}
     try:
-        found = own.get(name.lower()) or schema.find_field(name, case_sensitive=False)
+        field = own.get(name.lower()) or schema.find_field(name, case_sensitive=False)
     except ValueError:
         known = ", ".join(entry.name for entry in schema.fields if not entry.name.startswith("_"))
         raise ValueError(f"there is no column {name}; there are {known}") from None
-    if isinstance(found.field_type, ListType | MapType):
-        raise ValueError(f"{name} is {found.field_type}: to compare that takes Spark")  # noqa: TRY004 - of the filter
-    return found
+    if isinstance(field.field_type, ListType | MapType):
+        raise ValueError(f"{name} is {field.field_type}: to compare that takes Spark")  # noqa: TRY004 - of the filter
+    return field
 
 
 class _Column:
@@ -220,7 +220,7 @@ class _Column:
         return self._ordered(E.LessThan, E.GreaterThanOrEqual, than.value)
 
     def at_most(self, value: Floor) -> Truth:
-        """``<=``."""
+        """``<=`` a value; one below all of its type is never reached."""
         if value.under:
             return Truth(E.AlwaysFalse(), E.NotNull(self.name))
         return self._ordered(E.LessThanOrEqual, E.GreaterThan, value.value)
@@ -232,7 +232,7 @@ class _Column:
         return self._with_nan(E.EqualTo(self.name, to.value), E.NotEqualTo(self.name, to.value))
 
     def among(self, values: list[Floor]) -> Truth:
-        """``IN``."""
+        """``IN``; values that the column's type does not have are left out."""
         known = [value for value in values if value.exact and not value.under]
         if not known:
             return Truth(E.AlwaysFalse(), E.NotNull(self.name))
@@ -243,8 +243,8 @@ class _Column:
 
     def begins(self, prefix: str) -> Truth:
         """``LIKE 'prefix%'``."""
-        given = StringLiteral(prefix)
-        return self._with_nan(E.StartsWith(self.name, given), E.NotStartsWith(self.name, given))
+        start = StringLiteral(prefix)
+        return self._with_nan(E.StartsWith(self.name, start), E.NotStartsWith(self.name, start))
 
     def _ordered(self, yes: Any, no: Any, value: Any) -> Truth:
         return self._with_nan(yes(self.name, value), no(self.name, value))
@@ -276,14 +276,14 @@ def _compared(node: exp.Expr, schema: Schema) -> Truth:
     if value is None:
         return _with_null(column, how)
     if how in (exp.GT, exp.LTE):
-        found = column.at_most(value)
+        truth = column.at_most(value)
     elif how in (exp.LT, exp.GTE):
-        found = column.less(value)
+        truth = column.less(value)
     else:
-        found = column.equal(value)
+        truth = column.equal(value)
     if how is exp.NullSafeEQ or how is exp.NullSafeNEQ:  # NULL differs from every value
-        found = Truth(found.yes, E.Or(found.no, E.IsNull(column.name)))
-    return _not(found) if how in (exp.GT, exp.GTE, exp.NEQ, exp.NullSafeNEQ) else found
+        truth = Truth(truth.yes, E.Or(truth.no, E.IsNull(column.name)))
+    return _not(truth) if how in (exp.GT, exp.GTE, exp.NEQ, exp.NullSafeNEQ) else truth
 
 
 def _with_null(column: _Column, how: type[exp.Expr]) -> Truth:
@@ -307,20 +307,20 @@ def _in(node: exp.Expr, schema: Schema) -> Truth:
         raise _unknown(node)
     column = _Column(_field(node.this.unnest(), schema), schema)
     values = [floor(column.field, value.unnest()) for value in node.expressions]
-    found = column.among([value for value in values if value is not None])
+    truth = column.among([value for value in values if value is not None])
     # Whether a value is one of several that are not known is not known either.
-    return Truth(found.yes, E.AlwaysFalse()) if None in values else found
+    return Truth(truth.yes, E.AlwaysFalse()) if None in values else truth
 
 
 def _is(node: exp.Expr, schema: Schema) -> Truth:
     column = _Column(_field(node.this.unnest(), schema), schema)
-    what = node.expression
-    if isinstance(what, exp.Null):
+    operand = node.expression
+    if isinstance(operand, exp.Null):
         return column.null()
-    if isinstance(what, exp.Boolean) and isinstance(column.field.field_type, BooleanType):
-        found = column.equal(Floor(BooleanLiteral(what.this)))
-        return Truth(found.yes, E.Or(found.no, E.IsNull(column.name)))
-    if isinstance(what, exp.Column) and what.name.lower() == "nan" and column.fraction:
+    if isinstance(operand, exp.Boolean) and isinstance(column.field.field_type, BooleanType):
+        truth = column.equal(Floor(BooleanLiteral(operand.this)))
+        return Truth(truth.yes, E.Or(truth.no, E.IsNull(column.name)))
+    if isinstance(operand, exp.Column) and operand.name.lower() == "nan" and column.fraction:
         nan = E.And(E.NotNull(column.name), E.IsNaN(column.name))
         return Truth(nan, E.Or(E.IsNull(column.name), E.NotNaN(column.name)))
     raise _unknown(node)
@@ -338,8 +338,8 @@ def _like(node: exp.Expr, schema: Schema) -> Truth:
 def _prefix(pattern: str) -> tuple[str, bool]:
     r"""The text of a pattern, and whether a ``%`` ends it. ``\`` takes a wildcard for itself."""
 
-    def step(found: tuple[str, bool, bool], sign: str) -> tuple[str, bool, bool]:
-        text, escaped, ended = found
+    def step(state: tuple[str, bool, bool], sign: str) -> tuple[str, bool, bool]:
+        text, escaped, ended = state
         if ended or (sign == "_" and not escaped):
             raise ValueError("of LIKE only a % at the end is understood; \\% and \\_ are the signs")
         if escaped:
@@ -356,7 +356,7 @@ def _prefix(pattern: str) -> tuple[str, bool]:
     return text, ended
 
 
-_RULES: Mapping[type[exp.Expr], Callable[[Any, Schema], Truth]] = {
+_TRUTHS_BY_NODE: Mapping[type[exp.Expr], Callable[[Any, Schema], Truth]] = {
     exp.And: _connected,
     exp.Or: _connected,
     exp.Not: _negated,
@@ -405,18 +405,18 @@ class _Instant:
 
 def floor(field: NestedField, node: exp.Expr) -> Floor | None:
     """The column's value for one in SQL; None for NULL. Raises ValueError if it has none."""
-    given = written(node)
-    if given is None:
+    value = written(node)
+    if value is None:
         return None
-    fit = _FITS.get(type(field.field_type))
+    fit = _FITTERS.get(type(field.field_type))
     if fit is None:
         kind = type(field.field_type).__name__.removesuffix("Type").lower()
         raise ValueError(f"{field.name} is of type {kind}, which can only be asked for NULL")
-    found = fit(given, field.field_type)
-    if found is None:
+    fitted = fit(value, field.field_type)
+    if fitted is None:
         shown = node.sql(dialect="spark")
-        raise ValueError(f"{field.name} is {_WORDS[type(field.field_type)]}, {shown} is not")
-    return found
+        raise ValueError(f"{field.name} is {_TYPE_WORDS[type(field.field_type)]}, {shown} is not")
+    return fitted
 
 
 def written(node: exp.Expr) -> Any:
@@ -427,8 +427,8 @@ def written(node: exp.Expr) -> Any:
         return node.this if node.is_string else _decimal(node.this)
     if isinstance(node, exp.Boolean):
         return bool(node.this)
-    if isinstance(node, exp.Neg) and isinstance(given := written(node.this), Decimal):
-        return -given
+    if isinstance(node, exp.Neg) and isinstance(number := written(node.this), Decimal):
+        return -number
     if isinstance(node, exp.RawString):
         return node.this
     if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
@@ -461,18 +461,18 @@ _NUMBERS = (
 # -- by type ---------------------------------------------------------------------------------------
 
 
-def _text(given: Any, _: IcebergType) -> Floor | None:
-    return Floor(StringLiteral(given)) if isinstance(given, str) else None
+def _text_value(value: Any, _: IcebergType) -> Floor | None:
+    return Floor(StringLiteral(value)) if isinstance(value, str) else None
 
 
-def _boolean(given: Any, _: IcebergType) -> Floor | None:
-    if isinstance(given, str) and given.strip().lower() in ("true", "false"):
-        given = given.strip().lower() == "true"
-    return Floor(BooleanLiteral(given)) if isinstance(given, bool) else None
+def _boolean_value(value: Any, _: IcebergType) -> Floor | None:
+    if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+        value = value.strip().lower() == "true"
+    return Floor(BooleanLiteral(value)) if isinstance(value, bool) else None
 
 
-def _whole(given: Any, kind: IcebergType) -> Floor | None:
-    number = _number(given)
+def _whole_number(value: Any, kind: IcebergType) -> Floor | None:
+    number = _number(value)
     if number is None:
         return None
     bits = 31 if isinstance(kind, IntegerType) else 63
@@ -481,9 +481,9 @@ def _whole(given: Any, kind: IcebergType) -> Floor | None:
     )
 
 
-def _exact(given: Any, kind: IcebergType) -> Floor | None:
+def _exact_number(value: Any, kind: IcebergType) -> Floor | None:
     assert isinstance(kind, DecimalType)
-    number = _number(given)
+    number = _number(value)
     if number is None:
         return None
     most = Decimal((0, (9,) * kind.precision, -kind.scale))
@@ -491,7 +491,7 @@ def _exact(given: Any, kind: IcebergType) -> Floor | None:
 
 
 def _within(
-    number: Decimal, least: Decimal, most: Decimal, scale: int, made: Callable[[Any], Any]
+    number: Decimal, least: Decimal, most: Decimal, scale: int, literal: Callable[[Any], Any]
 ) -> Floor:
     """A number among those of so many places between two ends."""
     if number < least:
@@ -499,17 +499,17 @@ def _within(
     with localcontext(prec=500):
         unit = Decimal((0, (1,), -scale))
         down = min(number, most).quantize(unit, ROUND_FLOOR)
-    return Floor(made(down), exact=down == number)
+    return Floor(literal(down), exact=down == number)
 
 
-def _double(given: Any, _: IcebergType) -> Floor | None:
-    number = _number(given)
+def _double_value(value: Any, _: IcebergType) -> Floor | None:
+    number = _number(value)
     return None if number is None else Floor(DoubleLiteral(float(number)))
 
 
-def _single(given: Any, _: IcebergType) -> Floor | None:
+def _single_value(value: Any, _: IcebergType) -> Floor | None:
     """Spark widens the column and compares doubles, so 0.1 is no value of it."""
-    number = _number(given)
+    number = _number(value)
     if number is None:
         return None
     wide = float(number)
@@ -530,35 +530,35 @@ def _before(value: float) -> float:
     return float(struct.unpack("f", struct.pack("i", bits - 1 if value > 0 else bits + 1))[0])
 
 
-def _day(given: Any, _: IcebergType) -> Floor | None:
-    if isinstance(given, _Instant):
-        return Floor(DateLiteral(given.at // DAY), exact=given.at % DAY == 0)
-    if not isinstance(given, str) or not _DATE.fullmatch(given.strip()):
+def _day_value(value: Any, _: IcebergType) -> Floor | None:
+    if isinstance(value, _Instant):
+        return Floor(DateLiteral(value.at // DAY), exact=value.at % DAY == 0)
+    if not isinstance(value, str) or not _DATE.fullmatch(value.strip()):
         return None
     try:
-        day = date.fromisoformat(given.strip())
+        day = date.fromisoformat(value.strip())
     except ValueError:
         return None
     return Floor(DateLiteral(day.toordinal() - date(1970, 1, 1).toordinal()))
 
 
-def _timestamp(given: Any, _: IcebergType) -> Floor | None:
-    if isinstance(given, str):
-        given = _Instant(_instant(given))
-    return Floor(TimestampLiteral(given.at)) if isinstance(given, _Instant) else None
+def _timestamp_value(value: Any, _: IcebergType) -> Floor | None:
+    if isinstance(value, str):
+        value = _Instant(_instant(value))
+    return Floor(TimestampLiteral(value.at)) if isinstance(value, _Instant) else None
 
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-def _number(given: Any) -> Decimal | None:
+def _number(value: Any) -> Decimal | None:
     """A number, also where it is written as a text."""
-    if isinstance(given, str):
+    if isinstance(value, str):
         try:
-            return _decimal(given.strip())
+            return _decimal(value.strip())
         except ValueError:
             return None
-    return given if isinstance(given, Decimal) else None
+    return value if isinstance(value, Decimal) else None
 
 
 def _decimal(text: str) -> Decimal:
@@ -574,19 +574,19 @@ def _instant(text: str) -> int:
         raise ValueError(f"{text!r} is no date or time: write 2024-03-09 12:00") from None
 
 
-_FITS: Mapping[type[IcebergType], Callable[[Any, IcebergType], Floor | None]] = {
-    StringType: _text,
-    BooleanType: _boolean,
-    IntegerType: _whole,
-    LongType: _whole,
-    DecimalType: _exact,
-    FloatType: _single,
-    DoubleType: _double,
-    DateType: _day,
-    TimestampType: _timestamp,
-    TimestamptzType: _timestamp,
+_FITTERS: Mapping[type[IcebergType], Callable[[Any, IcebergType], Floor | None]] = {
+    StringType: _text_value,
+    BooleanType: _boolean_value,
+    IntegerType: _whole_number,
+    LongType: _whole_number,
+    DecimalType: _exact_number,
+    FloatType: _single_value,
+    DoubleType: _double_value,
+    DateType: _day_value,
+    TimestampType: _timestamp_value,
+    TimestamptzType: _timestamp_value,
 }
-_WORDS: Mapping[type[IcebergType], str] = {
+_TYPE_WORDS: Mapping[type[IcebergType], str] = {
     StringType: "text",
     BooleanType: "true or false",
     IntegerType: "a whole number",

@@ -55,10 +55,10 @@ def user_name() -> str:
 
 def hive_servers(text: str, root: Path, key: str) -> Sequence[str]:
     """The servers of a catalog's URI, which are tried in turn. Raises ``bad_url``."""
-    found = [one.strip() for one in resolve_url(text, root, key).split(",")]
-    if not all(_SERVER.match(one) and _port(one) for one in found):
+    servers = [server.strip() for server in resolve_url(text, root, key).split(",")]
+    if not all(_SERVER.match(server) and _port(server) for server in servers):
         raise catalog_errors.bad_url(key=key, why=_FORM)
-    return found
+    return servers
 
 
 def _port(server: str) -> int:
@@ -89,10 +89,10 @@ class HiveClient:
     def names(self, namespace: str) -> Sequence[str]:
         """The names of all tables in a namespace, of whatever kind; none if there is none."""
         try:
-            found = self.look(lambda hive: hive.get_all_tables(namespace.lower()))
+            names = self.look(lambda hive: hive.get_all_tables(namespace.lower()))
         except RefusedError:  # there is no such namespace
             return ()
-        return [str(name) for name in found]
+        return [str(name) for name in names]
 
     def tables(self, namespace: str, names: Sequence[str]) -> Sequence[Any]:
         """
@@ -100,19 +100,19 @@ class HiveClient:
 
         Raises ``RefusedError`` where there is no such namespace.
         """
-        found: list[Any] = []
+        tables: list[Any] = []
         for start in range(0, len(names), AT_ONCE):
-            asked = [name.lower() for name in names[start : start + AT_ONCE]]
-            found += self.look(partial(_tables, namespace=namespace.lower(), names=asked))
-        return found
+            batch = [name.lower() for name in names[start : start + AT_ONCE]]
+            tables += self.look(partial(_tables, namespace=namespace.lower(), names=batch))
+        return tables
 
     def found(self, namespace: str, names: Collection[str] | None = None) -> Sequence[Any]:
         """What is in a namespace, of whatever kind; under some names alone, if these are given."""
-        asked = self.names(namespace)
+        names_there = self.names(namespace)
         if names is not None:
-            asked = sorted({name.lower() for name in names} & {*asked})
+            names_there = sorted({name.lower() for name in names} & {*names_there})
         try:
-            return self.tables(namespace, asked)
+            return self.tables(namespace, names_there)
         except RefusedError:  # the namespace is gone meanwhile
             return ()
 
@@ -122,9 +122,9 @@ class HiveClient:
             return
         from hive_metastore.ttypes import Database
 
-        made = Database(name=namespace, locationUri=location, parameters={})
+        database = Database(name=namespace, locationUri=location, parameters={})
         try:
-            self.change(lambda hive: hive.create_database(made))
+            self.change(lambda hive: hive.create_database(database))
         except RefusedError as error:
             if not self._has(namespace):
                 raise error.named from None
@@ -233,15 +233,15 @@ def _tables(hive: Any, namespace: str, names: Sequence[str]) -> Sequence[Any]:
     from thrift.Thrift import TApplicationException
 
     try:
-        found: Sequence[Any] = hive.get_table_objects_by_name(namespace, names)
+        tables: Sequence[Any] = hive.get_table_objects_by_name(namespace, names)
     except TApplicationException as error:
         if error.type == TApplicationException.MISSING_RESULT:
             hive.get_database(namespace)
         raise
-    return found
+    return tables
 
 
 def _words(error: BaseException) -> str:
     """What an error says, in one line."""
-    said = getattr(error, "message", None) or str(error) or type(error).__name__
-    return " ".join(str(said).split())[:300]
+    message = getattr(error, "message", None) or str(error) or type(error).__name__
+    return " ".join(str(message).split())[:300]

@@ -64,7 +64,7 @@ def distinct_values(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found = pa.array([], pa.string())
+    distinct = pa.array([], pa.string())
     for each in files:
         with each.open("rb") if isinstance(each, Path) else each as file:
             known = pq.read_metadata(file)
@@ -73,7 +73,7 @@ def distinct_values(
             parts = pq.ParquetFile(file, metadata=known, read_dictionary=[column])
             for batch in parts.iter_batches(_ROWS, columns=[column]):
                 own = batch.column(0).dictionary.cast(pa.string())
-                found = pa.chunked_array([found, own]).unique().drop_null()
-                if len(found) > limit:
-                    return found
-    return found
+                distinct = pa.chunked_array([distinct, own]).unique().drop_null()
+                if len(distinct) > limit:
+                    return distinct
+    return distinct

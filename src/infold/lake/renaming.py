@@ -31,11 +31,11 @@ class OneAfterTheOther:
 
     def rename(self, renamings: Sequence[Renaming]) -> bool:
         """Rename tables; False, and nothing is begun, unless all are where they are expected."""
-        found = self._found(renamings)
-        leaving = {one.table for one in renamings}
-        if any(found.get(one.table) != one.location for one in renamings):
+        locations = self._locations(renamings)
+        leaving = {renaming.table for renaming in renamings}
+        if any(locations.get(renaming.table) != renaming.location for renaming in renamings):
             return False
-        if any(one.to in found and one.to not in leaving for one in renamings):
+        if any(renaming.to in locations and renaming.to not in leaving for renaming in renamings):
             return False
         return self._rename_all(renamings, begun=False)
 
@@ -45,14 +45,14 @@ class OneAfterTheOther:
 
         A table that somebody committed to meanwhile is renamed too: who looks at it next finds out.
         """
-        found = self._found(renamings)
-        tables = {name: self.lasting(location) for name, location in found.items()}
+        locations = self._locations(renamings)
+        tables = {name: self.lasting(location) for name, location in locations.items()}
         if not any(tables.get(one.to) == self.lasting(one.location) for one in renamings):
             return False
         left = [one for one in renamings if tables.get(one.table) == self.lasting(one.location)]
         return self._rename_all(left, begun=True)
 
-    def _found(self, renamings: Sequence[Renaming]) -> Mapping[str, str]:
+    def _locations(self, renamings: Sequence[Renaming]) -> Mapping[str, str]:
         return self.find(sorted({name for one in renamings for name in (one.table, one.to)}))
 
     def _rename_all(self, renamings: Iterable[Renaming], *, begun: bool) -> bool:
@@ -63,8 +63,8 @@ class OneAfterTheOther:
         """
         left = list(renamings)
         while left:
-            taken = {one.table for one in left}
-            one = next((one for one in left if one.to not in taken), left[0])
+            leaving = {one.table for one in left}
+            one = next((one for one in left if one.to not in leaving), left[0])
             write_points.point(f"rename {one.table}: before")
             try:
                 self.rename_one(one.table, one.to)

@@ -64,9 +64,9 @@ class Views(Protocol[Wanted_contra]):
     def change(
         self,
         namespace: str,
-        wanted: Mapping[str, Wanted_contra],
+        views: Mapping[str, Wanted_contra],
         gone: Collection[str],
-        found: FoundViews,
+        present: FoundViews,
     ) -> Collection[str]:
         """
         Make views, or make them say something else, and take others away.

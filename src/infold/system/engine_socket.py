@@ -65,10 +65,10 @@ class Request:
     @classmethod
     def unpacked(cls, data: bytes) -> Request:
         """The request that was packed. Raises ValueError for anything else."""
-        kind, count, *rest = data.split(b"\0")
-        words, (place, *pairs) = rest[: int(count)], rest[int(count) :]
-        found = (pair.partition(b"=") for pair in pairs)
-        return cls(kind, words, place, {name: value for name, _, value in found})
+        kind, count, *fields = data.split(b"\0")
+        words, (place, *pairs) = fields[: int(count)], fields[int(count) :]
+        split_pairs = (pair.partition(b"=") for pair in pairs)
+        return cls(kind, words, place, {name: value for name, _, value in split_pairs})
 
 
 def socket_file(root: str, target: str | None) -> str:
@@ -86,40 +86,40 @@ def connect(file: str) -> socket.socket:
     """A connection to an engine of this user. Raises OSError if there is none, as beside Linux."""
     if sys.platform != "linux":
         raise FileNotFoundError(file)
-    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        made.settimeout(SILENCE_SECONDS)
+        connection.settimeout(SILENCE_SECONDS)
         with _short(file) as path:
-            made.connect(path)
-        if peer(made)[1] != os.geteuid():
+            connection.connect(path)
+        if peer(connection)[1] != os.geteuid():
             raise PermissionError(file)
     except BaseException:
-        made.close()
+        connection.close()
         raise
-    return made
+    return connection
 
 
 def listen(file: str) -> socket.socket:
     """A new socket at a path, in place of what was there; only its owner can open it."""
-    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     fresh = f"{file}.{os.getpid()}"
     try:
         with _short(fresh) as path:
-            made.bind(path)
+            listening.bind(path)
         os.chmod(fresh, 0o600)  # noqa: PTH101 (as above)
-        made.listen(16)
+        listening.listen(16)
         os.replace(fresh, file)  # noqa: PTH105 (as above)
     except BaseException:
-        made.close()
+        listening.close()
         raise
-    return made
+    return listening
 
 
 def peer(connection: socket.socket) -> tuple[int, int]:
     """The process at the other end of a connection, and its user, as the system knows them."""
     size = 12
-    found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-    pid, user, _ = (int.from_bytes(found[at : at + 4], "little") for at in range(0, size, 4))
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+    pid, user, _ = (int.from_bytes(credentials[at : at + 4], "little") for at in range(0, size, 4))
     return pid, user
 
 
@@ -135,7 +135,7 @@ def kill_hung(connection: socket.socket) -> None:
 
 
 def send(connection: socket.socket, request: Request) -> None:
-    """Send a request."""
+    """Four bytes with the length, big-endian, then the request."""
     data = request.packed()
     connection.sendall(len(data).to_bytes(4, "big") + data)
 

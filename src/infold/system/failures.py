@@ -65,8 +65,8 @@ _HDFS_FAILED = (
 
 def _url(line: str) -> str:
     """The place that a line names; empty if it names none."""
-    found = _URL.search(line)
-    return found[0].rstrip(".") if found else ""
+    match = _URL.search(line)
+    return match[0].rstrip(".") if match else ""
 
 
 _IN_HDFS = re.compile(r'(hdfs://[^\s,;"]+)|Call From \S+ to ([^\s/]+) failed|inode="([^"]+)"')
@@ -74,8 +74,8 @@ _IN_HDFS = re.compile(r'(hdfs://[^\s,;"]+)|Call From \S+ to ([^\s/]+) failed|ino
 
 def _in_hdfs(line: str) -> str:
     """The place that a line of HDFS names: a URL, a NameNode, or a path."""
-    found = _IN_HDFS.search(line)
-    return found[1] or f"hdfs://{found[2] or found[3]}" if found else "hdfs://"
+    match = _IN_HDFS.search(line)
+    return match[1] or f"hdfs://{match[2] or match[3]}" if match else "hdfs://"
 
 
 STORE_FAILURES: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
@@ -217,10 +217,10 @@ _NO_ANSWER = re.compile(r"An error occurred while calling \S+")
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
     """An error and those in whose handling it was raised; pyspark gives some another meaning."""
-    seen: BaseException | None = error
-    while seen is not None:
-        yield seen
-        seen = seen.__cause__ or seen.__context__
+    link: BaseException | None = error
+    while link is not None:
+        yield link
+        link = link.__cause__ or link.__context__
 
 
 def _is_silence(error: BaseException) -> bool:
@@ -266,11 +266,11 @@ def known_failure_of(text: str) -> InfoldError | None:
 
 def _of_jvm(text: str) -> InfoldError | None:
     """The named error of a JVM's message; in its stack traces the first cause comes last."""
-    for words, made in _JAVAS:
-        found = re.search(words, text)
-        if found:
-            line = text[text.rfind("\n", 0, found.start()) + 1 :].split("\n", 1)[0].strip()
-            return made(line.removeprefix("Caused by: ").lstrip(": "))
+    for words, make_error in _JAVAS:
+        match = re.search(words, text)
+        if match:
+            line = text[text.rfind("\n", 0, match.start()) + 1 :].split("\n", 1)[0].strip()
+            return make_error(line.removeprefix("Caused by: ").lstrip(": "))
     return None
 
 
@@ -301,8 +301,8 @@ def _spark_version() -> str:
 
 def _file_of(line: str) -> str:
     """The path in a line of Java's; empty if there is none."""
-    found = re.search(r"(?:file:)?(/[^\s:;,()]+)", line)
-    return found[1] if found else ""
+    match = re.search(r"(?:file:)?(/[^\s:;,()]+)", line)
+    return match[1] if match else ""
 
 
 _LOCKED_OUT = (
@@ -377,8 +377,8 @@ _JAVAS: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
 
 def is_answer_lost(error: BaseException) -> bool:
     """Whether a commit was asked for and nobody knows yet if it happens."""
-    found = known_failure(error)
-    return found is not None and found.slug == "catalog-answer-lost"
+    failure = known_failure(error)
+    return failure is not None and failure.slug == "catalog-answer-lost"
 
 
 def as_user_error(error: BaseException, root: Path) -> InfoldError:
@@ -387,9 +387,9 @@ def as_user_error(error: BaseException, root: Path) -> InfoldError:
 
     ``root`` is the project's folder.
     """
-    found = known_failure(error)
-    if found is not None:
-        return found
+    failure = known_failure(error)
+    if failure is not None:
+        return failure
     return command_errors.crashed(what=in_a_line(error), log=write_traceback(error, root))
 
 

@@ -27,20 +27,20 @@ def installed(package: Path = PACKAGE) -> str:
 
 def _stamp(path: str) -> tuple[int, ...]:
     try:
-        found = os.stat(path or ".")  # noqa: PTH116 (a thousand of them, in milliseconds)
+        status = os.stat(path or ".")  # noqa: PTH116 (a thousand of them, in milliseconds)
     except OSError:
         return ()
-    return found.st_mtime_ns, found.st_ino, 0 if os.path.isdir(path) else found.st_size  # noqa: PTH112
+    return status.st_mtime_ns, status.st_ino, 0 if os.path.isdir(path) else status.st_size  # noqa: PTH112
 
 
 def _files(folder: str | Path) -> list[str]:
-    found: list[str] = []
+    files: list[str] = []
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 if entry.name != "__pycache__":
-                    found += _files(entry.path)
+                    files += _files(entry.path)
             else:
-                seen = entry.stat()
-                found.append(f"{entry.path} {seen.st_mtime_ns} {seen.st_size}\n")
-    return found
+                status = entry.stat()
+                files.append(f"{entry.path} {status.st_mtime_ns} {status.st_size}\n")
+    return files

@@ -33,8 +33,8 @@ def cache_dir() -> Path:
 
 def is_own(folder: Path) -> bool:
     """Whether only this user, or root, can put files into a folder of the cache."""
-    found = (one.stat() for one in (folder, folder.parent))
-    return all(one.st_uid in (os.geteuid(), 0) and not one.st_mode & 0o002 for one in found)
+    statuses = (one.stat() for one in (folder, folder.parent))
+    return all(one.st_uid in (os.geteuid(), 0) and not one.st_mode & 0o002 for one in statuses)
 
 
 def keep(path: Path, content: bytes) -> None:
@@ -49,11 +49,11 @@ def keep(path: Path, content: bytes) -> None:
 def kept(path: Path) -> bytes | None:
     """What this user has kept in a file; None if there is none, or it is another's, or damaged."""
     try:
-        found = path.read_bytes()
+        stored = path.read_bytes()
     except OSError:
         return None
-    content = found[_DIGEST_BYTES:]
-    return content if found[:_DIGEST_BYTES] == _digest(content) else None
+    content = stored[_DIGEST_BYTES:]
+    return content if stored[:_DIGEST_BYTES] == _digest(content) else None
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -93,8 +93,8 @@ def own_key(folder: Path) -> bytes:
         with contextlib.suppress(FileExistsError):  # another process was first
             os.link(fresh, file)
         fresh.unlink()
-    found = file.stat()
+    status = file.stat()
     key = file.read_bytes()
-    if found.st_uid != os.geteuid() or found.st_mode & 0o077 or len(key) != _DIGEST_BYTES:
+    if status.st_uid != os.geteuid() or status.st_mode & 0o077 or len(key) != _DIGEST_BYTES:
         raise PermissionError(file)
     return key

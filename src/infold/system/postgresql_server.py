@@ -101,7 +101,7 @@ class Server(ABC):
         settings = self.settings()
         shown = self._shown(settings)
         try:
-            found = psycopg.connect(
+            connection = psycopg.connect(
                 **{**_DEFAULTS, **settings, "client_encoding": "UTF8"},
                 autocommit=True,
                 prepare_threshold=None,  # poolers hand each transaction another connection
@@ -109,15 +109,15 @@ class Server(ABC):
         except psycopg.Error as error:
             raise self._refused(self.words(error), shown) from None
         try:
-            self._check(found, shown)
-            found.execute(_NEVER_IDLE)
+            self._check(connection, shown)
+            connection.execute(_NEVER_IDLE)
         except psycopg.Error as error:
-            found.close()
+            connection.close()
             raise self._refused(self.words(error), shown) from None
         except BaseException:
-            found.close()
+            connection.close()
             raise
-        return found, shown
+        return connection, shown
 
     def settings(self) -> dict[str, Any]:
         """The settings of libpq that the URL means."""
@@ -129,20 +129,20 @@ class Server(ABC):
         if scheme is None:
             raise self.error(Fault.BAD_URL, why="it does not begin with one of these")
         try:
-            found = conninfo_to_dict("postgresql://" + url.removeprefix(scheme))
+            settings = conninfo_to_dict("postgresql://" + url.removeprefix(scheme))
         except psycopg.Error:
             # Its words may quote the URL.
             why = "it cannot be taken apart, or has a parameter that PostgreSQL does not know"
             raise self.error(Fault.BAD_URL, why=why) from None
-        if any("@" in str(found.get(part, "")) for part in ("host", "port", "dbname")):
+        if any("@" in str(settings.get(part, "")) for part in ("host", "port", "dbname")):
             why = "a part of it has an @, as if a password were not percent-encoded"
             raise self.error(Fault.BAD_URL, why=why)
-        if not re.fullmatch(r"[\d,]*", str(found.get("port", ""))):
+        if not re.fullmatch(r"[\d,]*", str(settings.get("port", ""))):
             raise self.error(Fault.BAD_URL, why="its port is no number")
-        if self._has_parts() and ":" in str(found.get("user", "")):
+        if self._has_parts() and ":" in str(settings.get("user", "")):
             why = "its user has a colon, as if a password were in the same secret"
             raise self.error(Fault.BAD_URL, why=why)
-        return found
+        return settings
 
     def _has_parts(self) -> bool:
         """Whether parts of the URL are secrets, and not all of it."""
@@ -168,11 +168,11 @@ class Server(ABC):
         with suppress(InfoldError):  # what cannot be read any more cannot be found in it
             settings = self.settings()
             names = [settings.get(part) for part in ("user", "host", "dbname")]
-            for found in REFERENCE.finditer(self.url):
-                secret = resolve_url(found[0], self.root, self.key)
+            for reference in REFERENCE.finditer(self.url):
+                secret = resolve_url(reference[0], self.root, self.key)
                 if secret in names:  # no server repeats a password, and one may be any word
                     name = rf"(?<!\w){re.escape(secret)}(?!\w)"
-                    words = re.sub(name, found[0].replace("\\", r"\\"), words)
+                    words = re.sub(name, reference[0].replace("\\", r"\\"), words)
         return words
 
     def _check(self, connection: psycopg.Connection[Any], shown: str) -> None:
@@ -254,14 +254,14 @@ class KeptConnection:
 
     def open(self) -> tuple[psycopg.Connection[Any], bool]:
         """The connection of this process, and whether it is a new one."""
-        if (found := self.current) is not None:
-            return found, False
-        found, self.shown = self._server.connect()
+        if (connection := self.current) is not None:
+            return connection, False
+        connection, self.shown = self._server.connect()
         if self._closing is not None:
             self._closing.detach()  # a parent's, which the finalizer would keep
-        self._connection, self._process = found, os.getpid()
-        self._closing = finalize(self, _close, found, self._process)
-        return found, True
+        self._connection, self._process = connection, os.getpid()
+        self._closing = finalize(self, _close, connection, self._process)
+        return connection, True
 
     def close(self) -> None:
         """Close it; the next :meth:`open` makes another."""
@@ -282,8 +282,8 @@ _NOT_LET_IN = r"password|authentication|role .* (does not exist|is not permitted
 
 def _words(error: Any) -> str:
     """What the server said, or why there is none, in one line."""
-    said = error.diag.message_primary or str(error)
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    message = error.diag.message_primary or str(error)
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
     # Of several addresses that were tried the last one is as good as any.
     text = next((line for line in reversed(lines) if "FATAL" in line), lines[0] if lines else "")
     return re.sub(r"^connection (failed|is bad): ", "", text) or "no reason given"

@@ -24,7 +24,7 @@ from infold.messages import run_errors
 WAIT_SECONDS = 60.0
 
 _open_locks: dict[Path, int] = {}
-_held: dict[Path, list[Callable[[], None]]] = {}
+_unlocks_by_path: dict[Path, list[Callable[[], None]]] = {}
 """The locks that this process has, and what unlocks those of its JVM."""
 
 
@@ -41,10 +41,10 @@ def writer_lock(root: Path, target: str) -> Iterator[None]:
     _await(lambda: fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB), path, until)
     try:
         _await(lambda: _refuse_locked(_of_jvm(path)), _of_jvm(path), until)
-        _held[path] = []
+        _unlocks_by_path[path] = []
         yield
     finally:
-        for unlock in _held.pop(path, ()):
+        for unlock in _unlocks_by_path.pop(path, ()):
             unlock()
         fcntl.flock(descriptor, fcntl.LOCK_UN)
 
@@ -56,8 +56,8 @@ def lock_in_jvm(root: Path, target: str, lock: Callable[[Path], Callable[[], Non
     ``lock`` locks a file in the JVM, and returns what unlocks it.
     """
     path = _path(root, target)
-    if path in _held and not _held[path]:
-        _held[path].append(lock(_of_jvm(path)))
+    if path in _unlocks_by_path and not _unlocks_by_path[path]:
+        _unlocks_by_path[path].append(lock(_of_jvm(path)))
 
 
 def _await(lock: Callable[[], None], path: Path, until: float) -> None:

@@ -19,8 +19,8 @@ REFERENCE = re.compile(r"\$\{(env|file):([^${}]+)\}")
 
 def bad_reference(text: str) -> str | None:
     """What looks like a reference to a secret and is none; None where there is nothing such."""
-    found = REFERENCE.sub("", text).partition("${")
-    return found[1] + found[2].partition("}")[0] + "}" if found[1] else None
+    parts = REFERENCE.sub("", text).partition("${")
+    return parts[1] + parts[2].partition("}")[0] + "}" if parts[1] else None
 
 
 def resolve_url(text: str, root: Path, key: str) -> str:
@@ -29,26 +29,26 @@ def resolve_url(text: str, root: Path, key: str) -> str:
 
     ``key`` is what errors call the text; a relative file is the project's (``root``).
     """
-    whole = REFERENCE.fullmatch(text.strip())
-    if whole:
-        return _secret(whole, root, key)
-    return REFERENCE.sub(lambda found: quote(_secret(found, root, key), safe=""), text)
+    only = REFERENCE.fullmatch(text.strip())
+    if only:
+        return _secret(only, root, key)
+    return REFERENCE.sub(lambda match: quote(_secret(match, root, key), safe=""), text)
 
 
 def resolve(text: str, root: Path, key: str) -> str:
     """A text with its secrets in it, as they are."""
-    return REFERENCE.sub(lambda found: _secret(found, root, key), text)
+    return REFERENCE.sub(lambda match: _secret(match, root, key), text)
 
 
-def _secret(found: re.Match[str], root: Path, key: str) -> str:
-    kind, name = found[1], found[2].strip()
+def _secret(match: re.Match[str], root: Path, key: str) -> str:
+    kind, name = match[1], match[2].strip()
     if kind == "env":
         value = os.environ.get(name, "")
         why = "it is not set" if name not in os.environ else "it is empty"
     else:
         value, why = _content(root / Path(name).expanduser())
     if not value:
-        raise run_errors.secret_missing(key=key, reference=found[0], why=why)
+        raise run_errors.secret_missing(key=key, reference=match[0], why=why)
     return value
 
 
@@ -85,7 +85,7 @@ def address(url: str) -> SplitResult:
 def has_password(url: str) -> bool:
     """Whether a password is written out in a URL."""
     own = REFERENCE.sub("", url.strip())
-    users = (found[0].partition(":")[2] for found in _BEFORE_HOST.finditer(own))
+    users = (match[0].partition(":")[2] for match in _BEFORE_HOST.finditer(own))
     return any(users) or _PARAMETER.search(unquote(own)) is not None
 
 
@@ -95,22 +95,22 @@ def hide_passwords(line: str) -> str:
 
     Where a URL ends in a line is not known: rather too much is hidden.
     """
-    line = _BEFORE_HOST.sub(lambda found: _hide_password(found[0]), line)
-    line = _KEYED.sub(lambda found: found[1] + _hide(found[2]), line)
-    line = _TOKEN.sub(lambda found: found[1] + _hide(found[2]), line)
-    return _PARAMETER.sub(lambda found: found[1] + _hide(found[2]), line)
+    line = _BEFORE_HOST.sub(lambda match: _hide_password(match[0]), line)
+    line = _KEYED.sub(lambda match: match[1] + _hide(match[2]), line)
+    line = _TOKEN.sub(lambda match: match[1] + _hide(match[2]), line)
+    return _PARAMETER.sub(lambda match: match[1] + _hide(match[2]), line)
 
 
 def _hide_password(user: str) -> str:
     """USER:PASSWORD without the password; a colon in a reference is no beginning of one."""
-    plain = REFERENCE.sub(lambda found: "_" * len(found[0]), user)
+    plain = REFERENCE.sub(lambda match: "_" * len(match[0]), user)
     end = plain.find(":") + 1 or len(user)
     return user[:end] + _hide(user[end:])
 
 
 def _hide(text: str) -> str:
     shown, at = [], 0
-    for found in REFERENCE.finditer(text):
-        shown += ["*" * (found.start() - at), found[0]]
-        at = found.end()
+    for match in REFERENCE.finditer(text):
+        shown += ["*" * (match.start() - at), match[0]]
+        at = match.end()
     return "".join([*shown, "*" * (len(text) - at)])

@@ -125,10 +125,10 @@ def deferred() -> Iterator[None]:
             raise Stopped
 
 
-def _report_unraised(found: sys.UnraisableHookArgs) -> None:
+def _report_unraised(unraised: sys.UnraisableHookArgs) -> None:
     """As ever, but for a stop in a finalizer, which Python would drop: it is raised after that."""
-    if not isinstance(found.exc_value, Stopped):
-        sys.__unraisablehook__(found)
+    if not isinstance(unraised.exc_value, Stopped):
+        sys.__unraisablehook__(unraised)
         return
     signal.signal(signal.SIGALRM, _raise_stopped)
     signal.setitimer(signal.ITIMER_REAL, 0.01)

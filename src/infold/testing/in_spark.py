@@ -49,13 +49,13 @@ def run_in_spark(
         scratch = Scratch(Path(folder).resolve() / "0", project)
         tables, wrong = _analysed(scratch, tests)
         values = Values(project, tables)
-        right = [values.test(test) for test in tests if not _wrong(project, test, wrong)]
+        right = [values.test(test) for test in tests if not _errors_of_needed(project, test, wrong)]
         if not values.errors:
             values.errors += [e for test in right for e in _not_as_tables(project, test, tables)]
         if values.errors:
             raise InfoldErrors(by_place(values.errors))
-        found = [_failed(test, _wrong(project, test, wrong)) for test in tests]
-        results = {result.test.name: result for result in found if result.failures}
+        refused = [_failed(test, _errors_of_needed(project, test, wrong)) for test in tests]
+        results = {result.test.name: result for result in refused if result.failures}
         for result in results.values():
             done(result)
         at_work = workers(Player(scratch, tables, seed, shuffles), right, done)
@@ -66,19 +66,19 @@ def run_in_spark(
 
 def _not_as_tables(project: Project, test: UnitTest, tables: Tables) -> Iterator[InfoldError]:
     """Why rows of views cannot be given: readers that read no table, rows without a time."""
-    given = [each for arrival in test.arrivals for each in arrival.deliveries]
-    of_views = [each for each in given if each.of not in project.sources]
+    deliveries = [each for arrival in test.arrivals for each in arrival.deliveries]
+    of_views = [each for each in deliveries if each.of not in project.sources]
     of_views = [each for each in of_views if project[each.of].model.kind.is_view]
     if not of_views:
         return
     first = of_views[0]
     try:
-        found = project_under_test(project, [*test.models, *test.judged], test.given, tables)
+        tested = project_under_test(project, [*test.models, *test.judged], test.given, tables)
     except InfoldErrors as errors:
         why = f"{errors.slug}: {errors.what}"
         yield unit_test_errors.view_given(first.at, name=first.of, why=why)
         return
-    times = dict(view_times(found, project))
+    times = dict(view_times(tested, project))
     for each in of_views:
         for row, cells in zip(each.rows, each.written.rows, strict=True):
             if each.of in times and row.get(times[each.of]) is None:
@@ -94,7 +94,7 @@ def _failed(test: UnitTest, errors: Mapping[str, InfoldError]) -> TestResult:
     return TestResult(test, tuple(failures))
 
 
-def _wrong(
+def _errors_of_needed(
     project: Project, test: UnitTest, errors: Mapping[str, InfoldError]
 ) -> Mapping[str, InfoldError]:
     """The errors of models that a test needs."""
@@ -120,7 +120,7 @@ def _analysed(
     return Tables.of(project, scratch.types, of_tables), wrong
 
 
-_ALONE = "Spark cannot evaluate it alone"
+_NOT_EVALUATED = "Spark cannot evaluate it alone"
 
 
 def untested(
@@ -133,17 +133,17 @@ def untested(
     test has in what it reads, also of a test that expects rows of other models.
     """
     expected = {name for test in tests for name in test.models}
-    found: list[Untested] = []
+    gaps: list[Untested] = []
     for node in project:
         if node.landed:
             continue
         place = node.model.place
         if node.name not in expected:
-            found.append(Untested(node.name, Spot(place.file, place.line)))
+            gaps.append(Untested(node.name, Spot(place.file, place.line)))
         every = branches(node)
         for table in dict.fromkeys(branch.table for branch in every):
-            found += _of_table(players, [b for b in every if b.table == table], table)
-    return tuple(found)
+            gaps += _of_table(players, [b for b in every if b.table == table], table)
+    return tuple(gaps)
 
 
 def _of_table(players: Sequence[Player], some: Sequence[Branch], table: str) -> list[Untested]:
@@ -157,7 +157,7 @@ def _of_table(players: Sequence[Player], some: Sequence[Branch], table: str) -> 
     conditions = [branch.condition for branch in some]
     met = conditions_met(players[0].scratch.spark, columns, rows, conditions)
     return [
-        Untested(b.model, b.at, b.label, _ALONE if goes is None else "")
+        Untested(b.model, b.at, b.label, _NOT_EVALUATED if goes is None else "")
         for b, goes in zip(some, met, strict=True)
         if not goes
     ]
@@ -165,14 +165,14 @@ def _of_table(players: Sequence[Player], some: Sequence[Branch], table: str) -> 
 
 def _rows_read(players: Sequence[Player], model: str, table: str) -> list[Row]:
     """The rows of a table that a model has read in any test that makes the model."""
-    found: list[Row] = []
-    for player, played in ((one, each) for one in players for each in one.played):
+    rows_read: list[Row] = []
+    for player, played in ((worker, each) for worker in players for each in worker.played):
         test = played.test
-        made = (*test.models, *test.judged)
-        needed = needed_models(player.scratch.base, made, test.given)
+        made_models = (*test.models, *test.judged)
+        needed = needed_models(player.scratch.base, made_models, test.given)
         if model not in needed or model in test.given:
             continue
-        given = [
+        given_rows = [
             row
             for arrival in test.arrivals
             for each in arrival.deliveries
@@ -180,8 +180,8 @@ def _rows_read(players: Sequence[Player], model: str, table: str) -> list[Row]:
             for row in each.rows
             if not any(isinstance(value, Unusable) for value in row.values())
         ]
-        found += given or player.rows_at_end(played, table)
-    return found
+        rows_read += given_rows or player.rows_at_end(played, table)
+    return rows_read
 
 
 # A branch is looked into where its SELECT reads one table and the condition is about one row of it:
@@ -214,8 +214,8 @@ def branches(node: Node) -> tuple[Branch, ...]:
         return ()
     parsed = parse(node.model.place.file, node.model.sql)
     reading = _Reading(node, parsed)
-    found = [*reading.of_cases(), *reading.of_filters()]
-    return tuple(sorted(found, key=lambda branch: (branch.at.line, branch.at.column)))
+    branches_found = [*reading.of_cases(), *reading.of_filters()]
+    return tuple(sorted(branches_found, key=lambda branch: (branch.at.line, branch.at.column)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,22 +316,22 @@ class Workers:
             return dict(self._play_all(self.players[0], waiting))
         with ThreadPoolExecutor(len(self.players)) as pool:
             begun = [
-                pool.submit(lambda one: dict(self._play_all(one, waiting)), player)
+                pool.submit(lambda worker: dict(self._play_all(worker, waiting)), player)
                 for player in self.players
             ]
             return self._together(begun)
 
     def _together(self, begun: Sequence[Future[dict[str, TestResult]]]) -> dict[str, TestResult]:
-        found: dict[str, TestResult] = {}
+        results: dict[str, TestResult] = {}
         try:
-            for one in begun:
-                found |= one.result()
+            for future in begun:
+                results |= future.result()
         except BaseException as error:
             self._stopped.set()
             if isinstance(error, KeyboardInterrupt | signals.Stopped):
                 signals.end_children()  # what still runs ends with Spark
             raise
-        return found
+        return results
 
     def _play_all(
         self, player: Player, waiting: Queue[list[UnitTest]]

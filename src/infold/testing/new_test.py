@@ -68,33 +68,33 @@ def write_test(
         raise unit_test_errors.view_from_rows(model=model)
     masks = _Masks(frozenset(name.lower() for name in mask))
     sessions = node.model.kind is Kind.SESSIONS
-    found = _of_session(project, node, start) if sessions else _of_cell(project, node, start)
-    if not found.expected:
+    content = _of_session(project, node, start) if sessions else _of_cell(project, node, start)
+    if not content.expected:
         raise unit_test_errors.not_a_start(model=model, start=start)
-    text = _text(node, "" if mask else start, found, masks)
-    every = (row for rows in (found.expected, *found.given.values()) for row in rows[:1])
+    text = _text(node, "" if mask else start, content, masks)
+    every = (row for rows in (content.expected, *content.given.values()) for row in rows[:1])
     shown_columns = {name for row in every for name in row}
     for column in mask:
         if column.lower() not in masks.masked:
             raise unit_test_errors.not_masked(column=column, known=sorted(shown_columns))
     path = project.root / FOLDER / f"{table_name(model)}_from_rows.md"
     before = path.read_text(encoding="utf-8") if path.exists() else ""
-    name = _new_name(found.name if not sessions or not mask else f"A session of {model}", before)
+    name = _new_name(content.name if not sessions or not mask else f"A session of {model}", before)
     path.parent.mkdir(exist_ok=True)
-    whole = f"{before.rstrip()}\n\n# {name}\n\n{text}" if before else f"# {name}\n\n{text}"
+    document = f"{before.rstrip()}\n\n# {name}\n\n{text}" if before else f"# {name}\n\n{text}"
     fresh = path.with_name(f".{path.name}.tmp")
-    fresh.write_text(whole, encoding="utf-8")
+    fresh.write_text(document, encoding="utf-8")
     fresh.replace(path)
     return path.relative_to(project.root), name
 
 
 def _new_name(name: str, text: str) -> str:
-    taken = {line[2:].strip() for line in text.splitlines() if line.startswith("# ")}
+    used = {line[2:].strip() for line in text.splitlines() if line.startswith("# ")}
     number = 2
-    found = name
-    while found in taken:
-        found, number = f"{name} ({number})", number + 1
-    return found
+    free_name = name
+    while free_name in used:
+        free_name, number = f"{name} ({number})", number + 1
+    return free_name
 
 
 @dataclass(frozen=True)
@@ -114,29 +114,29 @@ def _of_session(project: Project, node: Node, id_: str) -> _Found:
     row = dict(rows[0])
     first, last = instant_of(row["session_start"]), instant_of(row["session_end"])
     column = node.query.user
-    given = {}
+    inputs = {}
     for entry in node.inputs:
         span = Interval(first, last + 1)
         every = _input_rows(project, entry.name, entry.time_column, Ranges((span,)))
         mine = every
         if entry.time_column is not None:
             mine = [one for one in every if column not in one or one[column] == row[column]]
-        given[entry.name] = _few(node, id_, entry.name, mine)
+        inputs[entry.name] = _if_few(node, id_, entry.name, mine)
     # What counts all sessions of a user, and the id, which masks would change.
     kept = {name: value for name, value in row.items() if name not in ("session_id", *NUMBERS)}
     name = f"The session of {value_text(row[column])} from {show_instant(first)}"
-    return _Found(name, [kept], given)
+    return _Found(name, [kept], inputs)
 
 
 def _of_cell(project: Project, node: Node, text: str) -> _Found:
     granularity, column = node.model.granularity, time_column(node)
     if granularity is None or column is None:
-        given = {
-            entry.name: _few(node, text, entry.name, _rows(project, entry.name))
+        inputs = {
+            entry.name: _if_few(node, text, entry.name, _rows(project, entry.name))
             for entry in node.inputs
         }
-        rows = _few(node, text, node.name, _rows(project, node.name))
-        return _Found(f"All of {node.name}", rows, given)
+        rows = _if_few(node, text, node.name, _rows(project, node.name))
+        return _Found(f"All of {node.name}", rows, inputs)
     try:
         cell = granularity.cell(parse_instant_text(text))
     except ValueError:
@@ -148,13 +148,13 @@ def _of_cell(project: Project, node: Node, text: str) -> _Found:
     ]
     if not rows:
         raise unit_test_errors.not_a_start(model=node.name, start=text)
-    given = {}
+    inputs = {}
     for entry in node.inputs:
         times = entry.times_read(Ranges((cell,))) if entry.time_column else None
         every = _input_rows(project, entry.name, entry.time_column, times)
-        given[entry.name] = _few(node, text, entry.name, every)
+        inputs[entry.name] = _if_few(node, text, entry.name, every)
     start = show_instant(cell.start)
-    return _Found(f"{node.name} in {start}", rows, given, within=start)
+    return _Found(f"{node.name} in {start}", rows, inputs, within=start)
 
 
 def _input_rows(project: Project, name: str, column: str | None, times: Ranges | None) -> list[Row]:
@@ -170,7 +170,7 @@ def _input_rows(project: Project, name: str, column: str | None, times: Ranges |
     ]
 
 
-def _few(node: Node, start: str, name: str, rows: list[Row]) -> list[Row]:
+def _if_few(node: Node, start: str, name: str, rows: list[Row]) -> list[Row]:
     if len(rows) > MOST_ROWS:
         raise unit_test_errors.too_many_rows(
             model=node.name, start=start, rows=f"{len(rows):,}", input=name, most=MOST_ROWS
@@ -182,19 +182,19 @@ def _rows(project: Project, name: str, where: str | None = None) -> list[Row]:
     """The rows of a table, in the order of their values."""
     tables = api.lake_of(project)
     types = {column: shown(of) for column, of in tables.columns(table_name(name)).items()}
-    found = tables.rows(table_name(name), where=where).to_pylist()
-    typed = [{c: stored_value(value, types[c]) for c, value in row.items()} for row in found]
+    stored = tables.rows(table_name(name), where=where).to_pylist()
+    typed = [{c: stored_value(value, types[c]) for c, value in row.items()} for row in stored]
     return sorted(typed, key=lambda row: [value_text(value) for value in row.values()])
 
 
-def _text(node: Node, start: str, found: _Found, masks: _Masks) -> str:
+def _text(node: Node, start: str, content: _Found, masks: _Masks) -> str:
     """The test below its heading; a masked one does not name the session that it is of."""
     parts = [f"As it was stored; written from {node.name} {start}".rstrip() + ".", "## Arrival"]
-    for name, rows in found.given.items():
+    for name, rows in content.given.items():
         shown_ = [masks.row(row) for row in rows]
         parts += [f"{name}:", _table(shown_)] if shown_ else [f"{name}: no rows"]
-    within = f" in {found.within}" if found.within else ""
-    parts += [f"expect {node.name}{within}:", _table([masks.row(row) for row in found.expected])]
+    within = f" in {content.within}" if content.within else ""
+    parts += [f"expect {node.name}{within}:", _table([masks.row(row) for row in content.expected])]
     return "\n\n".join(parts) + "\n"
 
 

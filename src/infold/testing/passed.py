@@ -33,7 +33,7 @@ from infold.system.kept_files import keep, kept
 from infold.testing.project import needed_models
 
 FILE = PurePosixPath(".infold/passed_tests.json")
-_MOST = 10_000
+_MOST_KEPT = 10_000
 """How many are kept, those that passed last."""
 
 
@@ -48,8 +48,8 @@ class PassedTests:
     """Key -> in how many other orders it passed."""
 
     def __post_init__(self) -> None:
-        found = kept(self._path)
-        self._orders = json.loads(found) if found is not None else {}
+        content = kept(self._path)
+        self._orders = json.loads(content) if content is not None else {}
 
     @cached_property
     def _program(self) -> Sequence[str]:
@@ -75,7 +75,7 @@ class PassedTests:
             if result.passed and key is not None:
                 self._orders.pop(key, None)  # the last one is the latest
                 self._orders[key] = result.shuffles
-        latest = dict(list(self._orders.items())[-_MOST:])
+        latest = dict(list(self._orders.items())[-_MOST_KEPT:])
         keep(self._path, json.dumps(latest).encode())
 
     def _key(self, test: UnitTest) -> str | None:
@@ -138,11 +138,11 @@ def _imported(value: Any) -> Iterator[str]:
         for _, text in value.files:
             yield from _imports(text)
     elif is_dataclass(value) and not isinstance(value, type):
-        for one in fields(value):
-            yield from _imported(getattr(value, one.name))
+        for part in fields(value):
+            yield from _imported(getattr(value, part.name))
     elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _imported(one)
+        for part in value:
+            yield from _imported(part)
 
 
 def _imports(source: str) -> Iterator[str]:
@@ -157,8 +157,8 @@ def _is_installed(module: str) -> bool:
     if module in sys.stdlib_module_names or module in (PROJECT_PACKAGE, "infold"):
         return True
     try:
-        found = find_spec(module)
+        spec = find_spec(module)
     except (ImportError, ValueError):
         return False
     places = {get_path("purelib"), get_path("platlib")}
-    return found is not None and any((found.origin or "").startswith(one) for one in places)
+    return spec is not None and any((spec.origin or "").startswith(one) for one in places)

@@ -85,11 +85,11 @@ class Player:
             assert arrival.clock is not None
             after = f"arrival {arrival.number}"
             changes: tuple[Change_, ...] = (*arrival.deliveries, *arrival.entries)
-            chain, made = self._run(chain, of, ran, changes, arrival.clock)
-            if isinstance(made, InfoldError):
-                model = dict(made.facts).get("model", "")
-                return TestResult(test, (Failure(model, after, arrival.at, error=made),))
-            ran = made
+            chain, outcome = self._run(chain, of, ran, changes, arrival.clock)
+            if isinstance(outcome, InfoldError):
+                model = dict(outcome.facts).get("model", "")
+                return TestResult(test, (Failure(model, after, arrival.at, error=outcome),))
+            ran = outcome
             failures += self._unmet(chain, ran, after, arrival.expected)
             if failures:
                 notes = left_out_notes(of, test, arrival)
@@ -132,7 +132,7 @@ class Player:
     def _unmet(
         self, chain: tuple[Any, ...], ran: _Ran, after: str, expected: Sequence[Expectation]
     ) -> list[Failure]:
-        found = []
+        failures = []
         for each in expected:
             node = ran.of[each.model]
             if each.aside:
@@ -148,8 +148,8 @@ class Player:
             if not compared.equal:
                 strip = self.scratch.strip(ran.of, ran.before, ran.clock)
                 what = f"set_aside of {each.model}" if each.aside else each.model
-                found.append(Failure(what, after, each.at, compared, strip=strip))
-        return found
+                failures.append(Failure(what, after, each.at, compared, strip=strip))
+        return failures
 
     def _aside_of(self, chain: tuple[Any, ...], ran: _Ran, node: Node) -> list[Row]:
         """The rows that a model sets aside."""
@@ -194,22 +194,22 @@ class Player:
         """Each variant that was played, with the first difference of its tables."""
         if not self.shuffles or test.fixed is not None:
             return []
-        found: list[tuple[Variant, Failure | None]] = []
+        played: list[tuple[Variant, Failure | None]] = []
         for variant in variants(test, self.seed, self.shuffles):
-            found.append((variant, self._difference(test, of, variant, chain, ran)))
-            if found[-1][1] is not None:
+            played.append((variant, self._difference(test, of, variant, chain, ran)))
+            if played[-1][1] is not None:
                 break
-        return found
+        return played
 
     def _difference(
         self, test: UnitTest, of: Project, variant: Variant, right: tuple[Any, ...], ran: _Ran
     ) -> Failure | None:
         chain, last = right[:2], None
         for run in variant.runs:
-            chain, made = self._run(chain, of, last, run, variant.clock)
-            if isinstance(made, InfoldError):
-                return Failure("", "all runs", test.at, error=made, order=variant.order)
-            last = made
+            chain, outcome = self._run(chain, of, last, run, variant.clock)
+            if isinstance(outcome, InfoldError):
+                return Failure("", "all runs", test.at, error=outcome, order=variant.order)
+            last = outcome
         assert last is not None
         pairs = [
             (
@@ -259,17 +259,17 @@ def compare(columns: Sequence[str], expected: Sequence[Row], actual: Sequence[Ro
     Rows without one on the other side are missing, or too many. Doubles may differ in their last
     digits.
     """
-    wanted = [tuple(row[name] for name in columns) for row in expected]
-    found = sorted((tuple(row[name] for name in columns) for row in actual), key=_order)
-    same = _equal_pairs(wanted, found)
-    free = [at for at in range(len(found)) if at not in same.values()]
-    alike = _alike_pairs(wanted, found, [at for at in range(len(wanted)) if at not in same], free)
+    left_ = [tuple(row[name] for name in columns) for row in expected]
+    right = sorted((tuple(row[name] for name in columns) for row in actual), key=_order)
+    same = _equal_pairs(left_, right)
+    free = [at for at in range(len(right)) if at not in same.values()]
+    alike = _alike_pairs(left_, right, [at for at in range(len(left_)) if at not in same], free)
     rows: list[ComparedRow] = []
-    for at, row in enumerate(wanted):
+    for at, row in enumerate(left_):
         if at in same:
             rows.append(ComparedRow(Side.SAME, row))
         elif at in alike:
-            other = found[alike[at]]
+            other = right[alike[at]]
             differ = frozenset(
                 i for i, pair in enumerate(zip(row, other, strict=True)) if not equal(*pair)
             )
@@ -278,35 +278,35 @@ def compare(columns: Sequence[str], expected: Sequence[Row], actual: Sequence[Ro
         else:
             rows.append(ComparedRow(Side.MISSING, row))
     left = (at for at in free if at not in alike.values())
-    rows += [ComparedRow(Side.SURPLUS, found[at]) for at in left]
+    rows += [ComparedRow(Side.SURPLUS, right[at]) for at in left]
     return Comparison(tuple(columns), tuple(rows))
 
 
-def _equal_pairs(wanted: Sequence[Any], found: Sequence[Any]) -> dict[int, int]:
+def _equal_pairs(expected: Sequence[Any], actual: Sequence[Any]) -> dict[int, int]:
     pairs: dict[int, int] = {}
-    taken: set[int] = set()
+    paired: set[int] = set()
     by_key: dict[str, list[int]] = {}
-    for at, row in enumerate(found):
+    for at, row in enumerate(actual):
         by_key.setdefault(_key(row), []).append(at)
-    for at, row in enumerate(wanted):
-        candidates = [*by_key.get(_key(row), ()), *range(len(found))]
-        other = next((i for i in candidates if i not in taken and equal(row, found[i])), None)
+    for at, row in enumerate(expected):
+        candidates = [*by_key.get(_key(row), ()), *range(len(actual))]
+        other = next((i for i in candidates if i not in paired and equal(row, actual[i])), None)
         if other is not None:
             pairs[at] = other
-            taken.add(other)
+            paired.add(other)
     return pairs
 
 
 def _alike_pairs(
-    wanted: Sequence[Any], found: Sequence[Any], rows: Sequence[int], free: Sequence[int]
+    expected: Sequence[Any], actual: Sequence[Any], rows: Sequence[int], free: Sequence[int]
 ) -> dict[int, int]:
     """The pairs that are most alike, best first; a third of the values is the same in each."""
     likeness = []
     for at in rows:
         for other in free:
-            pairs = zip(wanted[at], found[other], strict=True)
+            pairs = zip(expected[at], actual[other], strict=True)
             same = sum(equal(a, b) for a, b in pairs)
-            if same * 3 >= max(1, len(wanted[at])):
+            if same * 3 >= max(1, len(expected[at])):
                 likeness.append((-same, at, other))
     pairs_: dict[int, int] = {}
     for _, at, other in sorted(likeness):
@@ -350,30 +350,30 @@ def left_out_notes(project: Project, test: UnitTest, upto: Arrival) -> tuple[str
             files[each.of, each.file] = each
             if each.change is Change.DELETE:
                 del files[each.of, each.file]
-    found: list[str] = []
+    notes: list[str] = []
     for node in project:
         source = project.sources.get(node.source or "")
         if source is None or source.event_time_column is None:
             continue
-        given = [each for each in files.values() if each.of == source.name]
-        times = list(_times(given, source.event_time_column))
+        deliveries = [each for each in files.values() if each.of == source.name]
+        times = list(_times(deliveries, source.event_time_column))
         early = sum(at < node.start for at in times) if node.start is not None else 0
         late = sum(at > upto.clock for at in times) if upto.clock is not None else 0
         if early and node.start is not None:
             start = show_instant(node.start)
-            found.append(f"{node.name} leaves out {_rows(early)} from before its start, {start}")
+            notes.append(f"{node.name} leaves out {_rows(early)} from before its start, {start}")
         if late and upto.clock is not None:
             clock = show_instant(upto.clock)
-            found.append(f"{_rows(late)} of {source.name} wait, as the clock is at {clock}")
-    return tuple(found)
+            notes.append(f"{_rows(late)} of {source.name} wait, as the clock is at {clock}")
+    return tuple(notes)
 
 
 def _rows(number: int) -> str:
     return f"{number} given {'row' if number == 1 else 'rows'}"
 
 
-def _times(given: list[Delivery], column: str) -> Iterator[int]:
-    for each in given:
+def _times(deliveries: list[Delivery], column: str) -> Iterator[int]:
+    for each in deliveries:
         for row in each.rows:
             if row.get(column) is not None and not isinstance(row[column], Unusable):
                 yield instant_of(row[column])
@@ -438,10 +438,10 @@ def variants(test: UnitTest, seed: int, number: int) -> Iterator[Variant]:
     for at in range(number):
         for attempt in range(_TRIES):
             drawn = _Draws(f"{seed} {at} {attempt}")
-            found = drawn.cut(drawn.shuffled(drawn.split(every)))
-            if _shape(found) not in tried:
-                tried.add(_shape(found))
-                yield Variant("in another order", tuple(map(tuple, found)), clock)
+            order = drawn.cut(drawn.shuffled(drawn.split(every)))
+            if _shape(order) not in tried:
+                tried.add(_shape(order))
+                yield Variant("in another order", tuple(map(tuple, order)), clock)
                 break
 
 
@@ -455,8 +455,8 @@ class _Draws:
 
     seed: str
 
-    def _random(self, what: str, each: Change_) -> Random:
-        return Random(f"{self.seed} {what} {each.key}")  # noqa: S311 (to be drawn again)
+    def _random(self, purpose: str, each: Change_) -> Random:
+        return Random(f"{self.seed} {purpose} {each.key}")  # noqa: S311 (to be drawn again)
 
     def split(self, every: Sequence[Change_]) -> Iterator[Change_]:
         """Some of the files that only come, in two parts each."""

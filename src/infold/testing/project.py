@@ -35,16 +35,16 @@ class Tables:
     models: Mapping[str, Mapping[str, str]]
 
     @staticmethod
-    def of(project: Project, found: Types, tables: Types) -> Tables:
-        """By what is declared, what was ``found`` of models and of sources that are ``tables``."""
+    def of(project: Project, model_types: Types, source_types: Types) -> Tables:
+        """By what is declared, and the types found in models and in sources that are tables."""
         sources = {
             name: {column.name: column.type for column in source.columns}
-            or {column: shown(type_) for column, type_ in tables.get(name, {}).items()}
+            or {column: shown(type_) for column, type_ in source_types.get(name, {}).items()}
             for name, source in project.sources.items()
         }
         models = {
             name: {column: shown(type_) for column, type_ in columns.items()}
-            for name, columns in found.items()
+            for name, columns in model_types.items()
         }
         return Tables(sources, models)
 
@@ -68,13 +68,13 @@ def project_under_test(
         if name in given and name not in base.sources
     }
     views = sorted(name for name in stand_ins if base[name].model.kind.is_view)
-    found = over_tables(base, views, needed, stand_ins) if views else base
-    stand_ins |= {name: found.sources[name] for name in views}
+    compiled = over_tables(base, views, needed, stand_ins) if views else base
+    stand_ins |= {name: compiled.sources[name] for name in views}
     nodes = tuple(
         landed_node(stand_ins[node.name])
         if node.name in stand_ins
         else replace(node, backfill_limit=None)
-        for node in found
+        for node in compiled
         if node.name in needed
     )
     sources = {
@@ -139,17 +139,17 @@ def stored_models(project: Project) -> Iterator[Node]:
 
 def needed_models(project: Project, models: Iterable[str], given: Iterable[str]) -> frozenset[str]:
     """Some models and all that they are made from, as far as that is not given."""
-    found: set[str] = set()
+    needed: set[str] = set()
     given = {name for name in given if name not in project.sources}
     todo = list(models)
     while todo:
         name = todo.pop()
-        if name in found or name not in project:
+        if name in needed or name not in project:
             continue
-        found.add(name)
+        needed.add(name)
         if name not in given:
             todo += project[name].reads
-    return frozenset(found)
+    return frozenset(needed)
 
 
 # Nothing of a view is stored, and its readers are compiled through it. So they are compiled again,
@@ -170,9 +170,9 @@ def over_tables(
     with which all readers can be compiled. Raises InfoldErrors where there is none.
     """
     readers = _readers(base, views)
-    kept = [one.name for one in base if one.name not in readers or one.name in needed]
+    names = [one.name for one in base if one.name not in readers or one.name in needed]
     known = definitions_of(base)
-    definitions = {name: known[name] for name in kept if name in known and name not in views}
+    definitions = {name: known[name] for name in names if name in known and name not in views}
     first: InfoldErrors | None = None
     for times in product(*(_times(base, name, tables[name]) for name in views)):
         sources = {
@@ -180,23 +180,23 @@ def over_tables(
             for name, time in zip(views, times, strict=True)
         }
         try:
-            found = project_of_definitions(base, definitions, {**base.sources, **sources})
+            compiled = project_of_definitions(base, definitions, {**base.sources, **sources})
         except InfoldErrors as error:
             first = first or error
             continue
-        nodes = (_as_in(base, node) if node.name in readers else node for node in found)
-        return replace(found, nodes=tuple(nodes))
+        nodes = (_as_in(base, node) if node.name in readers else node for node in compiled)
+        return replace(compiled, nodes=tuple(nodes))
     assert first is not None, "a view may be read as a table without a time"
     raise first
 
 
 def _readers(base: Project, views: Sequence[str]) -> frozenset[str]:
     """What is made from some views, directly or not; the views too."""
-    found = set(views)
+    readers = set(views)
     for node in base:  # in dependency order
-        if found & set(node.reads):
-            found.add(node.name)
-    return frozenset(found)
+        if readers & set(node.reads):
+            readers.add(node.name)
+    return frozenset(readers)
 
 
 def _times(base: Project, view: str, table: Source) -> Iterator[str | None]:

@@ -34,13 +34,13 @@ def read_project_tests(project: Project, terms: Sequence[str] = ()) -> tuple[Uni
 
 def _selected(tests: Sequence[UnitTest], terms: Sequence[str]) -> tuple[UnitTest, ...]:
     """Those that any term names: by name, file, or a model whose rows are expected."""
-    found: set[str] = set()
+    selected: set[str] = set()
     for term in terms:
         hits = {test.name for test in tests if any(_means(term, w) for w in _words(test))}
         if not hits:
             raise unit_test_errors.unknown_test(term=term, known=[test.name for test in tests])
-        found |= hits
-    return tuple(test for test in tests if not terms or test.name in found)
+        selected |= hits
+    return tuple(test for test in tests if not terms or test.name in selected)
 
 
 def _words(test: UnitTest) -> tuple[str, ...]:

@@ -98,10 +98,10 @@ class Scratch:
                 closing(sqlite3.connect(ledger)) as new,
             ):
                 old.backup(new)
-        found = replace(of, target=self.target(ledger), targets={}, root=self.root)
+        project = replace(of, target=self.target(ledger), targets={}, root=self.root)
         for entry in state.entries:
-            api.ledger_of(found).add_entries(entry.of, [entry.entry])
-        return found
+            api.ledger_of(project).add_entries(entry.of, [entry.entry])
+        return project
 
     def target(self, ledger: Path) -> Target:
         """Where tables and a ledger are."""
@@ -182,9 +182,9 @@ class Scratch:
         self.go_to(project, state)
         self.runs += 1
         _ScratchRun(project, _REQUEST, SilentProgress(), as_of=clock, scratch=self).run()
-        made = storage_of(project).tables_now(project)
+        tables = storage_of(project).tables_now(project)
         ledger = Path(project.target.ledger.removeprefix("sqlite:///"))
-        return replace(state, ledger=ledger, tables=made, entries=()), project
+        return replace(state, ledger=ledger, tables=tables, entries=()), project
 
     def strip(self, of: Project, state: State, clock: int) -> tuple[str, ...]:
         """What a run from a state would do, as `infold plan` draws it."""

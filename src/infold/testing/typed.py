@@ -57,10 +57,10 @@ class Values:
             )
             for arrival in test.arrivals
         )
-        found = replace(test, arrivals=arrivals)
+        typed = replace(test, arrivals=arrivals)
         if not self.errors:
-            self.errors += dict.fromkeys(impossible_rows(self.project, found))
-        return found.with_clocks(self._default_clock(found))
+            self.errors += dict.fromkeys(impossible_rows(self.project, typed))
+        return typed.with_clocks(self._default_clock(typed))
 
     def _delivery(self, each: Delivery) -> Delivery:
         if not self.tables.columns(each.of):
@@ -167,14 +167,14 @@ def _without_time(node: Node, each: Delivery) -> Iterator[InfoldError]:
 
 
 def _same_keys(node: Node, files: Sequence[Delivery]) -> Iterator[InfoldError]:
-    seen: dict[tuple[Any, ...], Spot] = {}
+    first: dict[tuple[Any, ...], Spot] = {}
     key = _key(node)
     for each in files:
         for row, at in _placed(each):
-            values = tuple(_of(row, column) for column in key)
+            values = tuple(_value_of(row, column) for column in key)
             if not key or None in values:
                 continue
-            other = seen.setdefault(values, at)
+            other = first.setdefault(values, at)
             if other is not at:
                 shown = ", ".join(key)
                 yield unit_test_errors.same_key(at, name=node.name, key=shown, other=other)
@@ -185,7 +185,7 @@ def _placed(each: Delivery) -> Iterator[tuple[Row, Spot]]:
         yield row, cells[0].at
 
 
-def _of(row: Mapping[str, Any], column: str) -> Any:
+def _value_of(row: Mapping[str, Any], column: str) -> Any:
     return next((value for name, value in row.items() if name.lower() == column.lower()), None)
 
 
@@ -212,22 +212,22 @@ OWN = {"reason": "string", "event_time": "timestamp", "file": "string", "raw": "
 
 def aside_columns(node: Node, tables: Tables) -> Mapping[str, str]:
     """The columns of the rows that a model sets aside, with types as Spark SQL writes them."""
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     if node.source is not None:
-        found |= tables.sources[node.source]
+        columns |= tables.sources[node.source]
     elif node.model.kind is Kind.SESSIONS:
         for entry in node.folded_inputs:
-            found |= tables.columns(entry.name)
-    return {**found, **OWN}
+            columns |= tables.columns(entry.name)
+    return {**columns, **OWN}
 
 
 def rows_set_aside(scratch: Scratch, project: Project, node: Node, tables: Tables) -> list[Row]:
     """The rows that a model sets aside, as its project in the scratch has them."""
     types = aside_columns(node, tables)
-    return [_row(one, types) for one in _listed(scratch, project, node)]
+    return [_row(one, types) for one in _set_aside_rows(scratch, project, node)]
 
 
-def _listed(scratch: Scratch, project: Project, node: Node) -> Iterator[Mapping[str, Any]]:
+def _set_aside_rows(scratch: Scratch, project: Project, node: Node) -> Iterator[Mapping[str, Any]]:
     """The rows of ``set_aside`` that name the model."""
     from infold.inspecting.left_out import rows_left_out
 
@@ -239,13 +239,13 @@ def _listed(scratch: Scratch, project: Project, node: Node) -> Iterator[Mapping[
 
     lake = api.lake_of(project)
     try:
-        found = [lake.rows(project.set_aside)]
+        stored = [lake.rows(project.set_aside)]
     except InfoldError as error:
         if error.slug != "not-built":
             raise
-        found = []  # it is made with its first row
+        stored = []  # it is made with its first row
     left = rows_left_out(project, api.ledger_of(project), lake, None, by_spark)
-    for table in [*found, *([] if left is None else [left])]:
+    for table in [*stored, *([] if left is None else [left])]:
         yield from (row for row in table.to_pylist() if node.name in row["model"].split(", "))
 
 
@@ -277,10 +277,10 @@ class Names:
         before = len(self.errors)
         files: dict[str, set[str]] = {}
         arrivals = [self._arrival(arrival, files) for arrival in test.arrivals]
-        found = replace(test, arrivals=tuple(arrivals))
+        spelled_test = replace(test, arrivals=tuple(arrivals))
         if len(self.errors) == before:
-            self._check_expected(found)
-        return found
+            self._check_expected(spelled_test)
+        return spelled_test
 
     def _arrival(self, arrival: Arrival, files: dict[str, set[str]]) -> Arrival:
         deliveries = [one for each in arrival.deliveries for one in self._delivery(each, files)]
@@ -349,12 +349,12 @@ class Names:
                 self.errors.append(unit_test_errors.unclear_owner(each.at, owner=owner))
             owner = f"{each.kind[:1]}{owner}"
         else:
-            what = "identifier" if sessions.identifier else "user"
-            if each.kind not in ("", what):
+            kind = "identifier" if sessions.identifier else "user"
+            if each.kind not in ("", kind):
                 error = unit_test_errors.other_owner(
                     each.at,
                     name=name,
-                    what=f"one {what} each",
+                    what=f"one {kind} each",
                     kind=f"an {each.kind}" if each.kind == "identifier" else "a user",
                 )
                 self.errors.append(error)
@@ -363,9 +363,9 @@ class Names:
     def _check_expected(self, test: UnitTest) -> None:
         """Nothing is expected, or decided by hand, of models whose rows are given."""
         for arrival in test.arrivals:
-            made = [*((each.model, each.at) for each in arrival.expected)]
-            made += [(each.of, each.at) for each in arrival.entries]
-            for model, at in made:
+            places = [*((each.model, each.at) for each in arrival.expected)]
+            places += [(each.of, each.at) for each in arrival.entries]
+            for model, at in places:
                 if model in test.given:
                     self.errors.append(unit_test_errors.given_and_made(at, name=model))
 

@@ -94,7 +94,7 @@ class Cells:
 
     @property
     def partition_column(self) -> str:
-        """The partition column."""
+        """As it is written in the model; empty for a model without ``timeseries``."""
         series = self.subject.model.timeseries
         return series.partition_column if series is not None else ""
 
@@ -142,16 +142,16 @@ class Cells:
             return KnownColumns()
         grains = self.subject.kept_columns.get(node.name, {})
         cell = node.model.granularity
-        found: dict[str, Shapes] = {}
+        shapes: dict[str, Shapes] = {}
         if cell is not None:
-            found = {name: {(): Shape(cell, grain=grain)} for name, grain in grains.items()}
-        found[column.lower()] = {(): Shape(grain=grains.get(column.lower()))}
+            shapes = {name: {(): Shape(cell, grain=grain)} for name, grain in grains.items()}
+        shapes[column.lower()] = {(): Shape(grain=grains.get(column.lower()))}
         itself: frozenset[InputPath] = frozenset({()})
         if table.columns is None:
-            return KnownColumns(itself, found, required=_ALONE)
-        each = tuple(found.get(name.lower(), {}) for name in table.columns)
+            return KnownColumns(itself, shapes, required=_ALONE)
+        each = tuple(shapes.get(name.lower(), {}) for name in table.columns)
         nulls: tuple[NullSources, ...] = tuple(frozenset() for _ in each)
-        return KnownColumns(itself, found, each, nulls_by_position=nulls, required=_ALONE)
+        return KnownColumns(itself, shapes, each, nulls_by_position=nulls, required=_ALONE)
 
     # -- SELECTs
 
@@ -186,25 +186,25 @@ class Cells:
                 if "\0" in name and merges_columns(block):
                     continue  # its field may be that of the other side
                 columns[entry, name] = {(entry, *path): shape for path, shape in shapes.items()}
-                whole = name.partition("\0")[0]
-                missing = known.nulls.get(name, frozenset())
-                nulls[entry, whole] = frozenset((entry, *path) for path in missing)
-        asked = [(at, inner) for at, inner in block.nested_queries if self.asks_time(inner)]
-        asked += [(entry.node, entry.relation) for entry in lateral]
+                struct = name.partition("\0")[0]
+                null_paths = known.nulls.get(name, frozenset())
+                nulls[entry, struct] = frozenset((entry, *path) for path in null_paths)
+        queries = [(at, inner) for at, inner in block.nested_queries if self.asks_time(inner)]
+        queries += [(entry.node, entry.relation) for entry in lateral]
 
         def scope(subqueries: tuple[SubqueryEntry, ...]) -> Scope:
             entries = Entries(columns, inputs, nulls, required)
             return Scope(block, entries, self.granularity, subqueries, self.lenient)
 
-        found = self._with_subqueries(asked, scope)
+        scope_of_block = self._with_subqueries(queries, scope)
         far = [entry for entry in lateral if entry.relation not in self.bounded_subqueries]
         for entry in far:
             paths = self.known(entry.relation).inputs
             inputs[entry] = frozenset((entry, *path) for path in paths)
         if far:
-            near = [(at, inner) for at, inner in asked if inner in self.bounded_subqueries]
-            found = self._with_subqueries(near, scope)
-        return found
+            near = [(at, inner) for at, inner in queries if inner in self.bounded_subqueries]
+            scope_of_block = self._with_subqueries(near, scope)
+        return scope_of_block
 
     def _lateral(self, entry: FromEntry) -> bool:
         """Whether an entry of FROM is a LATERAL subquery over an input with a time column."""
@@ -217,17 +217,17 @@ class Cells:
         scope: Callable[[tuple[SubqueryEntry, ...]], Scope],
     ) -> Scope:
         """The scope with those subqueries that are near, by predicates or else by their values."""
-        found: list[SubqueryEntry] = []
+        bounded: list[SubqueryEntry] = []
         for by_where in (True, False):
             tried = {
                 inner: entries
                 for holder, inner in todo
                 if (entries := self._as_entries(holder, inner, by_where, scope)) is not None
             }
-            made = scope((*found, *(one for entries in tried.values() for one in entries)))
+            widened = scope((*bounded, *(one for entries in tried.values() for one in entries)))
             for inner, entries in tried.items():
-                if all(made.reaches(entry.inputs) for entry in entries):
-                    found.extend(entries)
+                if all(widened.reaches(entry.inputs) for entry in entries):
+                    bounded.extend(entries)
                     self.bounded_subqueries.add(inner)
             if by_where:
                 near = [inner for _, inner in todo if inner in self.bounded_subqueries]
@@ -235,7 +235,7 @@ class Cells:
                     part for inner in near for part in selects_and_unions(inner)
                 )
             todo = [pair for pair in todo if pair[1] not in self.bounded_subqueries]
-        return scope(tuple(found))
+        return scope(tuple(bounded))
 
     def _as_entries(
         self,
@@ -293,7 +293,7 @@ class Cells:
 
     def input_bounds(self) -> list[InputBound]:
         """How far each naming of an input is read for one cell, as the partition column says."""
-        found = []
+        bounds = []
         known = self.known(self.subject.relation).columns
         for path, shape in known.get(self.partition_column.lower(), {}).items():
             entry = path[-1]
@@ -303,8 +303,8 @@ class Cells:
             if self.tables[entry] is self.subject.text and isinstance(entry.node, exp.Table):
                 start = min(part.meta["start"] for part in entry.node.parts)
             bound = Bound(*shape.bound(self.granularity))
-            found.append(InputBound(entry.relation.name, bound, start))
-        return found
+            bounds.append(InputBound(entry.relation.name, bound, start))
+        return bounds
 
     def gives_cells_to_kept_lookups(self, block: Block) -> bool:
         """
@@ -330,15 +330,15 @@ class Cells:
         Whether cells may have rows where no input has any: those of lookups that an outer join
         preserves.
         """
-        found = False
+        has_filled = False
         for block in self.select_blocks():
             times = [self.reads_time(entry.relation) for entry in block.entries]
             for at, entry in enumerate(block.entries):
                 side = entry.join.side.upper() if entry.join is not None else ""
-                left = any(times[:at])
-                found = found or (side == "LEFT" and not left and times[at])
-                found = found or (side == "RIGHT" and left and not times[at])
-        return found
+                timed_before = any(times[:at])
+                has_filled = has_filled or (side == "LEFT" and not timed_before and times[at])
+                has_filled = has_filled or (side == "RIGHT" and timed_before and not times[at])
+        return has_filled
 
     def windows_of_rows(self) -> frozenset[Spot]:
         """The places of the windows that count rows."""
@@ -369,9 +369,9 @@ def causes_of(subject: Subject, check: Callable[[], list[InfoldError]]) -> list[
     strict = subject.shared.get("cells")
     if not isinstance(strict, Cells):
         return []
-    found = subject.shared["cells"] = Cells(subject, strict.granularity, lenient=True)
+    lenient_cells = subject.shared["cells"] = Cells(subject, strict.granularity, lenient=True)
     try:
-        found.known(subject.relation)
+        lenient_cells.known(subject.relation)
         return check()
     finally:
         subject.shared["cells"] = strict
@@ -386,11 +386,11 @@ def cells_of(subject: Subject) -> Cells | None:
     granularity = subject.model.granularity
     if not subject.model.kind.is_by_cell or granularity is None or not subject.inputs_are_right:
         return None
-    found = subject.shared.get("cells")
-    if not isinstance(found, Cells):
-        found = subject.shared["cells"] = Cells(subject, granularity)
-        found.known(subject.relation)  # so that the rules find all that is known of subqueries
-    return found
+    cells = subject.shared.get("cells")
+    if not isinstance(cells, Cells):
+        cells = subject.shared["cells"] = Cells(subject, granularity)
+        cells.known(subject.relation)  # so that the rules find all that is known of subqueries
+    return cells
 
 
 # Such a subquery can read rows at any distance from the row at its left, so the rules refuse it in
@@ -479,15 +479,15 @@ def entries_by_predicate(
     relation: Relation, scope_of: Callable[[Block], Scope]
 ) -> list[SubqueryEntry] | None:
     """How near the rows are that a subquery's own WHERE chooses; an entry for each SELECT of it."""
-    found = selects_and_unions(relation)
+    parts = selects_and_unions(relation)
     if any(
         not selects_and_unions(side)
-        for part in found
+        for part in parts
         if isinstance(part, SetOperation)
         for side in (part.left, part.right)
     ):
         return None
-    selects = [part for part in found if isinstance(part, Block)]
+    selects = [part for part in parts if isinstance(part, Block)]
     return [_entry_of(block, scope_of(block)) for block in selects] or None
 
 
@@ -504,10 +504,10 @@ def entry_by_value(
         return None
     if query.unnest() is not relation.node:
         return None
-    asked = holder.this.expressions if isinstance(holder.this, exp.Tuple) else [holder.this]
+    compared = holder.this.expressions if isinstance(holder.this, exp.Tuple) else [holder.this]
     inputs = frozenset((relation, *path) for path in known.required)
     distances, truth = [], asked_for_truth(holder)
-    columns = zip(asked, known.by_position or (), known.nulls_by_position, strict=False)
+    columns = zip(compared, known.by_position or (), known.nulls_by_position, strict=False)
     for i, (value, shapes, nulls) in enumerate(columns):
         outer, (low, high) = value_and_offset(value)
         always = around.shapes(outer) and not around.null_sources(outer) and not nulls

@@ -61,15 +61,15 @@ def across(value: Shapes, bridge: Shapes, far: Shape, bridges: Bridges, unit: Gr
     Of several bridges, which connect both and are at least one, the one that gives the shortest
     bounds for cells of ``unit``.
     """
-    found = [hull_of(value[path].through(bridge[path], far) for path in paths) for paths in bridges]
-    return min(found, key=lambda shape: _width(shape, unit))
+    hulls = [hull_of(value[path].through(bridge[path], far) for path in paths) for paths in bridges]
+    return min(hulls, key=lambda shape: _width(shape, unit))
 
 
-def distance_between(one: Shapes, other: Shapes, bridges: Bridges) -> Span:
+def distance_between(first: Shapes, second: Shapes, bridges: Bridges) -> Span:
     """How far apart two values of one row are: the first less the second."""
     spans = []
     for paths in bridges:
-        ends = [(one[path].difference(), other[path].difference()) for path in paths]
+        ends = [(first[path].difference(), second[path].difference()) for path in paths]
         spans.append((min(a[0] - b[1] for a, b in ends), max(a[1] - b[0] for a, b in ends)))
     return min(spans, key=lambda span: span[1] - span[0])
 
@@ -90,10 +90,10 @@ def hulls_of(known: Sequence[Shapes]) -> Shapes:
 
 def either_shapes(a: Shapes, b: Shapes) -> Shapes:
     """The shapes of a value that has those of one or of the other."""
-    found = dict(a)
+    merged = dict(a)
     for path, shape in b.items():
-        found[path] = found[path].hull(shape) if path in found else shape
-    return found
+        merged[path] = merged[path].hull(shape) if path in merged else shape
+    return merged
 
 
 def seen_through(step: Step, inner: Requirements, *, optional: bool = False) -> Requirements:
@@ -137,10 +137,10 @@ class KnownColumns:
 
     def with_fields(self, fields: Iterable[tuple[str, Shapes, NullSources]]) -> KnownColumns:
         """The same with fields of structs: their names, their shapes, and their NULLs."""
-        found = [one for one in fields if one[1]]
-        columns = {**self.columns, **{name: shapes for name, shapes, _ in found}}
-        nulls = {**self.nulls, **{name: sources for name, _, sources in found}}
-        return replace(self, columns=columns, nulls=nulls) if found else self
+        known_fields = [one for one in fields if one[1]]
+        columns = {**self.columns, **{name: shapes for name, shapes, _ in known_fields}}
+        nulls = {**self.nulls, **{name: sources for name, _, sources in known_fields}}
+        return replace(self, columns=columns, nulls=nulls) if known_fields else self
 
     @property
     def reads_time(self) -> bool:
@@ -179,13 +179,13 @@ def columns_of_set_operation(
     sides = left.by_position, right.by_position
     if not (left.reads_time and right.reads_time) or sides[0] is None or sides[1] is None:
         return KnownColumns(inputs, required=required)
-    others, other_nulls = sides[1], right.nulls_by_position
+    other_shapes, other_nulls = sides[1], right.nulls_by_position
     if relation.node.args.get("by_name"):
         names = [name.lower() for name in relation.left.columns or ()]
-        others = tuple(right.columns.get(name, {}) for name in names)
+        other_shapes = tuple(right.columns.get(name, {}) for name in names)
         other_nulls = tuple(right.nulls.get(name, frozenset()) for name in names)
     each = tuple(
-        either_shapes(a, b) if a and b else {} for a, b in zip(sides[0], others, strict=False)
+        either_shapes(a, b) if a and b else {} for a, b in zip(sides[0], other_shapes, strict=False)
     )
     nulls = tuple(a | b for a, b in zip(left.nulls_by_position, other_nulls, strict=False))
     return KnownColumns.in_order(inputs, relation.columns, each, nulls, required)

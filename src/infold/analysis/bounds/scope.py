@@ -111,21 +111,21 @@ class Propagation:
         ``shared`` are the inputs that both values are known against. The first value's NULLs come
         from ``nulls``; the connection is valid where it is not NULL.
         """
-        found: Bridges = []
-        for path, wanted in self.required.items():
-            if path in shared and wanted is not None and wanted - self.present <= nulls:
-                found.append((path,))
+        bridges_between: Bridges = []
+        for path, needed_nulls in self.required.items():
+            if path in shared and needed_nulls is not None and needed_nulls - self.present <= nulls:
+                bridges_between.append((path,))
         for step in dict.fromkeys(path[0] for path in self.required):
             group = [path for path in self.required if path[0] is step]
             there = not self.optional(step) or (step,) in nulls
             if len(group) > 1 and there and all(path in shared for path in group):
-                found.append(tuple(group))
-        return found
+                bridges_between.append(tuple(group))
+        return bridges_between
 
-    def connects(self, one: Step, others: Collection[Step]) -> bool:
+    def connects(self, entry: Step, entries: Collection[Step]) -> bool:
         """Whether a value is known against an input of one entry, and of any of the others."""
         return any(
-            any(path[0] is one for path in shapes) and any(path[0] in others for path in shapes)
+            any(path[0] is entry for path in shapes) and any(path[0] in entries for path in shapes)
             for shapes in self.known.values()
         )
 
@@ -152,12 +152,12 @@ class Propagation:
                     high = most + distance[1]
             yield (left, right), (low, high)
 
-    def _distance_in_entry(self, one: EntryValue, other: EntryValue) -> Span | None:
+    def _distance_in_entry(self, first: EntryValue, second: EntryValue) -> Span | None:
         """How far apart two values of one entry are, as both are known against one input."""
-        if one == other or one[0] is not other[0]:
+        if first == second or first[0] is not second[0]:
             return None
-        bridges = self._between(one, other)
-        return distance_between(self.known[one], self.known[other], bridges) if bridges else None
+        bridges = self._between(first, second)
+        return distance_between(self.known[first], self.known[second], bridges) if bridges else None
 
     def _along_distances(
         self,
@@ -181,8 +181,8 @@ class Propagation:
                     continue
                 mine, theirs = dict(self.known[value]), self.known[bridge]
                 for path in self._new_for(value, bridge):
-                    found = across(mine, theirs, theirs[path], bridges, self.granularity)
-                    self.known[value][path] = found
+                    carried = across(mine, theirs, theirs[path], bridges, self.granularity)
+                    self.known[value][path] = carried
                     yield True
 
     def _between(self, value: EntryValue, bridge: EntryValue) -> Bridges:
@@ -265,18 +265,18 @@ def beyond_each(
     ``coalesce(a.ts, b.ts)`` is ``b.ts``, or at the distance from it that ON states of both. A value
     without such a distance from one before it is left out, and so is all behind one that is None.
     """
-    found: list[tuple[EntryValue, Span]] = []
+    offsets: list[tuple[EntryValue, Span]] = []
     before: list[EntryValue] = []
     for value in values:
         if value is None:
             break
-        spans = [_distance(value, one, distances) for one in before]
+        spans = [_distance(value, earlier, distances) for earlier in before]
         low = min((span[0] for span in spans), default=0)
         high = max((span[1] for span in spans), default=0)
         if low > -UNBOUNDED and high < UNBOUNDED:
-            found.append((value, (min(low, 0), max(high, 0))))
+            offsets.append((value, (min(low, 0), max(high, 0))))
         before.append(value)
-    return found
+    return offsets
 
 
 def _distance(
@@ -341,9 +341,9 @@ class Scope:
     @property
     def inputs(self) -> frozenset[InputPath]:
         """All inputs with a time column that the block reads."""
-        asked = (subquery.inputs for subquery in self.subqueries)
+        subquery_inputs = (subquery.inputs for subquery in self.subqueries)
         return frozenset(
-            path for paths in (*self.entries.inputs.values(), *asked) for path in paths
+            path for paths in (*self.entries.inputs.values(), *subquery_inputs) for path in paths
         )
 
     def against_all(self, shapes: Shapes) -> bool:
@@ -355,9 +355,9 @@ class Scope:
         entries = self.block.entries[: upto + 1]
         if self.lenient:
             return self.values.connects(entries[-1], entries[:-1])
-        wanted = {path for entry in entries for path in self.entries.inputs.get(entry, ())}
+        all_paths = {path for entry in entries for path in self.entries.inputs.get(entry, ())}
         return any(
-            value[0] in entries and wanted <= shapes.keys()
+            value[0] in entries and all_paths <= shapes.keys()
             for value, shapes in self.values.known.items()
         )
 
@@ -369,10 +369,10 @@ class Scope:
             if entry not in self.values.nullable and not entry.hidden
         ]
         here = frozenset(path for paths in self.entries.inputs.values() for path in paths)
-        whole = self.connected(len(self.block.entries))
-        wanted = inputs | here if whole else inputs
+        is_connected = self.connected(len(self.block.entries))
+        needed_paths = inputs | here if is_connected else inputs
         return any(
-            value[0] in always and wanted <= shapes.keys()
+            value[0] in always and needed_paths <= shapes.keys()
             for value, shapes in self.values.known.items()
         )
 
@@ -393,11 +393,11 @@ class Scope:
             return self.values.known.get(value, {}) if node.table else self._merged_shapes(value)
         if isinstance(node, exp.Dot) and isinstance(node.this, exp.Column):
             return self._field(node)
-        found = self._computed(node)
+        computed = self._computed(node)
         value = self.value_of(node)
         if value is not None and value in self.values.known and self._holds(value, node):
-            return {**self.values.known[value], **found}
-        return found
+            return {**self.values.known[value], **computed}
+        return computed
 
     def _field(self, node: exp.Dot) -> Shapes:
         """What is known of a field of a column, or of a field of the SELECT's own alias."""
@@ -437,8 +437,8 @@ class Scope:
         """The NULL sources of such a value; None where it may be NULL elsewhere."""
         each, there = possible_values(node) or exploded_values(node), coalesced_values(node)
         if each is not None:
-            found = {self._nulls_before_where(value) for value in each if self.shapes(value)}
-            return found.pop() if len(found) == 1 else None
+            sources = {self._nulls_before_where(value) for value in each if self.shapes(value)}
+            return sources.pop() if len(sources) == 1 else None
         known = [self._nulls_before_where(value) for value in there or () if self.shapes(value)]
         known = [nulls - self.values.present for nulls in known]
         if one_is_there(self.some_present, known) or frozenset() in known:
@@ -525,8 +525,8 @@ class Scope:
             there = one_is_there(self.some_present, nulls)
             return frozenset() if there else frozenset({(MergedColumns(self.block.entries[-1]),)})
         own_row: set[InputPath] = {(step,)} if step in self.values.nullable else set()
-        whole = step, name.partition("\0")[0]  # a field of a struct is NULL with the struct
-        return self.entries.nulls.get(whole, frozenset()) | own_row
+        struct = step, name.partition("\0")[0]  # a field of a struct is NULL with the struct
+        return self.entries.nulls.get(struct, frozenset()) | own_row
 
     def _require(self, predicate: exp.Expr | None) -> None:
         """Note what is present in all rows for which a predicate is true."""
@@ -569,7 +569,7 @@ class Scope:
             elif isinstance(part, (exp.Query, exp.Window)):
                 return None
         return (
-            (entries.pop(), normal_sql(node, lambda one: (self._column(one) or ("", ""))[1]))
+            (entries.pop(), normal_sql(node, lambda column: (self._column(column) or ("", ""))[1]))
             if len(entries) == 1
             else None
         )
@@ -616,8 +616,8 @@ class Scope:
 
     def _ask(self, join: exp.Join, optional: Iterable[FromEntry]) -> None:
         """Note what the ON of a join for some entries has asked for, wherever they have a row."""
-        asked = (self._nulls_before_where(node) for node in values_needed(join.args.get("on")))
-        needed = frozenset(one for nulls in asked for one in nulls)
+        sources = (self._nulls_before_where(node) for node in values_needed(join.args.get("on")))
+        needed = frozenset(one for nulls in sources for one in nulls)
         for entry in optional:
             known = self.values.present_with.get(entry, frozenset())
             self.values.present_with[entry] = known | needed
@@ -635,9 +635,9 @@ class Scope:
         Note a predicate's distance; ``only``: the predicate only chooses matches of
         this entry.
         """
-        for left, one in self._values_of(link.left):
-            for right, other in self._values_of(link.right):
-                span = link.low + one[0] - other[1], link.high + one[1] - other[0]
+        for left, first in self._values_of(link.left):
+            for right, second in self._values_of(link.right):
+                span = link.low + first[0] - second[1], link.high + first[1] - second[0]
                 self._state_of(link, left, right, span, only)
 
     def _values_of(self, node: exp.Expr) -> list[tuple[EntryValue, Span]]:
@@ -670,8 +670,8 @@ class Scope:
     def _never_null(self, value: EntryValue, joined: FromEntry | None) -> bool:
         """Whether a value is never NULL where a predicate is asked, that of a join for one."""
         nulls = self._nulls_of(value, merged=False) - self.values.present
-        found: set[InputPath] = {(joined,)} if joined is not None else set()
-        return value in self.entries.columns and nulls <= found
+        allowed: set[InputPath] = {(joined,)} if joined is not None else set()
+        return value in self.entries.columns and nulls <= allowed
 
     def _add(self, subquery: SubqueryEntry) -> None:
         """What a subquery says of its own rows; of the rows here it says nothing."""

@@ -60,14 +60,14 @@ class SelectColumns:
         required = scope.values.required
         if block.outputs is None:
             outputs = {out.name.lower(): out for out in _open_outputs(block, columns_of)}
-            found = {name: self.output_shapes(out) for name, out in outputs.items()}
+            shapes_by_name = {name: self.output_shapes(out) for name, out in outputs.items()}
             nulls = {name: self.null_sources(out) for name, out in outputs.items()}
-            columns = {name: shapes for name, shapes in found.items() if shapes}
+            columns = {name: shapes for name, shapes in shapes_by_name.items() if shapes}
             return KnownColumns(scope.inputs, columns, nulls=nulls, required=required)
         each = tuple(self.output_shapes(out) for out in block.outputs)
         missing = tuple(self.null_sources(out) for out in block.outputs)
         known = KnownColumns.in_order(scope.inputs, block.columns, each, missing, required)
-        fields = [one for out in block.outputs for one in bucket_fields(out)]
+        fields = [field for out in block.outputs for field in bucket_fields(out)]
         return known.with_fields(
             (name, self.output_shapes(out), self.null_sources(out)) for name, out in fields
         )
@@ -150,13 +150,13 @@ class SelectColumns:
         alone = shapes
         value = out.origin if out.origin is not None else out.node
         for window in window_calls(self.block):
-            found = self._reach().far(window, nulls)
-            if found is None and (self.vouched or self.scope.lenient):
+            reach = self._reach().far(window, nulls)
+            if reach is None and (self.vouched or self.scope.lenient):
                 continue
-            if found is None:
+            if reach is None:
                 return {}  # the rule on windows says so
             start = shapes if over_windows(self.block, window) else alone
-            brought = self._across(value, start, nulls, *found)
+            brought = self._across(value, start, nulls, *reach)
             if brought is None and not self.scope.lenient:
                 return {}
             shapes = either_shapes(shapes, brought or {})
@@ -231,8 +231,8 @@ class SelectColumns:
             if several_sets(group)
             else list(alike_by(group_items(self.block, group)))
         )
-        found = [node for node in items if self.scope.null_sources(node) <= nulls]
-        return [node for node in found if self.scope.against_all(self.scope.shapes(node))]
+        keys_of_time = [node for node in items if self.scope.null_sources(node) <= nulls]
+        return [node for node in keys_of_time if self.scope.against_all(self.scope.shapes(node))]
 
     def bounded_windows(self) -> Iterator[tuple[exp.Window, bool]]:
         """The windows of the block, and whether each looks at rows near in time alone."""

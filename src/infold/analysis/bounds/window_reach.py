@@ -63,14 +63,14 @@ class WindowReach:
         key = self.key(window, nulls)
         if key is not None:
             return key, self.shapes(key)
-        found = self._reach(window, nulls)
-        if found is None:
+        reach = self._reach(window, nulls)
+        if reach is None:
             return None
-        shapes = self.shapes(found.order)
+        shapes = self.shapes(reach.order)
         if not self.against_all(shapes):
             return None
-        near = {at: shape.of_rows_within(found.before, found.after) for at, shape in shapes.items()}
-        return found.order, near
+        near = {at: shape.of_rows_within(reach.before, reach.after) for at, shape in shapes.items()}
+        return reach.order, near
 
     def _reach(self, window: exp.Window, nulls: NullSources) -> Reach | None:
         """
@@ -80,14 +80,14 @@ class WindowReach:
         what is missing in ``nulls`` is.
         """
         named = named_windows(self.block)
-        found = frame_reach(window, named)
-        if found is not None and not self.nulls_of(found.order) <= nulls:
+        reach = frame_reach(window, named)
+        if reach is not None and not self.nulls_of(reach.order) <= nulls:
             return None
-        if found is not None:
-            return found
-        found = shift_reach(window, self.block, self.root, named)
-        if found is None or of_the_order(window, found.order) or not self.nulls_of(found.order):
-            return found
+        if reach is not None:
+            return reach
+        reach = shift_reach(window, self.block, self.root, named)
+        if reach is None or of_the_order(window, reach.order) or not self.nulls_of(reach.order):
+            return reach
         return None  # the row before one may be without a time, and then it is of any time
 
 
@@ -185,22 +185,22 @@ def _reach_in_outer_selects(shift: _Shift, block: Block, root: Relation) -> int 
     ]
     if not around or any(_is_side_of_union(one, block) for one in everywhere):
         return None
-    found = [_reach_of_column(outer, entry, columns, shift.back) for outer, entry in around]
-    if any(far is None for far in found) or any(
+    reaches = [_reach_of_column(outer, entry, columns, shift.back) for outer, entry in around]
+    if any(far is None for far in reaches) or any(
         isinstance(one, Block) and one is not outer and _reads_entry(one, entry)
         for one in everywhere
         for outer, entry in around
     ):
         return None
-    return max(far for far in found if far is not None)
+    return max(far for far in reaches if far is not None)
 
 
 def _columns_naming(block: Block, window: exp.Window) -> Iterator[exp.Expr]:
     """The columns of a SELECT that name its own output that is a window."""
     for node in block.expressions():
         if isinstance(node, exp.Column) and block.aliases.get(node) is not None:
-            meant = block.aliases[node].unalias()
-            if meant is window:
+            output = block.aliases[node].unalias()
+            if output is window:
                 yield node
 
 
@@ -255,10 +255,10 @@ def _reach_of_column(block: Block, entry: FromEntry, columns: _Columns, back: bo
     for top, truth in _root_expressions(block):
         if not any(is_one(node, {column}) for node in top.walk()):
             continue
-        found = other.distance(top, truth=truth)
-        if found is None:
+        distance = other.distance(top, truth=truth)
+        if distance is None:
             return None
-        far = max(far, found)
+        far = max(far, distance)
     return far
 
 
@@ -272,11 +272,11 @@ def _root_expressions(block: Block) -> Iterator[tuple[exp.Expr, bool]]:
     for key, value in args.items():
         if key in ("from_", "with_", "hint", "laterals", "joins"):
             continue
-        for one in value if isinstance(value, list) else [value]:
-            if isinstance(one, (exp.Where, exp.Having, exp.Qualify)):
-                yield one.this, True
-            elif isinstance(one, exp.Expr):
-                yield one, False
+        for clause in value if isinstance(value, list) else [value]:
+            if isinstance(clause, (exp.Where, exp.Having, exp.Qualify)):
+                yield clause.this, True
+            elif isinstance(clause, exp.Expr):
+                yield clause, False
     for join in args.get("joins") or ():
         if join.args.get("on") is not None:
             yield join.args["on"], True
@@ -287,16 +287,16 @@ def _root_expressions(block: Block) -> Iterator[tuple[exp.Expr, bool]]:
 def _limit_in_where(block: Block, entry: FromEntry, columns: _Columns, back: bool) -> int | None:
     """How far WHERE lets the time of the other row be from that of the own row."""
     for link in links_of(block.node.args.get("where")):
-        for one in () if link.or_null else (link, link.reversed):
-            (found, late), (time, early) = floored_value(one.left), floored_value(one.right)
+        for turned in () if link.or_null else (link, link.reversed):
+            (value, late), (time, early) = floored_value(turned.left), floored_value(turned.right)
             sides = [
                 block.origins.get(side) if isinstance(side, exp.Column) else None
-                for side in (found, time)
+                for side in (value, time)
             ]
             if any(side is None or side.entry is not entry for side in sides):
                 continue
             left, right = (side.column for side in sides if side is not None)
-            far = early - one.low if back else one.high + late
+            far = early - turned.low if back else turned.high + late
             if left in columns.times and right in columns.by and far < UNBOUNDED:
                 return max(0, far)
     return None
@@ -344,7 +344,7 @@ Value: TypeAlias = "bool | tuple[object, ...] | None"
 """The value of an expression: a truth, NULL, or the parts that it is computed from."""
 
 _TRUTHS = (True, False, None)
-_MOST = 5
+_MOST_TERMS = 5
 """The most other terms that are set to true, false and NULL in turn."""
 
 _OPPOSITE: dict[type[exp.Expr], type[exp.Expr]] = {
@@ -404,7 +404,7 @@ class FarValue:
         self.truths.clear()
         self._both(root, truth=truth)
         terms: list[str] = []
-        while len(terms) < len(self.terms) <= _MOST:  # a branch may have terms of its own
+        while len(terms) < len(self.terms) <= _MOST_TERMS:  # a branch may have terms of its own
             terms = list(self.terms)
             for truths in product(_TRUTHS, repeat=len(terms)):
                 self.truths = dict(zip(terms, truths, strict=True))
@@ -426,7 +426,7 @@ class FarValue:
         return any(self.found(part) or self.beside(part) for part in node.walk())
 
     def value(self, node: exp.Expr) -> Value:
-        """The value of an expression."""
+        """Its value with a far row, or with none: a constant, or a form equal for equal values."""
         if isinstance(node, (exp.Paren, exp.Alias)):
             return self.value(node.this)
         if self.found(node):
@@ -448,11 +448,11 @@ class FarValue:
             return self._chosen(node)
         if isinstance(node, exp.Coalesce):
             return self._first([node.this, *node.expressions])
-        asked = _asked_for_null(node)
-        if asked is not None and self.found(asked[0].unnest()):
-            return asked[1] != self.is_there
-        if asked is not None and self.beside(asked[0].unnest()) and not self.is_there:
-            return asked[1]
+        null_test = _asked_for_null(node)
+        if null_test is not None and self.found(null_test[0].unnest()):
+            return null_test[1] != self.is_there
+        if null_test is not None and self.beside(null_test[0].unnest()) and not self.is_there:
+            return null_test[1]
         if isinstance(node, exp.Between):
             return self._truth(_range(node))
         if type(node) in _OPPOSITE and self.is_there:
@@ -461,31 +461,31 @@ class FarValue:
                 return decided
         if isinstance(node, _STRICT) and not self.is_there and self._null(node):
             return None
-        return self._made_of(node)
+        return self._parts_of(node)
 
     def _null(self, node: exp.Expr) -> bool:
         """Whether a part of a strict call is NULL."""
         parts = (part for part in node.iter_expressions() if not isinstance(part, exp.DataType))
         return any(self._involved(part) and self.value(part) is None for part in parts)
 
-    def _made_of(self, node: exp.Expr) -> Value:
-        found: list[object] = [type(node).__name__]
+    def _parts_of(self, node: exp.Expr) -> Value:
+        parts: list[object] = [type(node).__name__]
         for key, part in node.args.items():
-            for one in part if isinstance(part, list) else [part]:
-                if not isinstance(one, exp.Expr):
-                    found.append((key, str(one)))
+            for argument in part if isinstance(part, list) else [part]:
+                if not isinstance(argument, exp.Expr):
+                    parts.append((key, str(argument)))
                 elif isinstance(node, _FILTERS) and key == "this":
-                    found.append((key, bool(self._truth(one))))
+                    parts.append((key, bool(self._truth(argument))))
                 else:
-                    found.append((key, self.value(one)))
-        return tuple(found)
+                    parts.append((key, self.value(argument)))
+        return tuple(parts)
 
     def _decided(self, node: exp.Expr) -> bool | None:
         """The value of a comparison for every row beyond some distance."""
         opposite = _OPPOSITE[type(node)]()
         opposite.args.update(node.args)
-        for one, then in ((node, False), (opposite, True)):
-            reach = self._limit(one)
+        for comparison, then in ((node, False), (opposite, True)):
+            reach = self._limit(comparison)
             if reach is not None:
                 self.decided_beyond = max(self.decided_beyond, reach)
                 return then
@@ -494,10 +494,10 @@ class FarValue:
     def _limit(self, predicate: exp.Expr) -> int | None:
         """How far the other row can be where a predicate is true."""
         for link in links_of(predicate):
-            for one in () if link.or_null else (link, link.reversed):
-                (found, late), (time, early) = floored_value(one.left), floored_value(one.right)
-                if self.found(found) and self.time(time):
-                    far = early - one.low if self.before else one.high + late
+            for near in () if link.or_null else (link, link.reversed):
+                (value, late), (time, early) = floored_value(near.left), floored_value(near.right)
+                if self.found(value) and self.time(time):
+                    far = early - near.low if self.before else near.high + late
                     if far < UNBOUNDED:
                         return max(0, far)
         return None
@@ -542,8 +542,8 @@ class FarValue:
 
     def _first(self, values: list[exp.Expr]) -> Value:
         """The first that is not NULL."""
-        for i, one in enumerate(values):
-            value = self.value(one)
+        for i, alternative in enumerate(values):
+            value = self.value(alternative)
             if value is None:
                 continue
             if isinstance(value, bool) or value == ("far",):

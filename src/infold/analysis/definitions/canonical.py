@@ -80,7 +80,7 @@ class Canon:
     def rows(
         self,
         relation: Relation,
-        wanted: Collection[str],
+        names: Collection[str],
         called: Mapping[str, str] = MappingProxyType({}),
     ) -> str:
         """
@@ -88,7 +88,7 @@ class Canon:
 
         A column counts by the name that it has in ``called``, if any.
         """
-        places = {name: position(relation, name) for name in wanted}
+        places = {name: position(relation, name) for name in names}
         form, needs = self.form(relation, frozenset(places.values()), whole=True)
         if any(isinstance(of, FromEntry) for of, _ in needs):
             raise Doubt
@@ -105,38 +105,38 @@ class Canon:
     # -- relations
 
     def form(
-        self, relation: Relation, wanted: frozenset[int], *, whole: bool = False
+        self, relation: Relation, positions: frozenset[int], *, whole: bool = False
     ) -> tuple[str, frozenset[Need]]:
         """
         The form of a relation's rows, seen in the columns at some positions.
 
         Also the columns that it reads of stored tables, and of entries of FROM around it.
         """
-        key = relation, wanted, whole
+        key = relation, positions, whole
         if key not in self._forms:
-            value, needs = self._form(relation, wanted, whole=whole)
+            value, needs = self._form(relation, positions, whole=whole)
             self._forms[key] = value if isinstance(value, str) else digest(value), needs
         return self._forms[key]
 
     def _form(
-        self, relation: Relation, wanted: frozenset[int], *, whole: bool
+        self, relation: Relation, positions: frozenset[int], *, whole: bool
     ) -> tuple[object, frozenset[Need]]:
         if isinstance(relation, Table):
             if relation.view is None:
-                return ("table", relation.name.lower()), columns_of(relation, wanted)
+                return ("table", relation.name.lower()), columns_of(relation, positions)
             if not self._understood(relation):
                 if relation.name not in self.prints:
                     raise Doubt
                 return ("view", self.prints[relation.name]), _all_stored(relation.view)
-            return self.form(relation.view, wanted)
+            return self.form(relation.view, positions)
         if isinstance(relation, RenamedColumns):
             _require_equal_width(relation, relation.inner)
-            return self.form(relation.inner, wanted)
+            return self.form(relation.inner, positions)
         if isinstance(relation, SetOperation):
-            return self._set_operation(relation, wanted)
+            return self._set_operation(relation, positions)
         if isinstance(relation, OtherRows):
             raise Doubt
-        return self.select(relation).form(wanted, whole=whole)
+        return self.select(relation).form(positions, whole=whole)
 
     def _understood(self, table: Table) -> bool:
         """Whether a view can be seen through."""
@@ -150,11 +150,11 @@ class Canon:
         return self._views[table]
 
     def _set_operation(
-        self, relation: SetOperation, wanted: frozenset[int]
+        self, relation: SetOperation, positions: frozenset[int]
     ) -> tuple[object, frozenset[Need]]:
         node = relation.node
-        given = {key for key, value in node.args.items() if value}
-        if not given <= {"this", "expression", "distinct", "with_"}:
+        arguments_present = {key for key, value in node.args.items() if value}
+        if not arguments_present <= {"this", "expression", "distinct", "with_"}:
             raise Doubt
         for side in (node.this, node.expression):  # INTERSECT goes before UNION and EXCEPT
             mixed = isinstance(side, exp.SetOperation) and type(side) is not type(node)
@@ -163,12 +163,12 @@ class Canon:
             ):
                 raise Doubt
         if not isinstance(node, exp.Union) or node.args.get("distinct"):
-            wanted = everything(relation)
+            positions = everything(relation)
         _require_equal_width(relation.left, relation.right)
-        left, needs = self.form(relation.left, wanted)
-        right, more = self.form(relation.right, wanted)
+        left, needs = self.form(relation.left, positions)
+        right, more = self.form(relation.right, positions)
         pairs = sorted(
-            (self.column(relation.left, at), self.column(relation.right, at)) for at in wanted
+            (self.column(relation.left, at), self.column(relation.right, at)) for at in positions
         )
         word = type(node).__name__, bool(node.args.get("distinct"))
         return (word, left, right, pairs), needs | more
@@ -231,7 +231,7 @@ def _has_refused_words(text: Text) -> bool:
 
 def _all_stored(relation: Relation) -> frozenset[Need]:
     """All columns of the stored tables below a relation."""
-    found: set[Need] = set()
+    needs: set[Need] = set()
     for part in blocks_of(relation, views=True):
         below = (
             [entry.relation for entry in part.entries]
@@ -240,10 +240,10 @@ def _all_stored(relation: Relation) -> frozenset[Need]:
         )
         for table in map(without_renaming, below):
             if isinstance(table, Table) and table.view is None:
-                found |= columns_of(table, everything(table))
-    return frozenset(found)
+                needs |= columns_of(table, everything(table))
+    return frozenset(needs)
 
 
-def _require_equal_width(one: Relation, two: Relation) -> None:
-    if len(everything(one)) != len(everything(two)):
+def _require_equal_width(left: Relation, right: Relation) -> None:
+    if len(everything(left)) != len(everything(right)):
         raise Doubt

@@ -87,7 +87,7 @@ _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 
 
 def select_index(block: Block) -> int:
-    """The index of the SELECT of a block."""
+    """The index of the token SELECT. Raises Doubt where the first item has no place."""
     items = block.node.expressions
     place = items[0].unalias().meta.get(SPAN) if items else None
     if place is None:
@@ -202,7 +202,7 @@ class _FromItems:
                 continue
             joined = self._words()
             join = next(joins, None)
-            if join is None or not set(_given(join)) <= _JOIN_KEYS:
+            if join is None or not set(_arguments_present(join)) <= _JOIN_KEYS:
                 raise Doubt
             yield self._entry(joined, join.this)
         if next(joins, None) is not None or next(laterals, None) is not None:
@@ -227,7 +227,7 @@ class _FromItems:
     def _entry(self, joined: tuple[str, ...], node: exp.Expr) -> FromItem:
         if any(node.args.get(key) for key in ("joins", "laterals", "sample", "pivots")):
             raise Doubt
-        what = self._what(node)
+        item_range = self._range_of_rows(node)
         self._alias(node)
         on = using = None
         if self._is(TokenType.ON):
@@ -239,9 +239,9 @@ class _FromItems:
             using, self.at = (self.at + 1, end), end
         if (on or using) and joined[-1:] != ("join",):
             raise Doubt
-        return FromItem(joined, what, on, using)
+        return FromItem(joined, item_range, on, using)
 
-    def _what(self, node: exp.Expr) -> Range:
+    def _range_of_rows(self, node: exp.Expr) -> Range:
         tokens, start = self.block.text.tokens, self.at
         if self._is(TokenType.LATERAL):
             self.at += 1
@@ -311,7 +311,7 @@ class _FromItems:
             self.at += 1
         start = self.at
         self._name()
-        what = (start, self.at)
+        function_range = (start, self.at)
         alias = node.args.get("alias")
         if isinstance(alias, exp.TableAlias):
             columns = alias.args.get("columns") or ()
@@ -321,7 +321,7 @@ class _FromItems:
                 self.at += 2 * len(columns) - 1 + self._is(TokenType.ALIAS)
         if self.at > self.stop:
             raise Doubt
-        return FromItem(tuple(words), what)
+        return FromItem(tuple(words), function_range)
 
     def _end_of_condition(self, at: int) -> int:
         tokens = self.block.text.tokens
@@ -349,7 +349,7 @@ class _FromItems:
 _JOIN_KEYS = frozenset({"this", "side", "kind", "method", "on", "using"})
 
 
-def _given(node: exp.Expr) -> Iterator[str]:
+def _arguments_present(node: exp.Expr) -> Iterator[str]:
     return (key for key, value in node.args.items() if value)
 
 
@@ -359,7 +359,7 @@ def boolean_terms(tokens: Sequence[Token], start: int, stop: int, word: TokenTyp
 
     By Spark's grammar AND binds more tightly than OR, and everything else more tightly than both.
     """
-    found, at, i, between, cases = [], start, start, 0, 0
+    terms, at, i, between, cases = [], start, start, 0, 0
     while i < stop:
         kind = tokens[i].token_type
         if kind in _OPENING:
@@ -373,15 +373,15 @@ def boolean_terms(tokens: Sequence[Token], start: int, stop: int, word: TokenTyp
         elif kind is TokenType.AND and between and not cases:
             between -= 1
         elif kind is word and not cases:
-            found.append((at, i))
+            terms.append((at, i))
             at = i + 1
         elif kind is TokenType.ARROW:
             raise Doubt
         i += 1
-    found.append((at, stop))
-    if cases or between or i != stop or any(a >= b for a, b in found):
+    terms.append((at, stop))
+    if cases or between or i != stop or any(a >= b for a, b in terms):
         raise Doubt
-    return found
+    return terms
 
 
 # sqlglot's tree cannot be used for this: it reads `a | b & c` as `(a | b) & c`, Spark does not. A

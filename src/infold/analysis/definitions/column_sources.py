@@ -68,14 +68,14 @@ class ColumnSources:
 
 
 def column_sources(relation: Relation) -> ColumnSources:
-    """Those of a query."""
-    found = _Sources()
+    """For each output and for the rows of a query, the stored columns that they come from."""
+    sources = _Sources()
     names = relation.columns or ()
     fields = {
-        name: found.of_output(relation, at, frozenset()) for at, name in enumerate(names) if name
+        name: sources.of_output(relation, at, frozenset()) for at, name in enumerate(names) if name
     }
-    blocks = (one for one in blocks_of(relation, views=True) if isinstance(one, Block))
-    rows = frozenset(use for block in blocks for use in found.about_rows(block))
+    blocks = (part for part in blocks_of(relation, views=True) if isinstance(part, Block))
+    rows = frozenset(use for block in blocks for use in sources.about_rows(block))
     return ColumnSources(fields, rows)
 
 
@@ -96,7 +96,7 @@ class _Sources:
             return self.of_output(relation.inner, at, seen)
         if isinstance(relation, SetOperation):
             sides = (relation.left, relation.right)
-            return _merged(self.of_output(side, at, seen) for side in sides)
+            return _merged_sources(self.of_output(side, at, seen) for side in sides)
         if isinstance(relation, Block) and relation.outputs and at < len(relation.outputs):
             out = relation.outputs[at]
             if out.origin is not None:
@@ -115,8 +115,8 @@ class _Sources:
                     yield place, use
         for pair in equal_by_using(block):
             for origin in pair:
-                found = self._of_entry(block, origin.entry, origin.column, frozenset())
-                yield from ((place, Use.JOIN) for place in found)
+                places = self._of_entry(block, origin.entry, origin.column, frozenset())
+                yield from ((place, Use.JOIN) for place in places)
 
     def _of_value(self, block: Block, node: exp.Expr, seen: frozenset[int]) -> Mapping[Place, How]:
         """What an expression of a SELECT is made of."""
@@ -128,16 +128,16 @@ class _Sources:
         how = How.AGGREGATION if grouped else How.TRANSFORMATION
         for one in nodes:
             if isinstance(one, exp.Column):
-                found = self._of_name(block, one, seen)
+                places = self._of_name(block, one, seen)
                 parts.append(
-                    found if one is plain else {at: max(how, old) for at, old in found.items()}
+                    places if one is plain else {at: max(how, old) for at, old in places.items()}
                 )
         around = _queries_by_node(block)
         for relation in dict.fromkeys(query for one in nodes for query in around.get(id(one), ())):
             width = range(len(relation.columns or ()))
-            every = _merged(self.of_output(relation, at, seen) for at in width)
+            every = _merged_sources(self.of_output(relation, at, seen) for at in width)
             parts.append({at: max(how, old) for at, old in every.items()})
-        return _merged(parts)
+        return _merged_sources(parts)
 
     def _of_name(
         self, block: Block, column: exp.Column, seen: frozenset[int]
@@ -154,9 +154,9 @@ class _Sources:
         """What a column of an entry of FROM is made of; of an exploded one, what is exploded."""
         relation = entry.relation
         if isinstance(relation, OtherRows):
-            columns = [one for one in own_nodes(entry.node) if isinstance(one, exp.Column)]
-            every = [self._of_name(block, one, seen) for one in columns]
-            return {at: max(old, How.TRANSFORMATION) for at, old in _merged(every).items()}
+            columns = [part for part in own_nodes(entry.node) if isinstance(part, exp.Column)]
+            every = [self._of_name(block, part, seen) for part in columns]
+            return {at: max(old, How.TRANSFORMATION) for at, old in _merged_sources(every).items()}
         places = relation.places.get(name.lower())
         return self.of_output(relation, places[0], seen) if places else {}
 
@@ -164,16 +164,16 @@ class _Sources:
 @once_per_block
 def _queries_by_node(block: Block) -> Mapping[int, Sequence[Relation]]:
     """The subqueries in expressions, by the nodes around them and in them."""
-    found: dict[int, list[Relation]] = {}
+    queries: dict[int, list[Relation]] = {}
     for around, relation in block.nested_queries:
-        for one in around.walk():
-            found.setdefault(id(one), []).append(relation)
-    return found
+        for inner in around.walk():
+            queries.setdefault(id(inner), []).append(relation)
+    return queries
 
 
-def _merged(parts: Iterable[Mapping[Place, How]]) -> Mapping[Place, How]:
-    found: dict[Place, How] = {}
+def _merged_sources(parts: Iterable[Mapping[Place, How]]) -> Mapping[Place, How]:
+    merged: dict[Place, How] = {}
     for part in parts:
         for place, how in part.items():
-            found[place] = max(how, found.get(place, how))
-    return found
+            merged[place] = max(how, merged.get(place, how))
+    return merged

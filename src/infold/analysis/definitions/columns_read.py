@@ -35,11 +35,11 @@ class ColumnsRead:
         """
         if reader not in self._found:
             self._found[reader] = columns_read(self._meanings[reader])
-        found = self._found[reader]
-        if found is None:
+        columns = self._found[reader]
+        if columns is None:
             return None
         time = self._project[reader].input(name).time_column
-        return found.get(name, frozenset()) | ({time.lower()} if time else frozenset())
+        return columns.get(name, frozenset()) | ({time.lower()} if time else frozenset())
 
 
 def columns_read(meaning: Meaning) -> Mapping[str, frozenset[str]] | None:
@@ -51,11 +51,11 @@ def columns_read(meaning: Meaning) -> Mapping[str, frozenset[str]] | None:
         needs = _needs(meaning)
     except (Doubt, RecursionError):
         return None
-    found: dict[str, frozenset[str]] = {}
+    columns: dict[str, frozenset[str]] = {}
     for table, column in needs:
         assert isinstance(table, Table), "a whole query needs nothing of a SELECT around it"
-        found[table.name] = found.get(table.name, frozenset()) | {str(column)}
-    return found
+        columns[table.name] = columns.get(table.name, frozenset()) | {str(column)}
+    return columns
 
 
 def _needs(meaning: Meaning) -> frozenset[Need]:

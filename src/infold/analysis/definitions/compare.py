@@ -43,11 +43,11 @@ def compare_projects(
 ) -> tuple[Redefinition, ...]:
     """Every model with a changed definition, in the order of the new ones; then removed models."""
     old, new = Meanings.of(before, sources_before), Meanings.of(after, sources_after)
-    found = [
+    redefinitions = [
         redefinition(old[name] if name in old.nodes else None, new[name]) for name in new.nodes
     ]
     gone = [removed(node) for name, node in old.nodes.items() if name not in new.nodes]
-    return (*(one for one in found if one is not None), *gone)
+    return (*(changed for changed in redefinitions if changed is not None), *gone)
 
 
 def removed(node: Node) -> Redefinition:
@@ -76,7 +76,7 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
     keys = key_differences(before, after)
     if before.node.fingerprint == node.fingerprint and _same_fields(before, after):
         return _same(before, after, keys.metadata)
-    parts = {one.part for one in keys.content}
+    parts = {difference.part for difference in keys.content}
     only_start, only_cells = parts <= {"start"}, parts == {"granularity"}
     proven = _kept(before, after) if only_start or only_cells else frozenset[str]()
     if only_cells and not node.downgraded and _same_rows(before, after, proven):
@@ -87,7 +87,7 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
     kept = frozenset[str]() if keys.content else proven
     differences = (
         *keys.content,
-        *_functions(before, after),
+        *_function_differences(before, after),
         *query_differences(before, after),
         *keys.metadata,
     )
@@ -99,14 +99,14 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
         differences = (*_rewritten(before, after), *states, *keys.metadata)
     else:
         how = How.REBUILD
-    lost = _names(before) - _names(after)
+    lost = _column_names(before) - _column_names(after)
     losses = tuple(c for c in before.node.columns if c.lower() in lost)
     open_ = how is How.REBUILD and only_start
     renamed = renamed_columns(before, after) if open_ and not keys.content else ()
     if renamed and not _states_differ(before, after):
         gone = {old for old, _ in renamed}
         losses = tuple(name for name in losses if name not in gone)
-        destroys = tuple(one for one in destroys if one.name not in gone)
+        destroys = tuple(difference for difference in destroys if difference.name not in gone)
         return Redefinition(
             node.name,
             Category.METADATA,
@@ -114,7 +114,7 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
             How.EVOLVE,
             before.node,
             node,
-            _names(before) & _names(after),
+            _column_names(before) & _column_names(after),
             losses,
             destroys=destroys,
             renamed=renamed,
@@ -130,7 +130,7 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
             node,
             retyped=widened,
         )
-    derived = _derived(before, after, keys.content, proven) if how is How.REBUILD else None
+    derived = _derivation(before, after, keys.content, proven) if how is How.REBUILD else None
     how = how if stored else How.NOTHING
     if derived is not None:
         how = How.DERIVE
@@ -142,28 +142,28 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
     )
 
 
-def _functions(before: Meaning, after: Meaning) -> Iterator[Difference]:
+def _function_differences(before: Meaning, after: Meaning) -> Iterator[Difference]:
     """The functions of the project that both call, and that say something else now."""
-    known = {one.name: one.digest for one in before.node.model.functions}
-    for one in after.node.model.functions:
-        if known.get(one.name, one.digest) != one.digest:
-            yield Difference("function", one.name, "", "", Spot(one.file))
+    known = {function.name: function.digest for function in before.node.model.functions}
+    for function in after.node.model.functions:
+        if known.get(function.name, function.digest) != function.digest:
+            yield Difference("function", function.name, "", "", Spot(function.file))
 
 
-def _derived(
+def _derivation(
     before: Meaning, after: Meaning, content: Sequence[Difference], proven: frozenset[str]
 ) -> Derivation | None:
     """How the new rows follow from stored ones, where no more differs in ``content`` than may."""
     events = after.node.model.kind is Kind.EVENTS
-    if not all(one.part == "start" or (events and _comes_or_goes(one)) for one in content):
+    if not all(entry.part == "start" or (events and _comes_or_goes(entry)) for entry in content):
         return None
-    found = derivation(before, after, proven)
-    return sessions_derivation(before, after) if found is None and not content else found
+    derived = derivation(before, after, proven)
+    return sessions_derivation(before, after) if derived is None and not content else derived
 
 
-def _comes_or_goes(one: Difference) -> bool:
+def _comes_or_goes(difference: Difference) -> bool:
     """Whether a difference is that a source has a column more, or one less."""
-    return one.part == "source column" and "" in (one.before, one.after)
+    return difference.part == "source column" and "" in (difference.before, difference.after)
 
 
 def _renamed(old: str, new: str) -> Difference:
@@ -175,7 +175,7 @@ def _refolds(before: Meaning, after: Meaning) -> bool:
     one, two = before.node, after.node
     if not stored_sessions_tell(one, two) or not _same_order(before, after):
         return False
-    same = _names(before) == _names(after) == _kept(before, after)
+    same = _column_names(before) == _column_names(after) == _kept(before, after)
     return same and _same_fields(before, after) and not _states_differ(before, after)
 
 
@@ -194,22 +194,22 @@ def _same_order(before: Meaning, after: Meaning) -> bool:
     return next(names) == next(names)
 
 
-def _same_rows(before: Meaning, after: Meaning, kept: frozenset[str]) -> bool:
+def _same_rows(before: Meaning, after: Meaning, proven: frozenset[str]) -> bool:
     """Whether both give the same rows, with their columns in the same order."""
     return (
-        kept == _names(before) == _names(after)
+        proven == _column_names(before) == _column_names(after)
         and _same_order(before, after)
         and not _states_differ(before, after)
     )
 
 
-def _names(meaning: Meaning) -> frozenset[str]:
+def _column_names(meaning: Meaning) -> frozenset[str]:
     return frozenset(column.lower() for column in meaning.node.columns)
 
 
 def _same(before: Meaning, after: Meaning, metadata: tuple[Difference, ...]) -> Redefinition | None:
     """The change of a model with an equal fingerprint."""
-    rewritten = _text(before) != _text(after)
+    rewritten = _written_rows(before) != _written_rows(after)
     if not metadata and not rewritten:
         return None
     differences = (*(_rewritten(before, after) if rewritten else ()), *metadata)
@@ -219,14 +219,14 @@ def _same(before: Meaning, after: Meaning, metadata: tuple[Difference, ...]) -> 
     if after.node.model.kind.is_view:
         how = How.NOTHING
     nodes = before.node, after.node
-    return Redefinition(after.node.name, category, differences, how, *nodes, _names(after))
+    return Redefinition(after.node.name, category, differences, how, *nodes, _column_names(after))
 
 
 def _category(
-    before: Meaning, after: Meaning, kept: frozenset[str], *, same: bool, also: bool
+    before: Meaning, after: Meaning, proven: frozenset[str], *, same: bool, also: bool
 ) -> Category:
-    old, new = _names(before), _names(after)
-    if not same or kept != old or not old <= new:
+    old, new = _column_names(before), _column_names(after)
+    if not same or proven != old or not old <= new:
         return Category.BREAKING
     if old == new:
         return Category.METADATA if also else Category.NONE
@@ -248,13 +248,13 @@ def _kept(before: Meaning, after: Meaning) -> frozenset[str]:
             return frozenset()
     except (Doubt, RecursionError):
         return frozenset()
-    others = (_names(before) & _names(after)) - old.keys() - new.keys()
-    kept = equal | others
+    unread = (_column_names(before) & _column_names(after)) - old.keys() - new.keys()
+    proven = equal | unread
     kind = after.node.model.kind
     chosen = kind is Kind.SCD_TYPE_2 or (kind is Kind.EVENTS and bool(after.node.model.unique_key))
-    if chosen and (kept != _names(before) or kept != _names(after)):
+    if chosen and (proven != _column_names(before) or proven != _column_names(after)):
         return frozenset()  # all columns decide which copy of an event, or of a version, is kept
-    return kept
+    return proven
 
 
 def _canons(before: Meaning, after: Meaning) -> tuple[Canon, Canon]:
@@ -267,11 +267,11 @@ def _canons(before: Meaning, after: Meaning) -> tuple[Canon, Canon]:
     return one, two
 
 
-def _same_input(before: Meaning, after: Meaning, one: Canon, two: Canon) -> bool:
+def _same_input(before: Meaning, after: Meaning, earlier: Canon, later: Canon) -> bool:
     """Whether two sessions models read the same events, in the same order."""
     queries = before.node.query, after.node.query
     unique = all(query is not None and query.unique for query in queries)
-    old, new = input_form(before, one, unique=unique), input_form(after, two, unique=unique)
+    old, new = input_form(before, earlier, unique=unique), input_form(after, later, unique=unique)
     return old == new
 
 
@@ -281,14 +281,14 @@ def _states_differ(before: Meaning, after: Meaning) -> tuple[Difference, ...]:
 
     They are named by the order of the aggregates in the query.
     """
-    old, new = (_states(meaning) for meaning in (before, after))
+    old, new = (_session_states(meaning) for meaning in (before, after))
     if old == new:
         return ()
-    was, now = (", ".join(call for call, _ in states) for states in (old, new))
-    return (Difference("stored states", "", was, now),)
+    old_states, new_states = (", ".join(call for call, _ in states) for states in (old, new))
+    return (Difference("stored states", "", old_states, new_states),)
 
 
-def _states(meaning: Meaning) -> list[tuple[str, object]]:
+def _session_states(meaning: Meaning) -> list[tuple[str, object]]:
     """What the states of sessions are of, in their order; columns as they were called before."""
     query = meaning.node.query
     if query is None:
@@ -303,7 +303,7 @@ def _states(meaning: Meaning) -> list[tuple[str, object]]:
     ]
 
 
-def _text(meaning: Meaning) -> tuple[object, ...]:
+def _written_rows(meaning: Meaning) -> tuple[object, ...]:
     """All that is written of what a model's rows are."""
     model = meaning.node.model
     return model.sql, model.python.modules if model.python is not None else ()
@@ -311,15 +311,15 @@ def _text(meaning: Meaning) -> tuple[object, ...]:
 
 def _rewritten(before: Meaning, after: Meaning) -> tuple[Difference, ...]:
     """The differences of two definitions with the same meaning."""
-    found = []
-    one, two = before.node.model.sql, after.node.model.sql
-    if _text(before) != _text(after):
-        part = "layout" if sql_words(one) == sql_words(two) else "wording"
-        found.append(Difference(part, "", "", ""))
+    differences = []
+    old_sql, new_sql = before.node.model.sql, after.node.model.sql
+    if _written_rows(before) != _written_rows(after):
+        part = "layout" if sql_words(old_sql) == sql_words(new_sql) else "wording"
+        differences.append(Difference(part, "", "", ""))
     old, new = before.node.columns, after.node.columns
     if not _same_order(before, after):
-        found.append(Difference("order of columns", "", ", ".join(old), ", ".join(new)))
-    return tuple(found)
+        differences.append(Difference("order of columns", "", ", ".join(old), ", ".join(new)))
+    return tuple(differences)
 
 
 # Both definitions have to make sessions of the same events, with the same columns and states, and
@@ -455,7 +455,7 @@ def retyped_columns(
 def _widened_columns(before: Source, after: Source) -> Mapping[str, list[Retyping]]:
     """What is wider in each column, by lower-case name; nothing if anything else differs."""
     old, new = ({one.name: one for one in side.columns} for side in (before, after))
-    found: dict[str, list[Retyping]] = {}
+    widened: dict[str, list[Retyping]] = {}
     if old.keys() != new.keys():
         return {}
     for name, column in new.items():
@@ -468,8 +468,8 @@ def _widened_columns(before: Source, after: Source) -> Mapping[str, list[Retypin
             exact = is_exact_number(part.before) or FORMATS[after.format].has_types
             if not exact:
                 return {}
-            found.setdefault(name.lower(), []).append(part)
-    return found
+            widened.setdefault(name.lower(), []).append(part)
+    return widened
 
 
 def _passed_on(meaning: Meaning, widened: Collection[str]) -> list[tuple[str, str]]:
@@ -482,21 +482,21 @@ def _passed_on(meaning: Meaning, widened: Collection[str]) -> list[tuple[str, st
     if not isinstance(block, Block) or block.outputs is None or meaning.source is None:
         raise Doubt
     source = meaning.source.name.lower()
-    found, others = [], set[int]()
+    passed, other_positions = [], set[int]()
     for at, output in enumerate(block.outputs):
         origin = output.origin or block.origins.get(output.node)
         column = _column_of(origin, source)
         if column in widened:
-            found.append((meaning.node.columns[at], column))
+            passed.append((meaning.node.columns[at], column))
         else:
-            others.add(at)
+            other_positions.add(at)
     canon = Canon(meaning.prints, given(meaning.node.model), meaning.structs)
-    needs = canon.form(block, frozenset(others), whole=True)[1]
+    needs = canon.form(block, frozenset(other_positions), whole=True)[1]
     if any(
         isinstance(of, Table) and of.name.lower() == source and at in widened for of, at in needs
     ):
         raise Doubt
-    return found
+    return passed
 
 
 def _column_of(origin: Origin | None, source: str) -> str:
@@ -512,7 +512,7 @@ def _column_of(origin: Origin | None, source: str) -> str:
 # Columns, keys, and types where both are written: of a column of a source, or by CAST around an
 # output. All other types are known to Spark alone; a run compares them before it writes anything.
 
-_KEYS: Mapping[str, tuple[Kind, ...]] = {
+_KEY_PARTS: Mapping[str, tuple[Kind, ...]] = {
     "unique_key": (Kind.EVENTS, Kind.SCD_TYPE_2),
     "partition_column": (Kind.EVENTS, Kind.SESSIONS, Kind.INCREMENTAL_TABLE),
     "user": (Kind.SESSIONS,),
@@ -531,13 +531,13 @@ def find_losses(
         return (Loss(Lost.TABLE, before.node.name, at=_query_spot(after)),)
     differences = tuple(differences)
     return (
-        *_columns(before, after),
+        *_column_losses(before, after),
         *_types(before, after, differences),
-        *_keys(after, differences),
+        *_key_losses(after, differences),
     )
 
 
-def _columns(before: Meaning, after: Meaning) -> Iterator[Loss]:
+def _column_losses(before: Meaning, after: Meaning) -> Iterator[Loss]:
     left = {name.lower() for name in after.node.columns}
     for name in before.node.columns:
         if name.lower() not in left:
@@ -546,12 +546,12 @@ def _columns(before: Meaning, after: Meaning) -> Iterator[Loss]:
 
 def _types(before: Meaning, after: Meaning, differences: Iterable[Difference]) -> Iterator[Loss]:
     """Narrowed or incompatible types, where both are written."""
-    for one in differences:
-        stored = any(one.name.lower() == name.lower() for name in before.node.columns)
-        if one.part == "source column" and one.before and one.after and stored:
-            old, new = (text.split(" DEFAULT ")[0] for text in (one.before, one.after))
+    for entry in differences:
+        stored = any(entry.name.lower() == name.lower() for name in before.node.columns)
+        if entry.part == "source column" and entry.before and entry.after and stored:
+            old, new = (text.split(" DEFAULT ")[0] for text in (entry.before, entry.after))
             if is_simple(old) and is_simple(new) and not holds_all_values(old, new):
-                yield Loss(Lost.TYPE, one.name, old, new, one.at)
+                yield Loss(Lost.TYPE, entry.name, old, new, entry.at)
     old_types, new_types = _written_types(before), _written_types(after)
     for name, old in old_types.items():
         new = new_types.get(name, old)
@@ -564,22 +564,22 @@ def _written_types(meaning: Meaning) -> Mapping[str, str]:
     block = meaning.relation
     if not isinstance(block, Block):
         return {}
-    found = {}
+    types = {}
     for output in block.outputs or ():
         node = output.node
         while isinstance(node, (exp.Alias, exp.Paren)):
             node = node.this
         if isinstance(node, exp.Cast):
-            found[output.name.lower()] = node.to.sql("spark").lower()
-    return found
+            types[output.name.lower()] = node.to.sql("spark").lower()
+    return types
 
 
-def _keys(after: Meaning, differences: Iterable[Difference]) -> Iterator[Loss]:
-    for one in differences:
-        kinds = _KEYS.get(one.part, ())
-        if not one.name and after.node.model.kind in kinds:
-            at = one.at or _query_spot(after)
-            yield Loss(Lost.KEY, _WORDS.get(one.part, one.part), one.before, one.after, at)
+def _key_losses(after: Meaning, differences: Iterable[Difference]) -> Iterator[Loss]:
+    for entry in differences:
+        kinds = _KEY_PARTS.get(entry.part, ())
+        if not entry.name and after.node.model.kind in kinds:
+            at = entry.at or _query_spot(after)
+            yield Loss(Lost.KEY, _WORDS.get(entry.part, entry.part), entry.before, entry.after, at)
 
 
 _WORDS = {"group": "GROUP BY"}

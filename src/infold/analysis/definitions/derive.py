@@ -35,11 +35,11 @@ from infold.core.type_changes import holds_all_values, is_exact_number
 _CONDITIONS = ("where", "having")
 
 
-def derivation(before: Meaning, after: Meaning, kept: Collection[str]) -> Derivation | None:
+def derivation(before: Meaning, after: Meaning, proven: Collection[str]) -> Derivation | None:
     """
     How the new rows follow from the stored ones; None where that is not proven.
 
-    ``kept`` are the columns with a proof that they have the same values in the same rows. Both
+    ``proven`` are the columns with a proof that they have the same values in the same rows. Both
     definitions are equal in everything but the query, and where the table starts.
     """
     old, new = before.node, after.node
@@ -57,18 +57,18 @@ def derivation(before: Meaning, after: Meaning, kept: Collection[str]) -> Deriva
     if len(stored) < len(old.columns) or len(set(names)) < len(names):
         return None
     if kinds == {Kind.EVENTS}:
-        return _of_events(before, after)
-    if set(names) <= set(kept):
+        return _derivation_of_events(before, after)
+    if set(names) <= set(proven):
         columns = tuple((name, quoted(stored[name.lower()])) for name in new.columns)
         return Derivation(columns, stored=old.columns)
     try:
-        found = over_stored_rows(before, after)
+        derived = over_stored_rows(before, after)
     except (Doubt, RecursionError):
         return None
-    return found if _in_same_cells(new, found) else None
+    return derived if _in_same_cells(new, derived) else None
 
 
-def _of_events(before: Meaning, after: Meaning) -> Derivation | None:
+def _derivation_of_events(before: Meaning, after: Meaning) -> Derivation | None:
     """
     The same for events: what the stored rows do not tell is read from the files.
 
@@ -79,31 +79,31 @@ def _of_events(before: Meaning, after: Meaning) -> Derivation | None:
     if before.node.start != new.start:
         return None  # rows before the start are counted as they are read
     try:
-        found = over_stored_rows(before, after, files=True)
+        derived = over_stored_rows(before, after, files=True)
     except (Doubt, RecursionError):
         return None
     series = new.model.timeseries
     identity = {name.lower() for name in new.model.unique_key}
     identity |= {series.event_time_column.lower()} if series is not None else set()
-    if identity - {name.lower() for name, was in found.plain if name.lower() == was.lower()}:
+    if identity - {name.lower() for name, was in derived.plain if name.lower() == was.lower()}:
         return None
     read = [
         {column.name for column in of.source.columns} if of.source is not None else set()
         for of in (before, after)
     ]
-    if read[1] - read[0] and not found.from_files:
+    if read[1] - read[0] and not derived.from_files:
         return None  # no file was ever checked for these
-    return replace(found, other_source_columns=read[0] != read[1])
+    return replace(derived, other_source_columns=read[0] != read[1])
 
 
-def _in_same_cells(node: Node, found: Derivation) -> bool:
+def _in_same_cells(node: Node, derived: Derivation) -> bool:
     """Whether each row stays in its cell, and at its time."""
     series = node.model.timeseries
     if series is None:
         return False
     places = {series.partition_column.lower(), series.event_time_column.lower()}
-    same = {new.lower() for new, old in found.plain if new.lower() == old.lower()}
-    return not ({name.lower() for name in (*node.columns, *found.stored)} & places) - same
+    same = {new.lower() for new, old in derived.plain if new.lower() == old.lower()}
+    return not ({name.lower() for name in (*node.columns, *derived.stored)} & places) - same
 
 
 def over_stored_rows(before: Meaning, after: Meaning, *, files: bool = False) -> Derivation:
@@ -114,7 +114,7 @@ def over_stored_rows(before: Meaning, after: Meaning, *, files: bool = False) ->
     """
     letters = before.structs or after.structs
     old, new = (
-        _select(meaning, Canon(meaning.prints, letters=letters, renamed=meaning.renamed))
+        _only_select(meaning, Canon(meaning.prints, letters=letters, renamed=meaning.renamed))
         for meaning in (before, after)
     )
     stored = StoredValues(old, new, before.node.columns)
@@ -145,8 +145,8 @@ def _added(before: Terms, after: Terms) -> dict[str, Range]:
     return {form: span for form, span in after if form not in known}
 
 
-def _select(meaning: Meaning, canon: Canon) -> Select:
-    """The one SELECT that a definition is."""
+def _only_select(meaning: Meaning, canon: Canon) -> Select:
+    """The definition as one SELECT with its model's columns. Raises Doubt if it is none."""
     block, columns = meaning.relation, meaning.node.columns
     if not isinstance(block, Block) or block.columns is None:
         raise Doubt
@@ -239,22 +239,22 @@ class StoredValues:
 
     def _look_into(self, span: Range, spot: _Spot) -> None:
         """Take down what a stored value is made of."""
-        if found := cast_of(self.old, span):
-            form = self.old.expression(found[0], set())
-            self._casts.setdefault(form, []).append((found[1], spot))
+        if cast := cast_of(self.old, span):
+            form = self.old.expression(cast[0], set())
+            self._casts.setdefault(form, []).append((cast[1], spot))
         try:
             fields, looped = struct_fields(self.old, span), loop(self.old, span)
             inner = [] if looped is None else struct_fields(self.old, looped.body)
         except Doubt:
             return
-        for one in fields or ():
+        for member in fields or ():
             needs = set[Need]()
-            form = self.old.expression(one.value, needs)
-            within = _Spot(spot.column, (*spot.fields, one.name), frozenset(needs))
+            form = self.old.expression(member.value, needs)
+            within = _Spot(spot.column, (*spot.fields, member.name), frozenset(needs))
             self._spots.setdefault(form, within)
-            self._look_into(one.value, within)
+            self._look_into(member.value, within)
         if looped is not None and inner:
-            forms = {self.old.expression(one.value, set()): (one.name,) for one in inner}
+            forms = {self.old.expression(member.value, set()): (member.name,) for member in inner}
             self._loops.setdefault(self._key(self.old, looped), []).append(_StoredLoop(spot, forms))
 
     def _key(self, select: Select, looped: Loop) -> tuple[object, ...]:
@@ -314,13 +314,13 @@ class StoredValues:
 
     def _widened(self, span: Range) -> str:
         """A CAST of a stored value to a wider type than it was cast to; empty if it is none."""
-        found = cast_of(self.new, span)
-        if found is None:
+        cast = cast_of(self.new, span)
+        if cast is None:
             return ""
-        for type_, spot in self._casts.get(self.new.expression(found[0], set()), ()):
-            if is_widened(type_, found[1]):
+        for type_, spot in self._casts.get(self.new.expression(cast[0], set()), ()):
+            if is_widened(type_, cast[1]):
                 self.needs |= spot.needs
-                return f"cast({spot.sql} AS {found[1]})"
+                return f"cast({spot.sql} AS {cast[1]})"
         return ""
 
     def _made(self, span: Range, within: _Within) -> str:
@@ -331,8 +331,8 @@ class StoredValues:
         fields = struct_fields(self.new, span)
         if fields is None:
             return ""
-        made = (f"'{one.name}', {self._whole(one.value, within)}" for one in fields)
-        return f"named_struct({', '.join(made)})"
+        values = (f"'{member.name}', {self._whole(member.value, within)}" for member in fields)
+        return f"named_struct({', '.join(values)})"
 
     def _looped(self, looped: Loop, within: _Within) -> str:
         alike = [] if within.variables else self._loops.get(self._key(self.new, looped), [])
@@ -362,10 +362,10 @@ class StoredValues:
         tokens, sql = self.new.block.text.tokens, self.new.block.text.sql
         parts, behind, at = list[str](), tokens[start].start, start
         while at < stop:
-            found = self._value(at, stop, within) or self._variable(at, stop, within)
-            if found is not None:
-                parts += [sql[behind : tokens[at].start], found[1]]
-                at = found[0]
+            replacement = self._value(at, stop, within) or self._variable(at, stop, within)
+            if replacement is not None:
+                parts += [sql[behind : tokens[at].start], replacement[1]]
+                at = replacement[0]
                 behind = tokens[at - 1].end + 1
             elif self.new.column_at(at) is not None or not self._is_known(at):
                 raise Doubt
@@ -524,16 +524,16 @@ def struct_fields(select: Select, span: Range) -> list[StructField] | None:
         return None
     name, arguments = called
     if name == "struct":
-        found = [_named_by_words(select, one) for one in arguments]
+        fields = [_named_by_words(select, one) for one in arguments]
     else:
         if len(arguments) % 2:
             raise Doubt
         pairs = zip(arguments[::2], arguments[1::2], strict=True)
-        found = [StructField(_text(select, key), value) for key, value in pairs]
-    names = [one.name.lower() for one in found]
-    if not found or len(set(names)) < len(names) or not all(map(_PLAIN.match, names)):
+        fields = [StructField(_string_literal(select, key), value) for key, value in pairs]
+    names = [one.name.lower() for one in fields]
+    if not fields or len(set(names)) < len(names) or not all(map(_PLAIN.match, names)):
         raise Doubt
-    return found
+    return fields
 
 
 def loop(select: Select, span: Range) -> Loop | None:
@@ -582,7 +582,7 @@ def _named_by_words(select: Select, span: Range) -> StructField:
     return StructField(words[-1].text, span)
 
 
-def _text(select: Select, span: Range) -> str:
+def _string_literal(select: Select, span: Range) -> str:
     start, stop = span
     token = select.block.text.tokens[start]
     if stop - start != 1 or token.token_type is not TokenType.STRING:

@@ -43,9 +43,9 @@ _STATES: Mapping[str, tuple[str, ...]] = {
     "bool_or": ("max",),
 }
 """What the state of an aggregate consists of, where it is not one value of its own name."""
-_OTHER = "other"
+_OTHER_CALL = "other"
 """An aggregate without a state that can be merged: only its value may be stored."""
-_EVENTS: State = ("count", "", "")
+_EVENT_COUNT: State = ("count", "", "")
 """The number of events, which every session has."""
 
 
@@ -66,7 +66,7 @@ def sessions_derivation(before: Meaning, after: Meaning) -> Derivation | None:
         return None  # a table does not store how its strings compare
     try:
         letters = before.structs or after.structs
-        return _followed(
+        return _sessions_derived(
             _Sessions.of(before, letters=letters), _Sessions.of(after, letters=letters)
         )
     except (Doubt, RecursionError):
@@ -87,8 +87,8 @@ class _Spelled:
     def states(self) -> frozenset[State]:
         """What its state consists of."""
         one = self.aggregate
-        if one.call == _OTHER:
-            return frozenset({(_OTHER, self.whole)})
+        if one.call == _OTHER_CALL:
+            return frozenset({(_OTHER_CALL, self.whole)})
         nulls = ("ignore",) if one.ignore_nulls else ()
         kinds = _STATES.get(one.call, (one.call,))
         return frozenset((kind, self.argument, self.filter, *nulls) for kind in kinds)
@@ -157,15 +157,15 @@ def _spelled(select: Select, query: SessionsQuery) -> dict[str, _Spelled]:
     """The aggregates of a SELECT by the names that the query gives them."""
     pieces = QueryPieces(select.block.text, qualifier_spans(select.block))
     named = {one.sql: one for one in query.aggregates if re.fullmatch(r"_a\d+", one.name)}
-    found: dict[str, _Spelled] = {}
+    spelled: dict[str, _Spelled] = {}
     for at, _ in enumerate(query.outputs):
         for call in _aggregates(select, select.written(at)):
             one = named.get(pieces.sql_of(call.start, call.end))
-            if one is not None and one.name not in found:
-                found[one.name] = _forms(select, call, one)
-    if len(found) != len(named):
+            if one is not None and one.name not in spelled:
+                spelled[one.name] = _forms_of_call(select, call, one)
+    if len(spelled) != len(named):
         raise Doubt
-    return found
+    return spelled
 
 
 def _aggregates(select: Select, span: Range | None) -> Iterator[Call]:
@@ -179,26 +179,26 @@ def _aggregates(select: Select, span: Range | None) -> Iterator[Call]:
             behind = call.end
 
 
-def _forms(select: Select, call: Call, one: Aggregate) -> _Spelled:
+def _forms_of_call(select: Select, call: Call, aggregate: Aggregate) -> _Spelled:
     needs = set[Need]()
     argument = ""
-    if one.argument is not None:
+    if aggregate.argument is not None:
         argument = select.expression(call.arguments[0], needs)
     condition = ""
     if call.filter is not None:
         terms = select.all_of(call.filter, needs, "filter")
         condition = digest(("filter", sorted({form for form, _ in terms})))
-    whole = select.expression((call.start, call.end), needs)
-    return _Spelled(one, argument, condition, whole, frozenset(needs))
+    call_form = select.expression((call.start, call.end), needs)
+    return _Spelled(aggregate, argument, condition, call_form, frozenset(needs))
 
 
-def _followed(old: _Sessions, new: _Sessions) -> Derivation:
+def _sessions_derived(old: _Sessions, new: _Sessions) -> Derivation:
     """What the new definition says about sessions of the old one; raises Doubt."""
-    if _rules(old.query) != _rules(new.query) or old.own != new.own:
+    if _session_rules(old.query) != _session_rules(new.query) or old.own != new.own:
         raise Doubt
-    added = _added(old.where, new.where)
+    added = _added_conditions(old.where, new.where)
     known = _in_words_of(old, new)
-    events = old.events(old.spelled[one.name] for one in known)
+    events = old.events(old.spelled[aggregate.name] for aggregate in known)
     if events != new.events(new.spelled.values()):
         raise Doubt
     same = {form: out.name for form, out in zip(old.outputs, old.query.outputs, strict=True)}
@@ -209,27 +209,27 @@ def _followed(old: _Sessions, new: _Sessions) -> Derivation:
             computed |= set(re.findall(r"\w+", output.sql))
         columns.append((output.name, quoted(same[form]) if form in same else new.text(at)))
     shown = {output.sql.strip().strip("`") for output in old.query.outputs}
-    there = {_EVENTS}
-    for one in known:
-        if one.call != _OTHER or one.name in shown:
-            there |= old.spelled[one.name].states
-    for name, wanted in new.spelled.items():
-        needed = wanted.aggregate.call != _OTHER or name in computed
-        if needed and not wanted.states <= there:
+    there = {_EVENT_COUNT}
+    for aggregate in known:
+        if aggregate.call != _OTHER_CALL or aggregate.name in shown:
+            there |= old.spelled[aggregate.name].states
+    for name, spelled in new.spelled.items():
+        needed = spelled.aggregate.call != _OTHER_CALL or name in computed
+        if needed and not spelled.states <= there:
             raise Doubt
     stored = replace(old.query, aggregates=(*known, *old.own))
     where = tuple(_over_owner(new, span) for span in added.values())
     return Derivation(tuple(columns), where, stored=old.names, sessions=stored)
 
 
-def _rules(query: SessionsQuery) -> SessionsQuery:
+def _session_rules(query: SessionsQuery) -> SessionsQuery:
     """All of a query but what is computed of sessions, and which events there are."""
     return replace(
         query, where=None, before_start=None, aggregates=(), outputs=(), passed_columns=()
     )
 
 
-def _added(before: Terms, after: Terms) -> dict[str, Range]:
+def _added_conditions(before: Terms, after: Terms) -> dict[str, Range]:
     """The conditions that only the new query has, by their forms; raises Doubt if one is gone."""
     old, new = dict(before), dict(after)
     if not old.keys() <= new.keys():
@@ -246,20 +246,20 @@ def _in_words_of(old: _Sessions, new: _Sessions) -> tuple[Aggregate, ...]:
     arguments = {one.argument: one.aggregate.argument for one in new.spelled.values()} | {"": None}
     filters = {one.filter: one.aggregate.filter for one in new.spelled.values()} | {"": None}
     wholes = {one.whole: one.aggregate for one in new.spelled.values()}
-    found = []
+    reworded = []
     for one in old.spelled.values():
-        if one.aggregate.call == _OTHER:
+        if one.aggregate.call == _OTHER_CALL:
             if one.whole in wholes:
-                found.append(replace(wholes[one.whole], name=one.aggregate.name))
+                reworded.append(replace(wholes[one.whole], name=one.aggregate.name))
         elif one.argument in arguments and one.filter in filters:
             argument, condition = arguments[one.argument], filters[one.filter]
-            found.append(replace(one.aggregate, argument=argument, filter=condition))
-    return tuple(found)
+            reworded.append(replace(one.aggregate, argument=argument, filter=condition))
+    return tuple(reworded)
 
 
 def _over_owner(sessions: _Sessions, span: Range) -> str:
     """The text of a condition with the stored owner in place of the column of events."""
-    owner, select = _owner(sessions.query), sessions.select
+    owner, select = _owner_column(sessions.query), sessions.select
     tokens, sql = select.block.text.tokens, select.block.text.sql
     parts, behind, at = list[str](), tokens[span[0]].start, span[0]
     while at < span[1]:
@@ -279,7 +279,7 @@ def _over_owner(sessions: _Sessions, span: Range) -> str:
     return "".join([*parts, sql[behind : tokens[span[1] - 1].end + 1]])
 
 
-def _owner(query: SessionsQuery) -> str:
+def _owner_column(query: SessionsQuery) -> str:
     """The lower-case name of the one column that says what an event's session is of."""
     name = (query.owner_sql or query.user).strip().strip("`")
     if query.fallback is not None or not re.fullmatch(r"\w+", name):

@@ -58,7 +58,7 @@ class Forms(Protocol):
     letters: bool
 
     def form(
-        self, relation: Relation, wanted: frozenset[int], *, whole: bool = False
+        self, relation: Relation, positions: frozenset[int], *, whole: bool = False
     ) -> tuple[str, frozenset[Need]]:
         """The form of a relation's rows in some columns, and what it needs of those around."""
 
@@ -177,7 +177,7 @@ class Expressions:
         return [] if self._is_true(span) else [(self.expression(span, needs, clause), span)]
 
     def _any_of(self, ors: Iterable[Range], needs: set[Need], clause: str) -> str:
-        found: set[str] = set()
+        terms: set[str] = set()
         todo = list(ors)
         while todo:
             span = self.unbracketed(todo.pop())
@@ -189,8 +189,8 @@ class Expressions:
             if stop == start + 1 and self.kind(start) is TokenType.FALSE:
                 continue
             forms = sorted({form for form, _ in self.all_of(span, needs, clause)})
-            found.add(forms[0] if len(forms) == 1 else digest(("and", forms)))
-        return next(iter(found)) if len(found) == 1 else digest(("or", sorted(found)))
+            terms.add(forms[0] if len(forms) == 1 else digest(("and", forms)))
+        return next(iter(terms)) if len(terms) == 1 else digest(("or", sorted(terms)))
 
     def _is_true(self, span: Range) -> bool:
         """TRUE, or a literal that equals itself."""
@@ -219,7 +219,7 @@ class Expressions:
         return start, stop
 
     def expression(self, span: Range, needs: set[Need], clause: str = "") -> str:
-        """The form of an expression."""
+        """The form of ``tokens[start:stop]``; the columns that it reads go to ``needs``."""
         words = self.words(span, needs, clause)
         if len(words) == 1 and isinstance(words[0], tuple) and words[0][0] == "output":
             return str(words[0][1])
@@ -229,26 +229,26 @@ class Expressions:
         """The words of an expression; brackets that change nothing are left out."""
         start, stop = span
         tokens = self.block.text.tokens
-        left_out, found, at = redundant(tokens, start, stop), list[Word](), start
+        left_out, words, at = redundant(tokens, start, stop), list[Word](), start
         while at < stop:
             token = tokens[at]
             column = self._columns.get(token.start)
             if at in left_out:
                 at += 1
             elif column is not None:
-                found.append(self._column(column, needs, clause))
+                words.append(self._column(column, needs, clause))
                 at = self.behind(column, at, stop)
             elif token.token_type is TokenType.L_PAREN and is_query(tokens, at):
                 end = closing_bracket(tokens, at)
-                found.append(self._subquery(at, end, needs))
+                words.append(self._subquery(at, end, needs))
                 at = end + 1
             elif token.token_type is TokenType.STAR and self._stands_for_columns(at):
-                found.append(("*", tuple(self.all_columns(needs))))
+                words.append(("*", tuple(self.all_columns(needs))))
                 at += 1
             else:
-                found.append(self._word(at))
+                words.append(self._word(at))
                 at += 1
-        return tuple(found)
+        return tuple(words)
 
     def behind(self, column: exp.Column, at: int, stop: int) -> int:
         """The index behind the words of a column that begins at a token."""
@@ -283,12 +283,12 @@ class Expressions:
         return before in (TokenType.L_PAREN, TokenType.COMMA, TokenType.DISTINCT, TokenType.ALL)
 
     def _subquery(self, at: int, end: int, needs: set[Need]) -> Word:
-        found = [query for index, query in self._queries.items() if at < index < end]
-        if len(found) != 1:
+        queries = [query for index, query in self._queries.items() if at < index < end]
+        if len(queries) != 1:
             raise Doubt
-        form, free = self.forms.form(found[0], everything(found[0]))
+        form, free = self.forms.form(queries[0], everything(queries[0]))
         needs |= free
-        columns = [self.forms.column(found[0], i) for i in sorted(everything(found[0]))]
+        columns = [self.forms.column(queries[0], i) for i in sorted(everything(queries[0]))]
         return ("query", form, tuple(columns))
 
     def _column(self, node: exp.Column, needs: set[Need], clause: str) -> Word:
@@ -301,15 +301,15 @@ class Expressions:
             return self._alias(at, parts, needs)
         origin = block.origins.get(node)
         if origin is None:
-            given = node in block.origins and len(parts) == 1
-            if given and parts[0].lower() in self.forms.given:
+            is_parameter = node in block.origins and len(parts) == 1
+            if is_parameter and parts[0].lower() in self.forms.given:
                 return ("given", parts[0].lower())
             raise Doubt
         qualified = len(parts) - len(origin.fields) > 1
         word = self._origin(origin, qualified, parts, needs)
         if clause in _ALIAS_FIRST and parts[0].lower() in self._aliases:
-            other = self._alias(self._aliases[parts[0].lower()], parts, needs)
-            return ("either", word, other)
+            alias_word = self._alias(self._aliases[parts[0].lower()], parts, needs)
+            return ("either", word, alias_word)
         return word
 
     def _alias(self, at: int, parts: list[str], needs: set[Need]) -> tuple[object, ...]:
@@ -339,7 +339,7 @@ class Expressions:
 
     def all_columns(self, needs: set[Need], *, hidden: bool = False) -> list[object]:
         """All columns of all entries, with their names; those that only filter when asked."""
-        found: list[object] = []
+        columns: list[object] = []
         for entry in self.block.entries:
             if entry.relation.columns is None:
                 raise Doubt
@@ -349,8 +349,8 @@ class Expressions:
                 place = self.place(entry, name.lower())
                 needs.add((entry, place))
                 form = self.forms.column(entry.relation, place)
-                found.append((self.forms.label(entry)[:2], self.folded(name), form))
-        return found
+                columns.append((self.forms.label(entry)[:2], self.folded(name), form))
+        return columns
 
     def place(self, entry: FromEntry, column: str) -> Place:
         """Which column of an entry has a lower-case name."""
@@ -363,7 +363,7 @@ class Expressions:
         return tokens[at].text.lower() if opens else ""
 
     def kind(self, at: int) -> TokenType:
-        """The kind of a token."""
+        """The type of the token at an index."""
         return self.block.text.tokens[at].token_type
 
     def folded(self, name: str) -> str:

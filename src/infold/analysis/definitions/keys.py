@@ -60,13 +60,13 @@ def key_differences(before: Meaning, after: Meaning) -> KeyDifferences:
             continue
         section, _, name = key.partition(".")
         at = _spot(after.source.place) if section == "Source" and after.source else own
-        found = [Difference(name, "", _shown(key, old), _shown(key, new), at)]
+        differences = [Difference(name, "", _shown(key, old), _shown(key, new), at)]
         if key == "Source.columns":
-            found = list(_of_columns(old, new, at)) or found
+            differences = list(_column_changes(old, new, at)) or differences
         kinds = _ONLY_OF.get(key, tuple(Kind))
         matters = {before.node.model.kind, after.node.model.kind} & set(kinds)
         counts = decides is Decides.CONTENT and matters and not _only_stops(key, old, new)
-        (content if counts else metadata).extend(found)
+        (content if counts else metadata).extend(differences)
     for name, old, new in _in_force(before, after):
         if old != new:
             content.append(Difference(name, "", old, new, own))
@@ -86,7 +86,7 @@ def _spot(place: Place) -> Spot:
     return Spot(place.file, place.line, place.column)
 
 
-def _of_columns(
+def _column_changes(
     before: tuple[Column, ...], after: tuple[Column, ...], at: Spot
 ) -> Iterator[Difference]:
     """The columns of a source that differ; nothing if only their order does."""
@@ -155,11 +155,11 @@ def _in_force(before: Meaning, after: Meaning) -> Iterator[tuple[str, str, str]]
 
 def _bounds(incremental: Incremental | None) -> str:
     bounds = incremental.bounds if incremental else ()
-    found = sorted((bound.input, bound.before, bound.after) for bound in bounds)
-    return ", ".join(f"{name} {before} {after}" for name, before, after in found)
+    rows = sorted((bound.input, bound.before, bound.after) for bound in bounds)
+    return ", ".join(f"{name} {before} {after}" for name, before, after in rows)
 
 
-_NAMES = frozenset(
+_NAME_KEYS = frozenset(
     {
         "Model.unique_key",
         "Model.prefer",
@@ -170,13 +170,13 @@ _NAMES = frozenset(
         "Source.received_column",
     }
 )
-_SQL = frozenset(
+_SQL_KEYS = frozenset(
     {
         *("Sessions.user", "Sessions.identifier"),
         *(f"{cut.__name__}.{name}" for cut in DECLARED_CUTS for name in cut.sql_fields),
     }
 )
-_DURATIONS = frozenset(
+_DURATION_KEYS = frozenset(
     {
         "Incremental.backfill_limit",
         "Sessions.gap",
@@ -191,9 +191,9 @@ _DURATIONS = frozenset(
 
 
 def _same(key: str, before: Any, after: Any) -> bool:
-    if key in _NAMES:
+    if key in _NAME_KEYS:
         return bool(_each(before, str.lower) == _each(after, str.lower))
-    if key in _SQL:
+    if key in _SQL_KEYS:
         return bool(_each(before, sql_words) == _each(after, sql_words))
     if key == "Source.columns":
         return _columns(before) == _columns(after)
@@ -231,7 +231,7 @@ def sql_words(sql: str) -> tuple[str, ...]:
 def _shown(key: str, value: Any) -> str:
     if value is None or value == ():
         return ""
-    if key in _DURATIONS:
+    if key in _DURATION_KEYS:
         return show_duration(value)
     if key == "Source.columns":
         return ", ".join(f"{column.name} {column.type}" for column in value)
@@ -259,24 +259,24 @@ def query_differences(before: Meaning, after: Meaning) -> tuple[Difference, ...]
     Words that are the same are left out, though what they mean is another: that has a cause.
     """
     if before.node.model.python is not None and after.node.model.python is not None:
-        return tuple(_of_code(before.node.model.python, after.node.model.python))
+        return tuple(_code_differences(before.node.model.python, after.node.model.python))
     if before.relation is None or after.relation is None:
-        return _texts(before, after)
+        return _text_differences(before, after)
     if _is_seed(before) and _is_seed(after) and before.node.columns == after.node.columns:
-        return () if before.node.model.sql == after.node.model.sql else (_ROWS,)
+        return () if before.node.model.sql == after.node.model.sql else (_SEED_ROWS,)
     letters = before.structs or after.structs
     one, two = (
         _Side(m, Canon(m.prints, given(m.node.model), letters, m.renamed)) for m in (before, after)
     )
     try:
-        every = _of_relations(one, two, before.relation, after.relation, "")
-        found = tuple(one for one in every if one.before != one.after)
+        every = _relation_differences(one, two, before.relation, after.relation, "")
+        differences = tuple(one for one in every if one.before != one.after)
     except (Doubt, RecursionError):
-        found = ()
-    return found or _texts(before, after)
+        differences = ()
+    return differences or _text_differences(before, after)
 
 
-def _of_code(before: PythonCode, after: PythonCode) -> Iterator[Difference]:
+def _code_differences(before: PythonCode, after: PythonCode) -> Iterator[Difference]:
     """The files with another text, and the columns that came, went or got another type."""
     old, new = ({module.file: module.source for module in code.modules} for code in (before, after))
     for file in dict.fromkeys((*old, *new)):
@@ -284,12 +284,12 @@ def _of_code(before: PythonCode, after: PythonCode) -> Iterator[Difference]:
             yield Difference("code", file, "", "", Spot(file) if file in new else None)
     columns = dict(before.columns), dict(after.columns)
     for name in dict.fromkeys((*columns[0], *columns[1])):
-        was, now = (of.get(name, "") for of in columns)
-        if was != now:
-            yield Difference("column", name, was, now, Spot(after.files[0]))
+        old_type, new_type = (of.get(name, "") for of in columns)
+        if old_type != new_type:
+            yield Difference("column", name, old_type, new_type, Spot(after.files[0]))
 
 
-_ROWS = Difference("rows of the file", "", "", "")
+_SEED_ROWS = Difference("rows of the file", "", "", "")
 """Of a seed, whose query has them as one long text."""
 
 
@@ -297,7 +297,7 @@ def _is_seed(meaning: Meaning) -> bool:
     return meaning.node.model.place.file.endswith(".csv")
 
 
-def _texts(before: Meaning, after: Meaning) -> tuple[Difference, ...]:
+def _text_differences(before: Meaning, after: Meaning) -> tuple[Difference, ...]:
     """The queries as a whole."""
     old, new = before.node.model.sql, after.node.model.sql
     if old == new:
@@ -326,15 +326,15 @@ class _Side:
         return self.meaning.spot(tokens[span[0]].start, tokens[span[1] - 1].end + 1)
 
 
-def _of_relations(
+def _relation_differences(
     one: _Side, two: _Side, old: Relation, new: Relation, within: str
 ) -> Iterator[Difference]:
     old, new = _seen_through(old), _seen_through(new)
     if isinstance(old, SetOperation) and isinstance(new, SetOperation):
-        yield from _of_relations(one, two, old.left, new.left, within)
-        yield from _of_relations(one, two, old.right, new.right, within)
+        yield from _relation_differences(one, two, old.left, new.left, within)
+        yield from _relation_differences(one, two, old.right, new.right, within)
     elif isinstance(old, Block) and isinstance(new, Block):
-        yield from _of_blocks(one, two, one.canon.select(old), two.canon.select(new), within)
+        yield from _blocks(one, two, one.canon.select(old), two.canon.select(new), within)
 
 
 def _seen_through(relation: Relation) -> Relation:
@@ -347,16 +347,14 @@ def _seen_through(relation: Relation) -> Relation:
             return relation
 
 
-def _of_blocks(
-    one: _Side, two: _Side, old: Select, new: Select, within: str
-) -> Iterator[Difference]:
+def _blocks(one: _Side, two: _Side, old: Select, new: Select, within: str) -> Iterator[Difference]:
     yield from _column_differences(one, two, old, new, within)
     if old.parts.distinct != new.parts.distinct:
-        was, now = ("DISTINCT" if side.parts.distinct else "" for side in (old, new))
-        yield Difference("distinct", within, was, now)
-    yield from _of_entries(one, two, old, new, within)
+        old_word, new_word = ("DISTINCT" if side.parts.distinct else "" for side in (old, new))
+        yield Difference("distinct", within, old_word, new_word)
+    yield from _entry_differences(one, two, old, new, within)
     for key in _CONDITIONS:
-        yield from _of_conditions(one, two, old, new, key, within)
+        yield from _condition_differences(one, two, old, new, key, within)
     if old.grouped() != new.grouped():
         yield _clause(one, two, old, new, "group", within)
     for key in _OTHERS:
@@ -398,7 +396,7 @@ def _column_differences(
         yield Difference("column", shown, *texts, two.spot(new, spans[1]))
 
 
-def _of_conditions(
+def _condition_differences(
     one: _Side, two: _Side, old: Select, new: Select, key: str, within: str
 ) -> Iterator[Difference]:
     before, after = dict(old.conditions(key)), dict(new.conditions(key))
@@ -410,7 +408,7 @@ def _of_conditions(
             yield Difference(key, within, "", two.text(new, span), two.spot(new, span))
 
 
-def _of_entries(
+def _entry_differences(
     one: _Side, two: _Side, old: Select, new: Select, within: str
 ) -> Iterator[Difference]:
     """What differs in FROM; queries in it are compared clause by clause."""
@@ -423,14 +421,14 @@ def _of_entries(
         yield _clause(one, two, old, new, "from_", within)
         return
     for before, after in zip(*entries, strict=True):
-        if _named(before.relation) != _named(after.relation):
+        if _name_read(before.relation) != _name_read(after.relation):
             yield _clause(one, two, old, new, "from_", within)
             return
     for before, after in zip(*entries, strict=True):
         forms = [_form(side, entry.relation) for side, entry in ((one, before), (two, after))]
         if forms[0] is None or forms[0] != forms[1]:
             name = after.alias or before.alias
-            yield from _of_relations(one, two, before.relation, after.relation, name)
+            yield from _relation_differences(one, two, before.relation, after.relation, name)
 
 
 def _form(side: _Side, relation: Relation) -> str | None:
@@ -440,7 +438,7 @@ def _form(side: _Side, relation: Relation) -> str | None:
         return None
 
 
-def _named(relation: Relation) -> str:
+def _name_read(relation: Relation) -> str:
     """The stored table that a relation is; nothing for a query."""
     while isinstance(relation, RenamedColumns):
         relation = relation.inner

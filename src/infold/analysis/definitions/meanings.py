@@ -57,12 +57,12 @@ class Meaning:
 
     @property
     def text(self) -> Text | None:
-        """Its words."""
+        """The text that was parsed; None where it cannot be."""
         return self.query.text
 
     @property
     def relation(self) -> Relation | None:
-        """Its relation."""
+        """The resolved query; None where it cannot be parsed, or a name in it is not known."""
         return self.query.relation
 
     @property
@@ -115,11 +115,11 @@ class Meanings:
         """Those of compiled models, which are in the order of their dependencies."""
         named = {node.name: node for node in nodes}
         views = (node for node in named.values() if node.model.kind.is_view)
-        found = Meanings(named, sources, {node.name: node.fingerprint for node in views})
+        meanings = Meanings(named, sources, {node.name: node.fingerprint for node in views})
         for source in sources.values():
             columns = tuple(column.name for column in source.columns) or None
-            found._tables[source.name.lower()] = Table(source.name, columns)
-        return found
+            meanings._tables[source.name.lower()] = Table(source.name, columns)
+        return meanings
 
     def __getitem__(self, name: str) -> Meaning:
         if name not in self._found:
@@ -141,13 +141,13 @@ class Meanings:
             parsed = parse(model.place.file, model.sql)
         except InfoldError:
             return Query(None, None)
-        found = resolve(
+        resolved = resolve(
             parsed.text,
             parsed.tree,
             known,
             model.sessions.visible_columns if model.sessions else (),
         )
-        return Query(parsed.text, None if found.errors else found.relation)
+        return Query(parsed.text, None if resolved.errors else resolved.relation)
 
     def _table(self, name: str) -> Table:
         """What a name in FROM is: a source, a stored table, or a view with its query."""

@@ -23,10 +23,10 @@ def everything(relation: Relation) -> frozenset[int]:
 
 def position(relation: Relation, name: str) -> int:
     """The position of the one column of a lower-case name."""
-    found = relation.places.get(name, ())
-    if len(found) != 1 or not name:
+    positions = relation.places.get(name, ())
+    if len(positions) != 1 or not name:
         raise Doubt
-    return found[0]
+    return positions[0]
 
 
 def columns_of(table: Table, places: Iterable[Place]) -> frozenset[Need]:

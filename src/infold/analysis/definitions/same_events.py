@@ -53,11 +53,11 @@ def _other_source(before: Source | None, after: Source | None) -> str:
     """Why a row of a file may be another one; columns that are new are not read by the earlier."""
     if before is None or after is None:
         return "its source is not known"
-    for one in fields(Source):
-        key = f"Source.{one.name}"
+    for field in fields(Source):
+        key = f"Source.{field.name}"
         decides = KEYS.get(key, Decides.CONTENT) is Decides.CONTENT and key != "Source.columns"
-        if decides and getattr(before, one.name) != getattr(after, one.name):
-            return f"its source is read in another way ({one.name})"
+        if decides and getattr(before, field.name) != getattr(after, field.name):
+            return f"its source is read in another way ({field.name})"
     declared = {column.name: (column.type, column.default) for column in after.columns}
     for column in before.columns:
         if column.name not in declared:

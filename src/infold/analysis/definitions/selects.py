@@ -46,11 +46,11 @@ _ORDERS = ("order", "sort", "cluster", "distribute")
 
 
 class Select(Expressions):
-    """One SELECT with its clauses."""
+    """One SELECT as canonical forms, clause by clause; what has none raises Doubt."""
 
     __slots__ = ()
 
-    def form(self, wanted: frozenset[int], *, whole: bool) -> tuple[object, frozenset[Need]]:
+    def form(self, positions: frozenset[int], *, whole: bool) -> tuple[object, frozenset[Need]]:
         """
         The form of its rows, relative to the columns at some positions.
 
@@ -61,9 +61,9 @@ class Select(Expressions):
         cut = "limit" in ranges or "offset" in ranges
         group, ordered = self._group(needs)
         if ordered or cut or self.parts.distinct or self._generates():
-            wanted = everything(self.block)
+            positions = everything(self.block)
         outputs: list[object] = []
-        for at in sorted(wanted):
+        for at in sorted(positions):
             form, more = self.output(at)
             needs |= more
             outputs.append(form)
@@ -123,8 +123,8 @@ class Select(Expressions):
             return None
         names = [part.name for part in column.parts]
         before = names[: len(names) - len(origin.fields)]
-        whole = replace(origin, fields=())
-        word = self._origin(whole, len(before) > 1, before, set())
+        struct = replace(origin, fields=())
+        word = self._origin(struct, len(before) > 1, before, set())
         return digest((word,)), tuple(names[len(before) :])
 
     def _generates(self) -> bool:
@@ -158,13 +158,13 @@ class Select(Expressions):
             return ("all", sorted(self.output(at)[0] for at in everything(self.block))), False
         if several_sets(group) or group.args.get("all"):
             return self.words(span, needs, "group"), True
-        found = set()
+        keys = set()
         for item in split_arguments(tokens, start, stop):
-            found.add(self._numbered(item, needs, "group"))
-        return sorted(found), False
+            keys.add(self._numbered(item, needs, "group"))
+        return sorted(keys), False
 
     def grouped(self) -> object:
-        """What is grouped by."""
+        """The form of GROUP BY, the same for any order of its keys; None without one."""
         return self._group(set())[0]
 
     def on(self, item: FromItem) -> Terms:
@@ -188,7 +188,7 @@ class Select(Expressions):
 
     def _order(self, key: str, needs: set[Need]) -> object:
         tokens = self.block.text.tokens
-        found: list[object] = []
+        items: list[object] = []
         for start, stop in split_arguments(tokens, *self.parts.ranges[key]):
             end = stop
             if tokens[end - 2].text.upper() == "NULLS" and end - start > 2:
@@ -198,8 +198,8 @@ class Select(Expressions):
             if tokens[start].token_type is TokenType.ALL and end == start + 1:
                 raise Doubt
             words = self.words((end, stop), needs) if end < stop else ()
-            found.append((self._numbered((start, end), needs, key), words))
-        return found
+            items.append((self._numbered((start, end), needs, key), words))
+        return items
 
     def _conditions(self, key: str, needs: set[Need]) -> list[str]:
         return sorted({form for form, _ in self.conditions(key, needs)})
@@ -251,13 +251,13 @@ class Select(Expressions):
         return item.joined, entry.lateral, on, using, columns
 
     def _shared(self, name: str, needs: set[Need]) -> object:
-        found = []
+        columns = []
         for at, entry in enumerate(self.block.entries):
             if name in (entry.names or ()):
                 place = self.place(entry, name)
                 needs.add((entry, place))
-                found.append((at, self.forms.column(entry.relation, place)))
-        return name, found
+                columns.append((at, self.forms.column(entry.relation, place)))
+        return name, columns
 
     def _rows(
         self, entry: FromEntry, item: FromItem, places: set[Place], needs: set[Need]
@@ -268,8 +268,8 @@ class Select(Expressions):
         if isinstance(relation, Table) and relation.view is None:
             return self.forms.form(relation, frozenset())[0], columns_of(relation, places)
         relation = entry.relation
-        wanted = {at if isinstance(at, int) else position(relation, at) for at in places}
-        return self.forms.form(relation, frozenset(wanted))
+        positions = {at if isinstance(at, int) else position(relation, at) for at in places}
+        return self.forms.form(relation, frozenset(positions))
 
     def _generated(self, entry: FromEntry, item: FromItem, needs: set[Need]) -> object:
         """VALUES, a table function or a LATERAL VIEW: rows that follow from its words."""

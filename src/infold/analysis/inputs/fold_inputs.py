@@ -43,8 +43,8 @@ class FoldInput:
 
     def names_of(self, column: str) -> tuple[str, ...]:
         """The names under which a column of the table is passed on, its own first."""
-        found = [name for name, own in self.passed_columns.items() if own == column.lower()]
-        return tuple(sorted(found, key=lambda name: name != column.lower()))
+        names = [name for name, own in self.passed_columns.items() if own == column.lower()]
+        return tuple(sorted(names, key=lambda name: name != column.lower()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class _FoldInputFinder:
         node = relation.node
         if not isinstance(node, exp.Union) or node.args.get("distinct"):
             raise _NotRowWiseError("it compares rows with others; UNION ALL does not")
-        if node.args.get("by_name") or any(node.args.get(key) for key in _AROUND):
+        if node.args.get("by_name") or any(node.args.get(key) for key in _CLAUSES_AROUND_A_UNION):
             raise _NotRowWiseError("its UNION ALL has more around it than its sides")
         for side in (relation.left, relation.right):
             yield from (self._renamed(feed, side, relation) for feed in self.inputs_of(side))
@@ -143,9 +143,9 @@ class _FoldInputFinder:
         return FoldInput(feed.node, passed)
 
     def _of_block(self, block: Block) -> Iterator[FoldInput]:
-        for what, _ in clauses_beyond_row_wise(block.text, block):
-            if what != JOINS:
-                raise _NotRowWiseError(f"it has {what}")
+        for construct, _ in clauses_beyond_row_wise(block.text, block):
+            if construct != JOINS:
+                raise _NotRowWiseError(f"it has {construct}")
         called = next(calls_over_rows(block), None)
         if called is not None:
             raise _NotRowWiseError(f"it has {called[0]}")
@@ -162,16 +162,16 @@ class _FoldInputFinder:
 
     def _main_entry(self, block: Block) -> FromEntry:
         """The entry of FROM that passes on its rows; the others are lookups."""
-        others = [
+        main_entries = [
             entry
             for entry in block.entries
             if entry.lateral or not lookups_in(entry.relation, self.subject.nodes, only=True)
         ]
         if len(block.entries) == 1:
             return block.entries[0]
-        if len(others) != 1:
+        if len(main_entries) != 1:
             raise _NotRowWiseError("it joins tables that are no lookups")
-        return others[0]
+        return main_entries[0]
 
 
-_AROUND = ("order", "limit", "offset", "with_", "sort", "cluster", "distribute")
+_CLAUSES_AROUND_A_UNION = ("order", "limit", "offset", "with_", "sort", "cluster", "distribute")

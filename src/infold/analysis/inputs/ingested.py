@@ -58,8 +58,8 @@ def wrong_joins(subject: Subject, block: Block) -> Iterator[tuple[FromEntry, str
 def why_not_row_wise(subject: Subject, view: Relation) -> str:
     """What a view has that makes more of a row than columns, WHERE and lookups do, if so."""
     while isinstance(view, Block):
-        beyond = [what for what, _ in clauses_beyond_row_wise(view.text, view) if what != JOINS]
-        beyond += [what for what, _ in calls_over_rows(view)]
+        beyond = [part for part, _ in clauses_beyond_row_wise(view.text, view) if part != JOINS]
+        beyond += [part for part, _ in calls_over_rows(view)]
         beyond += [f"a join where {why}" for _, why in wrong_joins(subject, view)]
         if beyond or not view.entries:
             return beyond[0] if beyond else "rows of its own"
@@ -113,11 +113,11 @@ def landed_sources(drafts: Sequence[Draft], sources: Mapping[str, Source]) -> li
     """The sources that have a table of their own."""
     by_lower = {name.lower(): source for name, source in sources.items()}
     passing = _views_of_events(drafts)
-    found: dict[str, Source] = {}
+    landed: dict[str, Source] = {}
     for draft in drafts:
         named = tables_beside_source(draft, passing)
-        found.update((name, source) for name, source in by_lower.items() if name in named)
-    return list(found.values())
+        landed.update((name, source) for name, source in by_lower.items() if name in named)
+    return list(landed.values())
 
 
 def readers_of(drafts: Sequence[Draft], source: Source) -> list[Draft]:
@@ -140,14 +140,14 @@ def tables_beside_source(draft: Draft, passing: frozenset[str]) -> list[str]:
 
 def _views_of_events(drafts: Sequence[Draft]) -> frozenset[str]:
     """Views that nothing reads but events models and such views, and these in the first place."""
-    found = {d.model.name.lower() for d in drafts if d.model.kind.is_view}
-    read = {name for draft in drafts for name in _names_in(draft)} & found
-    found &= read
+    views = {d.model.name.lower() for d in drafts if d.model.kind.is_view}
+    read = {name for draft in drafts for name in _names_in(draft)} & views
+    views &= read
     while True:
-        before = frozenset(found)
+        before = frozenset(views)
         for draft in drafts:
-            found.difference_update(tables_beside_source(draft, before))
-        if found == before:
+            views.difference_update(tables_beside_source(draft, before))
+        if views == before:
             return before
 
 

@@ -83,11 +83,11 @@ class _LookupFinder:
                 self._of_in_list(block, holder, inner) or self._of_subquery(block, inner), inner
             )
 
-    def _add(self, found: Sequence[Match], relation: Relation) -> None:
+    def _add(self, matches: Sequence[Match], relation: Relation) -> None:
         """A relation that is matched as a whole, or else may be in its parts."""
-        if not found:
+        if not matches:
             self.visit(relation)
-        self.found.extend(found)
+        self.found.extend(matches)
 
     # -- joins
 
@@ -96,12 +96,12 @@ class _LookupFinder:
         if self.tracer.lookup_of(block.entries[at].relation) is None:
             return ()
         pairs = list(self._equal_values(block, at))
-        found = self._as_matches(pairs)
-        if len(found) != 1:
-            return found
+        matches = self._as_matches(pairs)
+        if len(matches) != 1:
+            return matches
         [(theirs, _), *_] = self._of_one_row(pairs)
         finder = ValidityFinder(self.tracer, block, block.entries[at], theirs[0].path)
-        return [replace(found[0], validity=finder.find(self._conditions(block, at)))]
+        return [replace(matches[0], validity=finder.find(self._conditions(block, at)))]
 
     def _equal_values(self, block: Block, at: int) -> Iterator[_Pair]:
         """What of another entry's row, and of the lookup's, has to be equal where both are."""
@@ -138,13 +138,13 @@ class _LookupFinder:
             if not isinstance(node, exp.EQ):
                 continue
             for mine, other in ((node.this, node.expression), (node.expression, node.this)):
-                own, others = (
+                own, theirs = (
                     self.tracer.traced_value(block, side, block.entries) for side in (mine, other)
                 )
-                if own is None or others is None or own[0] is not entry or others[0] is entry:
+                if own is None or theirs is None or own[0] is not entry or theirs[0] is entry:
                     continue
-                if any(others[0] is one for one in block.entries[: upto + 1]) and len(own[1]) == 1:
-                    yield others[1], own[1][0]
+                if any(theirs[0] is one for one in block.entries[: upto + 1]) and len(own[1]) == 1:
+                    yield theirs[1], own[1][0]
 
     def _of_using(self, block: Block, at: int, number: int, join: exp.Join) -> Iterator[_Pair]:
         """Columns of USING: of the joined entry, and of the first one before it that has them."""
@@ -153,10 +153,10 @@ class _LookupFinder:
             sides = [block.entries[number]]
             sides += [e for e in block.entries[:number] if column in (e.names or ())][:1]
             mine = [e for e in sides if e is block.entries[at]]
-            others = [e for e in sides if e is not block.entries[at]]
+            earlier = [e for e in sides if e is not block.entries[at]]
             if len(sides) == 2 and len(mine) == 1:
                 own = self.tracer.traced_column(mine[0].relation, column, (mine[0],))
-                theirs = self.tracer.traced_column(others[0].relation, column, (others[0],))
+                theirs = self.tracer.traced_column(earlier[0].relation, column, (earlier[0],))
                 if len(own) == 1 and theirs:
                     yield theirs, own[0]
 
@@ -276,11 +276,11 @@ class ValidityFinder:
         if not isinstance(node, exp.Or):
             return self._compared(node, exp.LT), False
         for side, other in ((node.this, node.expression), (node.expression, node.this)):
-            found = self._compared(side, exp.LT)
+            compared = self._compared(side, exp.LT)
             other = other.unnest()
             null = isinstance(other, exp.Is) and isinstance(other.expression, exp.Null)
-            if found is not None and null and self._own(other.this) == found[1]:
-                return found, True
+            if compared is not None and null and self._own(other.this) == compared[1]:
+                return compared, True
         return None, False
 
     def _compared(self, node: exp.Expr, by: type[exp.Binary]) -> tuple[str, str] | None:
@@ -301,8 +301,8 @@ class ValidityFinder:
         return origin.column if origin is not None and not origin.fields else None
 
     def _origin(self, node: exp.Expr) -> Origin | None:
-        found = self.block.origins.get(node) if isinstance(node, exp.Column) else None
-        return found if isinstance(found, Origin) and found.entry is self.entry else None
+        origin = self.block.origins.get(node) if isinstance(node, exp.Column) else None
+        return origin if isinstance(origin, Origin) and origin.entry is self.entry else None
 
     def _others(self) -> list[FromEntry]:
         return [entry for entry in self.block.entries if entry is not self.entry]

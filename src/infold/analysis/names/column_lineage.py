@@ -72,14 +72,14 @@ def lookups_in(
     relation: Relation, nodes: Mapping[str, Node], *, only: bool = False
 ) -> frozenset[str]:
     """The lookups that a relation reads; with ``only``, none if it reads anything else."""
-    found: set[str] = set()
+    lookups: set[str] = set()
     todo: list[Relation] = [relation]
     while todo:
         item = todo.pop()
         if isinstance(item, Table) and item.view is None:
             node = nodes.get(item.name)
             if node is not None and time_column(node) is None:
-                found.add(item.name)
+                lookups.add(item.name)
             elif only:
                 return frozenset()
         elif isinstance(item, Table) and item.view is not None:
@@ -93,7 +93,7 @@ def lookups_in(
             todo += [inner for _, inner in item.nested_queries]
         elif only:
             return frozenset()
-    return frozenset(found)
+    return frozenset(lookups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,8 @@ class Tracer:
         entry = self._entry_of(block, node)
         if entry is None or not any(entry is one for one in entries):
             return None
-        found = self._traced_expression(block, node, entry, (entry,))
-        return (entry, found) if found else None
+        values = self._traced_expression(block, node, entry, (entry,))
+        return (entry, values) if values else None
 
     def _entry_of(self, block: Block, node: exp.Expr) -> FromEntry | None:
         """The one entry with all columns of an expression."""
@@ -237,8 +237,8 @@ class Tracer:
             return [(relation.name, path)]
         if isinstance(relation, SetOperation):
             sides = (relation.left, relation.right)
-            found = [self._stored_rows(side, (*path, at)) for at, side in enumerate(sides)]
-            return [*found[0], *found[1]] if all(found) else []
+            of_sides = [self._stored_rows(side, (*path, at)) for at, side in enumerate(sides)]
+            return [*of_sides[0], *of_sides[1]] if all(of_sides) else []
         if isinstance(relation, Block) and _is_row_wise(relation):
             [entry] = relation.entries
             return self._stored_rows(entry.relation, (*path, entry))

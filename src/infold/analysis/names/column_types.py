@@ -65,8 +65,8 @@ def _type_in(relation: Relation, column: str, tables: Mapping[str, Types]) -> st
         return left if left == _type_in(relation.right, column, tables) else None
     if isinstance(relation, Block):
         outs = relation.named(column)
-        found = [type_ for out in outs if (type_ := _type_of_output(relation, out, tables))]
-        return found[-1] if found else None
+        types = [type_ for out in outs if (type_ := _type_of_output(relation, out, tables))]
+        return types[-1] if types else None
     return None
 
 
@@ -124,7 +124,7 @@ def _of_origin(origin: Origin | None, tables: Mapping[str, Types]) -> str | None
 
 
 def followed_type(type_: str) -> str | None:
-    """A type as far as it is followed."""
+    """One name for times, intervals, dates and void; None: of other types nothing is concluded."""
     name = type_.lower()
     if name in _TIMES:
         return "timestamp"

@@ -32,10 +32,10 @@ class _Columns:
     @cached_property
     def places(self: _HasColumns) -> Mapping[str, Sequence[int]]:
         """The positions of the columns by their names in lower case."""
-        found: dict[str, list[int]] = {}
+        places: dict[str, list[int]] = {}
         for at, name in enumerate(self.columns or ()):
-            found.setdefault(name.lower(), []).append(at)
-        return found
+            places.setdefault(name.lower(), []).append(at)
+        return places
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,8 +176,8 @@ def once_per_block(find: Callable[[Block], Found]) -> Callable[[Block], Found]:
     def once(block: Block) -> Found:
         if find not in block.known:
             block.known[find] = find(block)
-        found: Found = block.known[find]
-        return found
+        result: Found = block.known[find]
+        return result
 
     return once
 

@@ -152,13 +152,13 @@ class _Resolver:
             inner = self.query(over.this, ctes, outer)
         else:
             inner = self._table(over, ctes, turned=True)
-        found = None
+        rewritten = None
         if len(over.args["pivots"]) == 1 and not over.alias:
-            found = unpivot_as_lateral_view(pivot, over, inner.columns)
-        if found is None:
+            rewritten = unpivot_as_lateral_view(pivot, over, inner.columns)
+        if rewritten is None:
             self._unsupported(over, "this form of UNPIVOT")
             return OtherRows(None)
-        node, view = found
+        node, view = rewritten
         block = Block(node, self.text)
         block.entries.append(FromEntry("", inner, over))
         block.entries.append(FromEntry("", OtherRows(lateral_view_columns(view)), view))
@@ -180,14 +180,14 @@ class _Resolver:
         if not isinstance(node.this, exp.Identifier):
             self._no_plain_table(node)
             return OtherRows(alias_columns(node))
-        for key, what in _REFUSED_ON_TABLES.items():
+        for key, construct in _REFUSED_ON_TABLES.items():
             if node.args.get(key) and not (turned and key == "pivots"):
-                self._unsupported(node, what)
+                self._unsupported(node, construct)
         parts = [part.name for part in node.parts]
         name = ".".join(parts)
         if len(parts) == 1 and name.lower() in ctes:
-            found = ctes[name.lower()]
-            return found if turned else self._with_alias_columns(found, node)
+            cte = ctes[name.lower()]
+            return cte if turned else self._with_alias_columns(cte, node)
         start = min(part.meta["start"] for part in node.parts)
         end = max(part.meta["end"] for part in node.parts) + 1
         table = self.tables.get(name.lower())
@@ -322,15 +322,15 @@ class _Resolver:
         around: Block | None = block
         opaque, levels = False, 0
         while around is not None:
-            found = find_column(around.entries, parts)
-            if isinstance(found, Origin):
-                self._not_by_its_table(node, parts, found)
+            origin = find_column(around.entries, parts)
+            if isinstance(origin, Origin):
+                self._not_by_its_table(node, parts, origin)
                 if levels > 1 and not opaque:
                     at = self.text.spot_of(node)
                     self.errors.append(findings.column_too_far(at, name=as_written(node)))
-                block.origins[node] = found
+                block.origins[node] = origin
                 return
-            opaque = opaque or found is UNKNOWN
+            opaque = opaque or origin is UNKNOWN
             if around is block and parts[0] in aliases:
                 block.aliases[node] = aliases[parts[0]]
                 return
@@ -343,9 +343,9 @@ class _Resolver:
         tables = [e.relation.name for e in block.entries if isinstance(e.relation, Table)]
         self.errors.append(findings.unknown_column(at, as_written(node), names, tables))
 
-    def _not_by_its_table(self, node: exp.Column, parts: list[str], found: Origin) -> None:
+    def _not_by_its_table(self, node: exp.Column, parts: list[str], origin: Origin) -> None:
         """``raw.clicks.url`` is refused: Spark sees the stored name ``clicks``."""
-        entry = found.entry
+        entry = origin.entry
         names = [*entry.qualifier.split("."), entry.alias] if entry.qualifier else []
         if names and parts[: len(names)] == names and len(parts) > len(names):
             shorter = ".".join(part.name for part in node.parts[len(names) - 1 :])
@@ -356,13 +356,13 @@ class _Resolver:
 
     def _outputs(self, block: Block) -> list[OutputColumn] | None:
         """The output columns in order; None when a star covers unknown columns."""
-        found: list[OutputColumn] = []
+        outputs: list[OutputColumn] = []
         for item in block.node.expressions:
             star = item if isinstance(item, exp.Star) else None
             if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
                 star = item.this
             if star is None:
-                found.extend(select_outputs(item))
+                outputs.extend(select_outputs(item))
                 continue
             entries = [entry for entry in block.entries if not entry.hidden]
             if isinstance(item, exp.Column):
@@ -372,8 +372,8 @@ class _Resolver:
             expanded = star_outputs(entries, star, item)
             if expanded is None:
                 return None
-            found.extend(expanded)
-        return found
+            outputs.extend(expanded)
+        return outputs
 
     def _unsupported(self, node: exp.Expr, what: str) -> None:
         self.errors.append(findings.unsupported_sql(self.text.spot_of(node), what=what))
@@ -414,16 +414,16 @@ def pivot_as_group_by(node: exp.Subquery, columns: Columns, text: Text) -> exp.S
     field = _pivot_field(pivots[0]) if len(pivots) == 1 and not node.args.get("alias") else None
     if field is None or columns is None or len({name.lower() for name in columns}) < len(columns):
         return None
-    made = list(_outputs_made(pivots[0], field))
-    named = _names_used([field.this, *(one.this for one in made)])
-    if not made or named is None or "" in columns:
+    outputs = list(_outputs_made(pivots[0], field))
+    named = _names_used([field.this, *(out.this for out in outputs)])
+    if not outputs or named is None or "" in columns:
         return None
     keys = [name for name in columns if name.lower() not in named]
-    if {name.lower() for name in keys} & {one.alias.lower() for one in made}:
+    if {name.lower() for name in keys} & {out.alias.lower() for out in outputs}:
         return None
     inner = exp.Subquery()
     inner.args["this"] = node.this  # which stays where it is in its own tree
-    found = exp.Select(expressions=[*map(_column_node, keys), *made], from_=exp.From(this=inner))
+    found = exp.Select(expressions=[*map(_column_node, keys), *outputs], from_=exp.From(this=inner))
     if keys:
         group = exp.Group(expressions=[*map(_column_node, keys)])
         group.meta[SPAN] = _pivot_span(pivots[0], text)
@@ -443,27 +443,27 @@ def unpivot_as_lateral_view(
     fields, values = pivot.args.get("fields") or [], pivot.expressions
     if len(fields) != 1 or len(values) != 1 or columns is None or "" in columns:
         return None
-    made = [fields[0].this, values[0]]
+    new_names = [fields[0].this, values[0]]
     turned = [one.this if isinstance(one, exp.PivotAlias) else one for one in fields[0].expressions]
     if not all(isinstance(one, exp.Column) and not one.table for one in turned):
         return None
-    if not all(isinstance(one, exp.Identifier) for one in made):
+    if not all(isinstance(one, exp.Identifier) for one in new_names):
         return None
     gone = {one.name.lower() for one in turned}
-    kept = [name for name in columns if name.lower() not in gone]
-    names = [name.lower() for name in (*kept, *gone)]
-    outputs = [*(name.lower() for name in kept), *(one.name.lower() for one in made)]
+    kept_names = [name for name in columns if name.lower() not in gone]
+    names = [name.lower() for name in (*kept_names, *gone)]
+    outputs = [*(name.lower() for name in kept_names), *(one.name.lower() for one in new_names)]
     if len(names) != len(columns) or len({*outputs}) < len(outputs):
         return None
     parts = [part for one in turned for part in (exp.Literal.string(one.name), one.copy())]
     view = exp.Lateral(
         this=exp.Stack(this=exp.Literal.number(len(turned)), expressions=parts),
         view=True,
-        alias=exp.TableAlias(columns=[one.copy() for one in made]),
+        alias=exp.TableAlias(columns=[one.copy() for one in new_names]),
     )
     source = exp.From()
     source.args["this"] = over  # which stays where it is in its own tree
-    items = [*map(_column_node, kept), *(exp.Column(this=one.copy()) for one in made)]
+    items = [*map(_column_node, kept_names), *(exp.Column(this=one.copy()) for one in new_names)]
     return exp.Select(expressions=items, from_=source, laterals=[view]), view
 
 
@@ -477,8 +477,8 @@ def _pivot_field(pivot: exp.Pivot) -> exp.In | None:
         return None
     values = [one.this if isinstance(one, exp.PivotAlias) else one for one in fields[0].expressions]
     texts = all(isinstance(one, exp.Literal) and one.is_string for one in values)
-    found: exp.In = fields[0]
-    return found if texts else None
+    values_of: exp.In = fields[0]
+    return values_of if texts else None
 
 
 _KNOWN = {"expressions", "fields", "columns", "pivot_column_naming"}
@@ -487,46 +487,46 @@ _KNOWN = {"expressions", "fields", "columns", "pivot_column_naming"}
 def _outputs_made(pivot: exp.Pivot, field: exp.In) -> Iterator[exp.Alias]:
     """An output for each value and aggregate; none where Spark names one by its SQL."""
     several = len(pivot.expressions) > 1
-    if not all(is_aggregate(one.unalias()) for one in pivot.expressions):
+    if not all(is_aggregate(aggregate.unalias()) for aggregate in pivot.expressions):
         return
-    if several and not all(isinstance(one, exp.Alias) for one in pivot.expressions):
+    if several and not all(isinstance(aggregate, exp.Alias) for aggregate in pivot.expressions):
         return
     for value in field.expressions:
         name = value.alias if isinstance(value, exp.PivotAlias) else value.name
-        for one in pivot.expressions:
-            full = f"{name}_{one.alias}" if several else name
+        for aggregate in pivot.expressions:
+            full = f"{name}_{aggregate.alias}" if several else name
             alias = exp.Identifier(this=full, quoted=True)
             text = value.this if isinstance(value, exp.PivotAlias) else value
-            yield exp.Alias(this=_with_filter(one.unalias(), field.this, text), alias=alias)
+            yield exp.Alias(this=_with_filter(aggregate.unalias(), field.this, text), alias=alias)
 
 
 def _with_filter(call: exp.Expr, column: exp.Expr, text: exp.Expr) -> exp.Filter:
     where = exp.Where(this=exp.EQ(this=column.copy(), expression=text.copy()))
-    found = exp.Filter(this=call.copy(), expression=where)
+    filtered = exp.Filter(this=call.copy(), expression=where)
     if SPAN in call.meta:
-        found.meta[SPAN] = call.meta[SPAN]
-    return found
+        filtered.meta[SPAN] = call.meta[SPAN]
+    return filtered
 
 
 def _pivot_span(pivot: exp.Expr, text: Text) -> tuple[int, int] | None:
-    """The position of a PIVOT."""
-    found = span_of(pivot)
-    token = text.token_before(found[0], TokenType.PIVOT) if found is not None else None
+    """From PIVOT to behind its last bracket; None where the parser left no place."""
+    span = span_of(pivot)
+    token = text.token_before(span[0], TokenType.PIVOT) if span is not None else None
     return (
-        text.with_closing_brackets(token.start, found[1])
-        if found is not None and token is not None
+        text.with_closing_brackets(token.start, span[1])
+        if span is not None and token is not None
         else None
     )
 
 
 def _names_used(nodes: list[exp.Expr]) -> set[str] | None:
     """The columns that are named, in lower case; None where one has a dot in it."""
-    found = [column for node in nodes for column in node.find_all(exp.Column)]
-    if any(len(column.parts) > 1 for column in found) or not isinstance(nodes[0], exp.Column):
+    columns = [column for node in nodes for column in node.find_all(exp.Column)]
+    if any(len(column.parts) > 1 for column in columns) or not isinstance(nodes[0], exp.Column):
         return None
     if any(node.find(exp.Query, exp.Window) for node in nodes):
         return None
-    return {column.name.lower() for column in found}
+    return {column.name.lower() for column in columns}
 
 
 def _column_node(name: str) -> exp.Column:

@@ -82,8 +82,8 @@ def merges_columns(block: Block) -> bool:
 def over_windows(block: Block, window: exp.Window) -> bool:
     """Whether a window is over the value of another one of its SELECT, named by an alias."""
     columns = (node for node in own_nodes(window) if isinstance(node, exp.Column))
-    meant = (block.aliases.get(column) for column in columns)
-    return any(node is not None and node.find(exp.Window) is not None for node in meant)
+    outputs = (block.aliases.get(column) for column in columns)
+    return any(node is not None and node.find(exp.Window) is not None for node in outputs)
 
 
 def group_items(block: Block, group: exp.Group) -> Iterator[exp.Expr]:
@@ -119,20 +119,20 @@ def in_every_set(block: Block, group: exp.Group) -> list[exp.Expr]:
     """What all rows are grouped by, in whichever of several ways; aliases seen through."""
     if any(group.args.get(key) for key in ("rollup", "cube", "totals")):
         return []
-    found: list[exp.Expr] = []
+    keys: list[exp.Expr] = []
     for item in group.args.get("grouping_sets") or group_items(block, group):
         if isinstance(item, exp.GroupingSets):
-            first, *rest = [_members_of_set(one) for one in item.expressions]
-            found += [node for node in first if all(node in other for other in rest)]
+            first, *other_sets = [_members_of_set(member) for member in item.expressions]
+            keys += [node for node in first if all(node in other for other in other_sets)]
         elif not isinstance(item, _SETS):
-            found.append(item)
-    return [block.aliases.get(node, node).unalias() for node in found]
+            keys.append(item)
+    return [block.aliases.get(node, node).unalias() for node in keys]
 
 
-def _members_of_set(one: exp.Expr) -> list[exp.Expr]:
-    if isinstance(one, exp.Tuple):
-        return list(one.expressions)
-    return [] if isinstance(one, _SETS) else [one.unnest()]
+def _members_of_set(grouping: exp.Expr) -> list[exp.Expr]:
+    if isinstance(grouping, exp.Tuple):
+        return list(grouping.expressions)
+    return [] if isinstance(grouping, _SETS) else [grouping.unnest()]
 
 
 def alike_by(items: Iterable[exp.Expr]) -> Iterator[exp.Expr]:

@@ -30,9 +30,9 @@ class Draft:
 
     def place(self, key: str) -> Spot:
         """The place of a key's value; the model's own place when it was not written."""
-        found = self.places.get(key)
+        spot = self.places.get(key)
         place = self.model.place
-        return found or Spot(place.file, place.line, place.column)
+        return spot or Spot(place.file, place.line, place.column)
 
 
 @dataclass(slots=True, eq=False)
@@ -59,12 +59,12 @@ class Subject:
 
     @property
     def model(self) -> Model:
-        """The model."""
+        """As declared; what rules find out is in ``shared``."""
         return self.draft.model
 
     @property
     def text(self) -> Text:
-        """Its SELECT."""
+        """The SELECT alone, with what leads from its tokens to places in the file."""
         return self.draft.parsed.text
 
     def is_time_of_model(self, origin: Origin) -> bool:

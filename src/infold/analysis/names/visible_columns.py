@@ -27,12 +27,12 @@ def find_column(entries: Sequence[FromEntry], parts: Sequence[str]) -> Origin | 
         if depth:
             prefixes.append((*entry.qualifier.split("."), entry.alias))
         for prefix in prefixes:
-            rest = parts[len(prefix) :]
-            if rest and tuple(parts[: len(prefix)]) == prefix:
+            behind = parts[len(prefix) :]
+            if behind and tuple(parts[: len(prefix)]) == prefix:
                 if entry.names is None:
                     return UNKNOWN
-                if rest[0] in entry.names:
-                    return Origin(entry, rest[0], tuple(rest[1:]))
+                if behind[0] in entry.names:
+                    return Origin(entry, behind[0], tuple(behind[1:]))
     for entry in entries:
         if entry.names is None:
             unknown = True
@@ -88,17 +88,17 @@ def star_outputs(
     if any(entry.relation.columns is None for entry in entries):
         return None
     skip = {name.name.lower() for name in star.args.get("except_") or ()}
-    found: list[OutputColumn] = []
+    outputs: list[OutputColumn] = []
     for entry in entries:
         right = [
             OutputColumn(c, node, Origin(entry, c.lower())) for c in entry.relation.columns or ()
         ]
-        once = dict.fromkeys(_shared_columns(entry, found, right))
-        at = {out.name.lower(): i for i, out in reversed([*enumerate(found)])}
-        first = {at[name]: found[at[name]] for name in once}
-        left = (out for i, out in enumerate(found) if i not in first)
-        found = [*first.values(), *left, *(out for out in right if out.name.lower() not in once)]
-    return [out for out in found if out.name.lower() not in skip]
+        once = dict.fromkeys(_shared_columns(entry, outputs, right))
+        at = {out.name.lower(): i for i, out in reversed([*enumerate(outputs)])}
+        first = {at[name]: outputs[at[name]] for name in once}
+        left = (out for i, out in enumerate(outputs) if i not in first)
+        outputs = [*first.values(), *left, *(out for out in right if out.name.lower() not in once)]
+    return [out for out in outputs if out.name.lower() not in skip]
 
 
 def _shared_columns(

@@ -151,17 +151,17 @@ def _clock_literals(subject: Subject) -> Iterator[InfoldError]:
 
 def _arguments(tokens: Sequence[Token]) -> set[tuple[int, int]]:
     """Ranges of tokens that are made a time as the argument of a call."""
-    found: set[tuple[int, int]] = set()
+    ranges: set[tuple[int, int]] = set()
     for call in calls(tokens, 0, len(tokens)):
         for start, end in call.arguments:
             if call.name in _CASTS and _names_clock(tokens, end - 2, TokenType.ALIAS):
                 if _is_time(tokens, end - 1):
-                    found.add((start, end - 2))
+                    ranges.add((start, end - 2))
             elif call.name == "extract" and _names_clock(tokens, start + 1, TokenType.FROM):
-                found.add((start + 2, end))
+                ranges.add((start + 2, end))
             elif call.name in _OF_TIMES:
-                found.add((start, end))
-    return found
+                ranges.add((start, end))
+    return ranges
 
 
 def _unbracketed(tokens: Sequence[Token], i: int) -> tuple[int, int]:

@@ -113,8 +113,8 @@ def _group_spot(block: Block, group: exp.Group) -> Spot:
 
 
 def _first_aggregate(block: Block) -> Spot:
-    found = next((item for item in block.node.expressions if has_aggregate(item)), None)
-    return block.text.spot_of(found.unalias() if found is not None else block.node)
+    item_found = next((item for item in block.node.expressions if has_aggregate(item)), None)
+    return block.text.spot_of(item_found.unalias() if item_found is not None else block.node)
 
 
 def check_distinct(subject: Subject) -> Iterator[InfoldError]:
@@ -145,10 +145,10 @@ def check_distinct(subject: Subject) -> Iterator[InfoldError]:
 
 def check_windows(subject: Subject) -> Iterator[InfoldError]:
     """Every window over rows of any time, and every one that Spark does not evaluate."""
-    for one in blocks_of(subject.relation):
-        for window in window_calls(one) if isinstance(one, Block) else ():
+    for part in blocks_of(subject.relation):
+        for window in window_calls(part) if isinstance(part, Block) else ():
             if isinstance(window.this, exp.Filter):
-                yield refusals.filter_in_window(one.text.spot_of(window))
+                yield refusals.filter_in_window(part.text.spot_of(window))
     cells = cells_of(subject)
     if cells is None:
         return
@@ -249,9 +249,9 @@ def check_set_operations(subject: Subject) -> Iterator[InfoldError]:
 
 
 def _spot_of_operation(operation: SetOperation) -> tuple[Spot, str]:
-    found = span_of(operation.node.expression)
+    span = span_of(operation.node.expression)
     kinds = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
-    token = operation.text.token_before(found[0], *kinds) if found else None
+    token = operation.text.token_before(span[0], *kinds) if span else None
     token = token or operation.text.token_after(-1, *kinds)
     if token is None:  # MINUS, which has no kind of its own
         return operation.text.spot_of(operation.node.expression), "a set operation"

@@ -21,9 +21,9 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     if subject.model.kind is not Kind.EVENTS:
         return
     text, relation = subject.text, subject.relation
-    for what, at in clauses_beyond_row_wise(text, relation):
-        if what != JOINS:
-            yield refusals.not_row_wise(at, what=what)
+    for construct, at in clauses_beyond_row_wise(text, relation):
+        if construct != JOINS:
+            yield refusals.not_row_wise(at, what=construct)
     if not isinstance(relation, Block):
         return
     for entry, why in wrong_joins(subject, relation):
@@ -31,19 +31,19 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         if isinstance(joined, Table) and joined.name not in {*subject.nodes, *subject.sources}:
             continue  # it could not be read, which is an error of its own
         yield refusals.joined_events(text.spot_of_entry(entry.node), why=why)
-    for what, node in calls_over_rows(relation):
-        yield refusals.not_row_wise(text.spot_of(node), what=what)
-    yield from _taken_in(subject, relation)
+    for construct, node in calls_over_rows(relation):
+        yield refusals.not_row_wise(text.spot_of(node), what=construct)
+    yield from _wrong_input(subject, relation)
 
 
-def _taken_in(subject: Subject, block: Block) -> Iterator[InfoldError]:
+def _wrong_input(subject: Subject, block: Block) -> Iterator[InfoldError]:
     """A first entry of FROM that is no source, and no view that shows one row by row."""
     for entry in block.entries[:1]:
         inner, main, at = entry.relation, ingested_table(block), subject.text.spot_of(entry.node)
         if not isinstance(inner, Table):
             continue  # it is refused for what it is
-        if inner.view is not None and (what := why_not_row_wise(subject, inner.view)):
-            yield refusals.not_row_wise(at, what=f"{what}, as {inner.name} has")
+        if inner.view is not None and (construct := why_not_row_wise(subject, inner.view)):
+            yield refusals.not_row_wise(at, what=f"{construct}, as {inner.name} has")
         elif main is not None and main not in subject.sources:
             yield refusals.events_of_model(at, name=main)
 
@@ -68,8 +68,8 @@ def check_event_times(subject: Subject) -> Iterator[InfoldError]:
     if subject.model.kind is not Kind.EVENTS or series is None or not isinstance(block, Block):
         return
     name = series.event_time_column
-    found = next((out for out in block.outputs or () if out.name.lower() == name.lower()), None)
-    type_ = _time_type(subject, block, found) if found is not None else None
+    output = next((out for out in block.outputs or () if out.name.lower() == name.lower()), None)
+    type_ = _time_type(subject, block, output) if output is not None else None
     if type_ is None:
         return
     at = subject.draft.place("timeseries.event_time_column")

@@ -46,11 +46,11 @@ def check(subject: Subject) -> Iterator[InfoldError]:
 def _spot(block: Block | SetOperation, key: str) -> Spot:
     """The keyword: the first of its kind behind all other names of the query."""
     ends = [
-        found[1]
+        span[1]
         for name, value in block.node.args.items()
         if name not in ("limit", "offset")
         for part in (value if isinstance(value, list) else [value])
-        if isinstance(part, exp.Expr) and (found := span_of(part)) is not None
+        if isinstance(part, exp.Expr) and (span := span_of(part)) is not None
     ]
     token = block.text.token_after(max(ends, default=0), _KINDS[key])
     return block.text.spot_of_token(token) if token else block.text.spot(0)

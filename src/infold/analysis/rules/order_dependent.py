@@ -74,9 +74,9 @@ _KEEPS_ELEMENTS = frozenset(
 def check(subject: Subject) -> Iterator[InfoldError]:
     """Every aggregate that picks or collects rows in no order."""
     text, tokens = subject.text, subject.text.tokens
-    found = list(calls(tokens, 0, len(tokens)))
+    all_calls = list(calls(tokens, 0, len(tokens)))
     known, ordered = _determined_calls(subject), _ordered_windows(subject)
-    for call in found:
+    for call in all_calls:
         at = text.spot_of_token(tokens[call.start])
         if tokens[call.start].start in known:
             continue
@@ -90,7 +90,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             yield refusals.order_dependent(
                 at, call=call.name, instead="min_by or max_by with the order"
             )
-        elif call.name in _COLLECTS and not order_is_forgotten(subject, found, call):
+        elif call.name in _COLLECTS and not order_is_forgotten(subject, all_calls, call):
             listed = f"{call.name}(x) WITHIN GROUP (ORDER BY x)"
             instead = listed if call.name in _TEXTS else f"sort_array({call.name}(…))"
             yield refusals.order_dependent(at, call=call.name, instead=instead)
@@ -98,7 +98,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
 
 def _determined_calls(subject: Subject) -> set[int]:
     """The positions of calls that give the same value for any choice and order of rows."""
-    found: set[int] = set()
+    starts: set[int] = set()
     identity = RowIdentity(subject.row_keys)
     for block in blocks_of(subject.relation):
         if not isinstance(block, Block):
@@ -116,8 +116,8 @@ def _determined_calls(subject: Subject) -> set[int]:
                 alike = AgreeingRows.agreeing_in(identity, block, parts)
                 span = _span_start(node)
                 if span is not None and (alike.same(value) or _is_total(alike, node, window)):
-                    found.add(span)
-    return found
+                    starts.add(span)
+    return starts
 
 
 def _ordered_windows(subject: Subject) -> set[int]:
@@ -154,11 +154,11 @@ def _deterministic(tokens: Sequence[Token], call: Call) -> bool:
     return [token.token_type for token in tokens[start:end]] == [TokenType.TRUE]
 
 
-def order_is_forgotten(subject: Subject, found: Sequence[Call], call: Call) -> bool:
+def order_is_forgotten(subject: Subject, all_calls: Sequence[Call], call: Call) -> bool:
     """Whether a call around it forgets the order again, before anything makes use of it."""
     tokens = subject.text.tokens
-    before = found[: bisect_left(found, call.start, key=lambda one: one.start)]
-    for other in (one for one in reversed(before) if call.end <= one.end):  # from the inside
+    before = all_calls[: bisect_left(all_calls, call.start, key=lambda known: known.start)]
+    for other in (known for known in reversed(before) if call.end <= known.end):  # from the inside
         compares = other.name == "array_sort" and len(other.arguments) > 1
         if other.name in _FORGETS_ORDER and not compares:
             return _is_untouched(subject, tokens[call.start].start, tokens[other.start].start)
@@ -174,9 +174,9 @@ def _is_untouched(subject: Subject, start: int, around: int) -> bool:
         if node is not None:
             inner, outer = node, node.parent
             while outer is not None and (outer.meta or {}).get(SPAN, (-1,))[0] != around:
-                asked = isinstance(outer, exp.If) and inner.arg_key == "this"
+                is_condition = isinstance(outer, exp.If) and inner.arg_key == "this"
                 joined = isinstance(outer, exp.DPipe)
-                if asked or (isinstance(outer, (exp.Binary, exp.Bracket)) and not joined):
+                if is_condition or (isinstance(outer, (exp.Binary, exp.Bracket)) and not joined):
                     return False
                 inner, outer = outer, outer.parent
             return True
@@ -186,8 +186,8 @@ def _is_untouched(subject: Subject, start: int, around: int) -> bool:
 @once_per_block
 def _collections(block: Block) -> Mapping[int | None, exp.Expr]:
     """The aggregates that collect rows, by where their text begins; of several the first."""
-    found = [node for node in block.expressions() if isinstance(node, COLLECTS)]
-    return {_span_start(node): node for node in reversed(found)}
+    aggregates = [node for node in block.expressions() if isinstance(node, COLLECTS)]
+    return {_span_start(node): node for node in reversed(aggregates)}
 
 
 def _by_place(tokens: Sequence[Token], call: Call) -> bool:

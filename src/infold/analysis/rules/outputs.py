@@ -20,7 +20,7 @@ from infold.messages.errors import InfoldError, Spot
 
 def check(subject: Subject) -> Iterator[InfoldError]:
     """Columns without a name, names given twice or kept by infold, and types of no column."""
-    taken: dict[str, OutputColumn] = {}
+    by_name: dict[str, OutputColumn] = {}
     block = _naming(subject.relation)
     for out in block.outputs or () if block is not None else ():
         at = block.text.spot_of(out.label or out.node) if block is not None else Spot("")
@@ -28,7 +28,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             if subject.model.kind is not Kind.SESSIONS:  # found there, at the item's own place
                 yield refusals.unnamed_column(at)
             continue
-        if out.name.lower() in taken:
+        if out.name.lower() in by_name:
             yield refusals.duplicate_column(at, column=out.name)
         if out.name.startswith("_") and subject.draft.landed:
             yield findings.reserved_column_of_source(
@@ -36,7 +36,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             )
         elif out.name.startswith("_"):
             yield findings.reserved_column(at, column=out.name)
-        taken[out.name.lower()] = out
+        by_name[out.name.lower()] = out
     if subject.model.kind.is_stored and block is not None:
         yield from _not_stored(subject, block)
 

@@ -41,14 +41,14 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     if not known.reads_time:
         yield _no_time_input(cells)
     elif not _can_partition(cells, known.columns.get(column.lower(), {})):
-        found = [*_findings_at(cells, relation, places[0] if places else 0)]
-        if not found and not _another_rule_has_findings(cells):
-            found = [
+        errors = [*_findings_at(cells, relation, places[0] if places else 0)]
+        if not errors and not _another_rule_has_findings(cells):
+            errors = [
                 _finding_without_place(
                     cells, "what is known of its parts is not true of them together"
                 )
             ]
-        yield from found
+        yield from errors
     elif known.nulls.get(column.lower()) and not _another_rule_has_findings(cells):
         out = _output_place(relation, column)
         spot = out if out is not None else subject.text.spot(0, len(subject.text.tokens[0].text))
@@ -59,8 +59,8 @@ def _output_place(relation: Relation, column: str) -> Spot | None:
     """The position of an output, if a SELECT is the whole query."""
     if not isinstance(relation, Block):
         return None
-    found = [out for out in relation.outputs or () if out.name.lower() == column.lower()]
-    return relation.text.spot_of(found[0].node) if found and found[0].origin is None else None
+    outputs = [out for out in relation.outputs or () if out.name.lower() == column.lower()]
+    return relation.text.spot_of(outputs[0].node) if outputs and outputs[0].origin is None else None
 
 
 def _can_partition(cells: Cells, shapes: Shapes) -> bool:
@@ -154,12 +154,12 @@ def _no_time_input(cells: Cells) -> InfoldError:
 
 def _timed_below(subject: Subject, name: str) -> Iterator[str]:
     """The tables with a time that a model is made of, the nearest first."""
-    todo, seen = [name], set[str]()
+    todo, visited = [name], set[str]()
     while todo:
         node = subject.nodes.get(todo.pop(0))
-        if node is None or node.name in seen:
+        if node is None or node.name in visited:
             continue
-        seen.add(node.name)
+        visited.add(node.name)
         if time_column(node) is not None:
             yield node.name
         todo.extend(entry.name for entry in node.inputs)

@@ -69,17 +69,17 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         after_dot = i > 0 and text.tokens[i - 1].token_type is TokenType.DOT
         if token.token_type is TokenType.TABLE_SAMPLE:
             yield refusals.not_deterministic(
-                text.spot_of_token(token), call="TABLESAMPLE", why=_WHY[0]
+                text.spot_of_token(token), call="TABLESAMPLE", why=_WHY_VARYING[0]
             )
         elif token.token_type in _BARE and not after_dot:
             yield refusals.not_deterministic(
-                text.spot_of_token(token), call=token.text.lower(), why=_WHY[1]
+                text.spot_of_token(token), call=token.text.lower(), why=_WHY_VARYING[1]
             )
     for call in calls(text.tokens, 0, len(text.tokens)):
         token = text.tokens[call.start]
         if token.token_type in _BARE:
             continue
-        for names, why in zip((CHANCE, ENVIRONMENT, _APPROXIMATE), _WHY, strict=True):
+        for names, why in zip((CHANCE, ENVIRONMENT, _APPROXIMATE), _WHY_VARYING, strict=True):
             if call.name in names:
                 yield refusals.not_deterministic(text.spot_of_token(token), call=call.name, why=why)
         if is_python(call.name) and varies(call.name):
@@ -98,7 +98,7 @@ def _seeded(tokens: Sequence[Token], call: Call) -> bool:
 
 
 _UNDECLARED = "it is not declared with deterministic=True"
-_WHY = (
+_WHY_VARYING = (
     "another value at every run",
     "the value depends on who runs it, and where",
     "the value depends on how Spark cuts up the data",

@@ -87,13 +87,13 @@ def _in_windows(subject: Subject, identity: RowIdentity, block: Block) -> Iterat
         else:
             continue
         if not fine:
-            found = text.spot_of(window)
-            name = found.text[found.column - 1 :].partition("(")[0].strip().lower()
+            spot = text.spot_of(window)
+            name = spot.text[spot.column - 1 :].partition("(")[0].strip().lower()
             missing = alike.columns_missing()
             if instead := _choice_in_range(subject, block, window, missing):
-                yield refusals.ties_in_range(found, what=name, instead=instead)
+                yield refusals.ties_in_range(spot, what=name, instead=instead)
             else:
-                yield refusals.order_not_total(found, name, missing)
+                yield refusals.order_not_total(spot, name, missing)
 
 
 def _over_cells(subject: Subject, block: Block | SetOperation) -> bool:

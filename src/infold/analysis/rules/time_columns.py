@@ -40,30 +40,30 @@ def check(subject: Subject) -> Iterator[InfoldError]:
 def _named(subject: Subject, known: set[str]) -> list[tuple[str, str, str]]:
     """The columns that the front matter names: the place, the key, and the column."""
     series = subject.model.timeseries
-    wanted = [(f"unique_key.{i}", "unique_key", c) for i, c in enumerate(subject.model.unique_key)]
+    named = [(f"unique_key.{i}", "unique_key", c) for i, c in enumerate(subject.model.unique_key)]
     incremental = subject.model.incremental
     for i, c in enumerate(incremental.unique_key if incremental is not None else ()):
-        wanted.append((f"incremental.unique_key.{i}", "incremental.unique_key", c))
+        named.append((f"incremental.unique_key.{i}", "incremental.unique_key", c))
     for i, text in enumerate(subject.model.prefer):
-        wanted.append((f"prefer.{i}", "prefer", _DIRECTION.sub("", text).strip().strip("`")))
+        named.append((f"prefer.{i}", "prefer", _DIRECTION.sub("", text).strip().strip("`")))
     rules = subject.model.versions
     if rules is not None:
         key = "scd_type_2.updated_at"
-        wanted.append((key, key, rules.updated_at))
+        named.append((key, key, rules.updated_at))
     for i, c in enumerate(rules.columns if rules is not None else ()):
         if c != ALL_COLUMNS:
-            wanted.append((f"scd_type_2.columns.{i}", "scd_type_2.columns", c))
+            named.append((f"scd_type_2.columns.{i}", "scd_type_2.columns", c))
     if series is not None:
         for key, column in (
             ("event_time_column", series.event_time_column),
             ("partition_column", series.partition_column),
         ):
             from_input = key == "event_time_column" and subject.model.kind is not Kind.EVENTS
-            read = _read(subject.relation)
+            read = _columns_read(subject.relation)
             if from_input and (read is None or column.lower() in known | read):
                 continue
-            wanted.append((f"timeseries.{key}", f"timeseries.{key}", column))
-    return wanted
+            named.append((f"timeseries.{key}", f"timeseries.{key}", column))
+    return named
 
 
 def wrong_renamings(draft: Draft, columns: Columns) -> Iterator[InfoldError]:
@@ -79,9 +79,9 @@ def wrong_renamings(draft: Draft, columns: Columns) -> Iterator[InfoldError]:
             yield findings.kept_name(at, new=new, old=old)
 
 
-def _read(relation: Relation) -> set[str] | None:
+def _columns_read(relation: Relation) -> set[str] | None:
     """All columns of the stored tables that are read; None when they are not known."""
-    found: set[str] = set()
+    columns: set[str] = set()
     for block in blocks_of(relation, views=True):
         if isinstance(block, Block):
             for entry in block.entries:
@@ -91,5 +91,5 @@ def _read(relation: Relation) -> set[str] | None:
                 if isinstance(inner, Table):
                     if inner.columns is None:
                         return None
-                    found.update(column.lower() for column in inner.columns)
-    return found
+                    columns.update(column.lower() for column in inner.columns)
+    return columns

@@ -150,11 +150,11 @@ class _Expansion:
         if self.named and _is_nameless_column(node):
             yield function_findings.nameless_call(at, name=name)
         for argument, tokens in zip(node.expressions, call.arguments, strict=False):
-            what, todo = _unusable(argument)
-            if what:
+            problem, todo = _unusable(argument)
+            if problem:
                 place = self.text.spot_of_token(self.text.tokens[tokens[0]])
                 yield function_findings.bad_argument(
-                    place, what=what, todo=todo, name=name, signature=signature
+                    place, what=problem, todo=todo, name=name, signature=signature
                 )
 
     def expanded(self) -> Expanded:
@@ -176,19 +176,19 @@ class _Expansion:
 
     def _pieces(self, start: int, end: int, *, inside: bool) -> list[Piece]:
         """``tokens[start:end]``; ``inside`` a call, what is between them is on one line."""
-        found: list[Piece] = []
+        pieces: list[Piece] = []
         tokens, i = self.text.tokens, start
         while i < end:
             if i in self.calls:
-                found += self._call(*self.calls[i], padded=not inside)
+                pieces += self._call(*self.calls[i], padded=not inside)
                 i = self.calls[i][1].end
             else:
-                found.append(self._written(tokens[i].start, tokens[i].end + 1))
+                pieces.append(self._written(tokens[i].start, tokens[i].end + 1))
                 i = behind_word(tokens, i)
             if i < end:
                 gap = self._written(tokens[i - 1].end + 1, tokens[i].start)
-                found.append(_one_line(gap) if inside else gap)
-        return found
+                pieces.append(_one_line(gap) if inside else gap)
+        return pieces
 
     def _written(self, start: int, end: int) -> Piece:
         at = self.text.start
@@ -200,15 +200,15 @@ class _Expansion:
         start, end = at + tokens[call.start].start, at + tokens[call.end - 1].end + 1
         arguments = [self._pieces(*argument, inside=True) for argument in call.arguments]
         self._check_repeated(function, call, arguments)
-        found = [*_substituted(function, arguments, start, end)]
-        if sum(len(piece.text) for piece in found) > LIMIT:
+        pieces = [*_substituted(function, arguments, start, end)]
+        if sum(len(piece.text) for piece in pieces) > LIMIT:
             spot = self.text.spot_of_token(tokens[call.start])
             raise function_findings.too_long(spot, name=function.name, limit=f"{LIMIT:,}")
         if padded:
             written = self.text.source.count("\n", start, end)
-            missing = written - sum(piece.text.count("\n") for piece in found)
-            found.append(Piece("\n" * max(0, missing), end - 1, end))
-        return found
+            missing = written - sum(piece.text.count("\n") for piece in pieces)
+            pieces.append(Piece("\n" * max(0, missing), end - 1, end))
+        return pieces
 
     def _check_repeated(
         self, function: ProjectFunction, call: Call, arguments: Sequence[Sequence[Piece]]

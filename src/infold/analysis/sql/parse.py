@@ -109,9 +109,9 @@ def parse(
     ``own`` are the names of the project's functions, in lower case; ``origins`` says where the text
     comes from if these are expanded. Raises InfoldError.
     """
-    rest = source[start:]
+    own_text = source[start:]
     try:
-        tokens = _DIALECT.tokenize(rest)
+        tokens = _DIALECT.tokenize(own_text)
     except TokenError:
         foreign = _other_dialect(file, source, start)
         if foreign is not None:
@@ -123,8 +123,8 @@ def parse(
         raise findings.long_sql(at, found=f"{len(tokens):,}", most=f"{MOST_WORDS:,}")
     continued = continued_comment(source, start)
     if continued is not None:
-        what = "a comment that ends in a backslash: Spark goes on with it in the next line"
-        raise findings.unsupported_sql(spot_in(file, source, *continued), what=what)
+        construct = "a comment that ends in a backslash: Spark goes on with it in the next line"
+        raise findings.unsupported_sql(spot_in(file, source, *continued), what=construct)
     body = [token for token in tokens if token.token_type is not TokenType.SEMICOLON]
     if not body:
         at = spot_in(file, source, max(0, len(source.rstrip()) - 1), len(source.rstrip()))
@@ -154,7 +154,7 @@ def _parse_tree(text: Text, own: frozenset[str]) -> exp.Expr:
     try:
         parser = _Parser(dialect=_DIALECT)
         parser.own = own
-        found = parser.parse(_named_windows(text.tokens), text.sql)
+        trees = parser.parse(_named_windows(text.tokens), text.sql)
     except ParseError as error:
         foreign = _other_dialect(text.file, text.source, text.start)
         if foreign is not None:
@@ -165,13 +165,13 @@ def _parse_tree(text: Text, own: frozenset[str]) -> exp.Expr:
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         refuse_compiled(str(sys.modules[SparkParser.__module__].__file__))
         raise findings.bad_sql(text.spot(0), why=f"the parser failed: {error}") from error
-    tree = found[0] if found else None
+    tree = trees[0] if trees else None
     for at, why in in_tree(text, tree) if tree is not None else ():
         raise findings.bad_sql(at, why=why)
     if not isinstance(tree, exp.Query):
-        what = text.tokens[0].text.upper()
+        word = text.tokens[0].text.upper()
         raise findings.not_one_select(
-            text.spot_of_token(text.tokens[0]), what=f"a {what} statement"
+            text.spot_of_token(text.tokens[0]), what=f"a {word} statement"
         )
     if any(not select.expressions for select in tree.find_all(exp.Select)):
         raise findings.bad_sql(text.spot_of_token(text.tokens[0]), why="SELECT without columns")
@@ -191,12 +191,12 @@ def _named_windows(tokens: tuple[Token, ...]) -> list[Token]:
     The clause WINDOW has a name behind it, never a bracket; sqlglot would take the function for it
     in GROUP BY.
     """
-    found = list(tokens)
+    renamed = list(tokens)
     for at, (token, behind) in enumerate(itertools.pairwise(tokens)):
         opens = behind.token_type is TokenType.L_PAREN
         if token.token_type is TokenType.WINDOW and opens:
-            found[at] = _with_spark_types(token, TokenType.VAR)
-    return found
+            renamed[at] = _with_spark_types(token, TokenType.VAR)
+    return renamed
 
 
 def _with_spark_types(token: Token, kind: TokenType) -> Token:
@@ -217,23 +217,23 @@ def _shift_positions(tokens: list[Token], by: int) -> tuple[Token, ...]:
 def _parse_error(text: Text, error: ParseError) -> InfoldError:
     """The first error sqlglot found, at the place in the file."""
     first = error.errors[0] if error.errors else {}
-    context, found = first.get("start_context"), first.get("highlight")
+    context, highlighted = first.get("start_context"), first.get("highlight")
     at = text.spot(0)
-    if context is not None and found:
-        start = text.sql.find(context + found)
+    if context is not None and highlighted:
+        start = text.sql.find(context + highlighted)
         if start >= 0:
             start += len(context)
-            at = text.spot(start, start + len(found))
+            at = text.spot(start, start + len(highlighted))
     return findings.bad_sql(at, why=_tidy_message(str(first.get("description") or error)))
 
 
 def _other_dialect(file: str, source: str, start: int) -> InfoldError | None:
     """What is wrong with a query that is a template of dbt."""
-    found = other_tools.find_template(source[start:])
-    if found is None:
+    template = other_tools.find_template(source[start:])
+    if template is None:
         return None
     return findings.template(
-        spot_in(file, source, start + found[0], start + found[1]), instead=found[2]
+        spot_in(file, source, start + template[0], start + template[1]), instead=template[2]
     )
 
 
@@ -482,8 +482,8 @@ def _wrong(node: exp.Expr) -> str:
 
 def _interval(node: exp.Interval) -> str:
     value = node.this.this if isinstance(node.this, exp.Neg) else node.this
-    whole = isinstance(value, exp.Literal) and (value.is_string or node.args.get("unit"))
-    return "" if whole else _NO_INTERVAL
+    is_readable = isinstance(value, exp.Literal) and (value.is_string or node.args.get("unit"))
+    return "" if is_readable else _NO_INTERVAL
 
 
 def _frame(node: exp.WindowSpec) -> str:

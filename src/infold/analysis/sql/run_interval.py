@@ -48,7 +48,7 @@ def replace_run_interval(file: str, source: str, start: int) -> tuple[str, tuple
     except TokenError:
         return source, ()  # parsing says what is wrong
     parts, at, used = [source[:start]], 0, []
-    rest = source[start:]
+    query = source[start:]
     for mark, name in pairwise(tokens):
         if mark.token_type is not TokenType.PARAMETER:
             continue
@@ -58,7 +58,7 @@ def replace_run_interval(file: str, source: str, start: int) -> tuple[str, tuple
             raise findings.unknown_variable(
                 spot, name=f"@{name.text}", known=[f"@{known}" for known in sorted(NAMES)]
             )
-        parts += [rest[at : mark.start], NAMES[word]]
+        parts += [query[at : mark.start], NAMES[word]]
         at = name.end + 1
         used.append(f"@{word}")
-    return "".join([*parts, rest[at:]]), tuple(dict.fromkeys(used))
+    return "".join([*parts, query[at:]]), tuple(dict.fromkeys(used))

@@ -47,13 +47,13 @@ class Origins:
     @staticmethod
     def of(written: str, pieces: Sequence[Piece]) -> Origins:
         """The origins of a text that is made of these pieces."""
-        found = tuple(piece for piece in pieces if piece.text)
-        ends = accumulate((len(piece.text) for piece in found), initial=0)
-        return Origins(written, found, tuple(ends)[:-1])
+        filled = tuple(piece for piece in pieces if piece.text)
+        ends = accumulate((len(piece.text) for piece in filled), initial=0)
+        return Origins(written, filled, tuple(ends)[:-1])
 
     @property
     def text(self) -> str:
-        """The expanded text."""
+        """The text with the calls of the project's functions expanded."""
         return "".join(piece.text for piece in self.pieces)
 
     def spot(self, file: str, start: int, end: int) -> Spot:
@@ -61,8 +61,8 @@ class Origins:
         first, last = self._piece(start), self._piece(max(start, end - 1))
         begin = first.start if first.function else self._written(start)
         stop = last.end if last.function else self._written(max(start, end - 1)) + 1
-        found = spot_in(file, self.written, begin, max(begin + 1, stop))
-        return replace(found, function=first.function) if first.function else found
+        spot = spot_in(file, self.written, begin, max(begin + 1, stop))
+        return replace(spot, function=first.function) if first.function else spot
 
     def _piece(self, at: int) -> Piece:
         return self.pieces[max(0, bisect_right(self.starts, at) - 1)]
@@ -87,7 +87,7 @@ def spot_in(file: str, source: str, start: int, end: int) -> Spot:
 @lru_cache(maxsize=16)
 def _lines(source: str) -> list[int]:
     """Where the lines of a text begin: a query of a thousand lines has thousands of places."""
-    return [0, *(found.end() for found in re.finditer("\n", source))]
+    return [0, *(newline.end() for newline in re.finditer("\n", source))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,10 +137,10 @@ class Text:
         )
         if query and isinstance(alias, exp.TableAlias) and alias.this:
             return self.spot_of(alias.this)
-        found = span_of(node)
-        token = self.token_before(found[0], TokenType.L_PAREN) if found else None
-        if isinstance(node, exp.Subquery) and found and token:
-            return self.spot(*self.with_closing_brackets(token.start, found[1]))
+        span = span_of(node)
+        token = self.token_before(span[0], TokenType.L_PAREN) if span else None
+        if isinstance(node, exp.Subquery) and span and token:
+            return self.spot(*self.with_closing_brackets(token.start, span[1]))
         return self.spot_of(node)
 
     def with_closing_brackets(self, start: int, end: int) -> tuple[int, int]:
@@ -154,7 +154,7 @@ class Text:
         return start, end
 
     def spot_of_token(self, token: Token) -> Spot:
-        """The place of one token."""
+        """Where a token is in the file; of an expanded one, where the call is."""
         return self.spot(token.start, token.end + 1)
 
     def token_index(self, start: int) -> int:
@@ -191,5 +191,5 @@ def positions_of(node: exp.Expr) -> Iterator[tuple[int, int]]:
 
 def span_of(node: exp.Expr) -> tuple[int, int] | None:
     """From the first identifier of a tree to the end of the last, or None when it has none."""
-    found = list(positions_of(node))
-    return (min(s for s, _ in found), max(e for _, e in found)) if found else None
+    spans = list(positions_of(node))
+    return (min(s for s, _ in spans), max(e for _, e in spans)) if spans else None

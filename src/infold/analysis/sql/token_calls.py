@@ -62,17 +62,17 @@ def closing_bracket(tokens: Sequence[Token], opening: int) -> int:
 
 def split_arguments(tokens: Sequence[Token], start: int, end: int) -> list[tuple[int, int]]:
     """``tokens[start:end]`` split at the commas outside all brackets."""
-    found, at, i = [], start, start
+    ranges, at, i = [], start, start
     while i < end:
         if tokens[i].token_type in _OPEN:
             i = closing_bracket(tokens, i)
         elif tokens[i].token_type is TokenType.COMMA:
-            found.append((at, i))
+            ranges.append((at, i))
             at = i + 1
         i += 1
     if at < end:
-        found.append((at, end))
-    return found
+        ranges.append((at, end))
+    return ranges
 
 
 def _is_name(tokens: Sequence[Token], i: int) -> bool:
@@ -137,13 +137,13 @@ def call_at(tokens: Sequence[Token], i: int) -> Call:
     distinct, nulls = False, None
     if start < end and tokens[start].token_type is TokenType.DISTINCT:
         start, distinct = start + 1, True
-    if end - start >= 2 and (found := _null_treatment(tokens, end - 2)) is not None:
-        end, nulls = end - 2, found
+    if end - start >= 2 and (treatment := _null_treatment(tokens, end - 2)) is not None:
+        end, nulls = end - 2, treatment
     arguments = tuple(split_arguments(tokens, start, end))
     at, condition, within, over = close + 1, None, False, False
     while at < len(tokens):
-        if (found := _null_treatment(tokens, at)) is not None:
-            nulls, at = found, at + 2
+        if (treatment := _null_treatment(tokens, at)) is not None:
+            nulls, at = treatment, at + 2
         elif _opens_bracket(tokens, at, "FILTER"):
             behind = closing_bracket(tokens, at + 1)
             condition = (at + 3, behind)
@@ -175,13 +175,13 @@ def _opens_bracket(tokens: Sequence[Token], i: int, word: str) -> bool:
 
 def has_alias(sql: str, end: int) -> bool:
     """Whether an alias follows a table name that ends at ``end`` in a Spark SQL text."""
-    rest = tokenize(sql[end:], read="spark")
-    if not rest:
+    behind = tokenize(sql[end:], read="spark")
+    if not behind:
         return False
-    if rest[0].token_type is TokenType.ALIAS:
+    if behind[0].token_type is TokenType.ALIAS:
         return True
-    return rest[0].token_type in (TokenType.VAR, TokenType.IDENTIFIER) and (
-        rest[0].text.upper() not in _AFTER_TABLE
+    return behind[0].token_type in (TokenType.VAR, TokenType.IDENTIFIER) and (
+        behind[0].text.upper() not in _AFTER_TABLE
     )
 
 

@@ -73,8 +73,8 @@ def _next_day(node: exp.NextDay) -> ShapeChange | None:
         week = _FIRST_DAYS[name]
         return node.this, lambda shape: shape.floor(week).moved_by((WEEK, WEEK))
     day = Granularity.DAY
-    found = node.this, lambda shape: shape.floor(day).at_distance((DAY, WEEK), day)
-    return found if name in _OTHER_DAYS else None
+    change = node.this, lambda shape: shape.floor(day).at_distance((DAY, WEEK), day)
+    return change if name in _OTHER_DAYS else None
 
 
 def _day_names(day: str) -> tuple[str, ...]:
@@ -163,13 +163,13 @@ def _of_number(node: exp.Expr) -> ShapeChange | None:
         scale, inner = SECOND, node.this
     else:
         return None
-    found = epoch_number_of(inner)
-    if found is None or found.unit_length != scale:
+    number = epoch_number_of(inner)
+    if number is None or number.unit_length != scale:
         return None
-    span, cell = (found.low, found.high), found.cell
+    span, cell = (number.low, number.high), number.cell
     if cell is not None and span != (0, 0):
-        return found.time, lambda shape: shape.in_same_cell(cell)
-    return found.time, lambda shape: shape.moved_by(span)
+        return number.time, lambda shape: shape.in_same_cell(cell)
+    return number.time, lambda shape: shape.moved_by(span)
 
 
 def _is_cast_to_time(text: exp.Expr) -> bool:
@@ -219,9 +219,9 @@ def _started_by(amount: exp.Expr, floor: TimeFloor) -> Granularity | None:
         return None
     text = amount.sql("spark")
     for place, unit in _PLACES:
-        for one in amount.find_all(exp.Anonymous, exp.DayOfWeek, exp.Day, exp.DayOfMonth):
-            if text in [form.format(one.sql("spark")) for form in place] and _is_place_in(
-                one, unit
+        for call in amount.find_all(exp.Anonymous, exp.DayOfWeek, exp.Day, exp.DayOfMonth):
+            if text in [form.format(call.sql("spark")) for form in place] and _is_place_in(
+                call, unit
             ):
                 return unit
     return None
@@ -303,12 +303,12 @@ def first_values(node: exp.Expr) -> list[exp.Expr] | None:
         branch, last = node.args["ifs"][0], node.args.get("default")
     condition = branch.this.unnest() if branch is not None else None
     there = isinstance(condition, exp.Not)
-    asked = condition.this.unnest() if isinstance(condition, exp.Not) else condition
-    if branch is None or last is None or not isinstance(asked, exp.Is):
+    null_test = condition.this.unnest() if isinstance(condition, exp.Not) else condition
+    if branch is None or last is None or not isinstance(null_test, exp.Is):
         return None
     first, second = (branch.args["true"], last) if there else (last, branch.args["true"])
-    plain = isinstance(asked.expression, exp.Null) and isinstance(first, exp.Column)
-    return [first, second] if plain and first == asked.this.unnest() else None
+    plain = isinstance(null_test.expression, exp.Null) and isinstance(first, exp.Column)
+    return [first, second] if plain and first == null_test.this.unnest() else None
 
 
 def exploded_values(node: exp.Expr) -> list[exp.Expr] | None:
@@ -321,9 +321,9 @@ def exploded_values(node: exp.Expr) -> list[exp.Expr] | None:
     return list(inner.expressions) if isinstance(inner, exp.Array) and inner.expressions else None
 
 
-def _two_values(one: object, other: object) -> list[exp.Expr] | None:
-    if isinstance(one, exp.Expr) and isinstance(other, exp.Expr):
-        return [one, other]
+def _two_values(first: object, second: object) -> list[exp.Expr] | None:
+    if isinstance(first, exp.Expr) and isinstance(second, exp.Expr):
+        return [first, second]
     return None
 
 

@@ -104,21 +104,21 @@ def _links_of_or(node: exp.Or) -> Iterator[Link]:
     sides = [_merged_links(links_of(side)) for side in (node.this, node.expression)]
     for link in sides[0]:
         for other in sides[1]:
-            for one in (other, other.reversed):
-                if one.left == link.left and one.right == link.right:
-                    low, high = min(link.low, one.low), max(link.high, one.high)
-                    yield Link(link.left, link.right, low, high, link.or_null or one.or_null)
+            for turned in (other, other.reversed):
+                if turned.left == link.left and turned.right == link.right:
+                    low, high = min(link.low, turned.low), max(link.high, turned.high)
+                    yield Link(link.left, link.right, low, high, link.or_null or turned.or_null)
 
 
-def _merged_links(found: Iterable[Link]) -> list[Link]:
+def _merged_links(links: Iterable[Link]) -> list[Link]:
     """Links, one for each pair of values in the same order."""
     merged: list[Link] = []
-    for link in found:
+    for link in links:
         at = next(
             (
                 i
-                for i, one in enumerate(merged)
-                if (one.left, one.right, one.or_null) == (link.left, link.right, link.or_null)
+                for i, known in enumerate(merged)
+                if (known.left, known.right, known.or_null) == (link.left, link.right, link.or_null)
             ),
             None,
         )
@@ -189,9 +189,9 @@ def _date_of(node: exp.Expr) -> exp.Expr:
 
 def _constant(node: exp.Expr) -> Span | None:
     """A constant length: an interval, or a number of days."""
-    found = interval_length(node)
-    if found is not None:
-        return found
+    length = interval_length(node)
+    if length is not None:
+        return length
     days = number_of(node)
     return None if days is None or days != int(days) else (int(days) * DAY, int(days) * DAY)
 
@@ -208,20 +208,20 @@ def _links_of_comparison(
             yield from _links_of_comparison(inner.this, constant, at_least=False, strict=strict)
             yield from _links_of_comparison(inner.this, minus, at_least=True, strict=strict)
             return
-    found = _of_numbers(left, right, at_least=at_least, strict=strict)
-    if found is None:
-        found = _of_difference(left, right, at_least=at_least, strict=strict)
-    if found is None:
+    link = _of_numbers(left, right, at_least=at_least, strict=strict)
+    if link is None:
+        link = _of_difference(left, right, at_least=at_least, strict=strict)
+    if link is None:
         turned = _of_difference(right, left, at_least=not at_least, strict=strict)
-        found = turned
-    if found is None:
+        link = turned
+    if link is None:
         (a, here), (b, there) = value_and_offset(left), value_and_offset(right)
         if at_least:
-            found = Link(a, b, low=there[0] - here[1] + strict)
+            link = Link(a, b, low=there[0] - here[1] + strict)
         else:
-            found = Link(a, b, high=there[1] - here[0] - strict)
-    if _names_a_column(found.left) and _names_a_column(found.right):
-        yield found
+            link = Link(a, b, high=there[1] - here[0] - strict)
+    if _names_a_column(link.left) and _names_a_column(link.right):
+        yield link
 
 
 def _constant_limit(node: exp.Expr) -> Span | float | None:
@@ -238,13 +238,13 @@ def _of_numbers(left: exp.Expr, right: exp.Expr, *, at_least: bool, strict: int)
 
 
 def _link_of_counts(
-    one: EpochNumber, other: EpochNumber, more: int, *, at_least: bool, strict: int
+    left: EpochNumber, right: EpochNumber, more: int, *, at_least: bool, strict: int
 ) -> Link:
     """So many units of the one number are more than of the other."""
-    link = Link(one.time, other.time)
+    link = Link(left.time, right.time)
     if at_least:
-        return replace(link, low=(more + strict) * one.unit_length + other.low - one.high)
-    return replace(link, high=(more - strict) * one.unit_length + other.high - one.low)
+        return replace(link, low=(more + strict) * left.unit_length + right.low - left.high)
+    return replace(link, high=(more - strict) * left.unit_length + right.high - left.low)
 
 
 def _of_difference(
@@ -320,9 +320,9 @@ def _of_whole_units(
     count = number_of(constant)
     if count is None or count != int(count):
         return None
-    whole = int(count) + (strict if at_least else -strict)
-    cut = whole <= 0 if at_least else whole >= 0
-    far = whole + (0 if not cut else -1 if at_least else 1)
+    units = int(count) + (strict if at_least else -strict)
+    cut = units <= 0 if at_least else units >= 0
+    far = units + (0 if not cut else -1 if at_least else 1)
     span = of_units(exp.Literal.number(far), difference.args["unit"])
     if span is None:
         return None

@@ -65,9 +65,9 @@ def interval_length(node: exp.Expr) -> Span | None:
 
 def of_units(count: exp.Expr | None, unit: exp.Expr | None) -> Span | None:
     """The length of so many units, as functions such as ``dateadd(DAY, 3, d)`` have them."""
-    found = number_of(count) if count is not None else None
+    number = number_of(count) if count is not None else None
     name = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Expr) else "DAY"
-    return _length_of(found, name)
+    return _length_of(number, name)
 
 
 def number_of(node: exp.Expr | None) -> float | None:
@@ -75,8 +75,8 @@ def number_of(node: exp.Expr | None) -> float | None:
     if isinstance(node, exp.Paren):
         return number_of(node.this)
     if isinstance(node, exp.Neg):
-        found = number_of(node.this)
-        return None if found is None else -found
+        negated = number_of(node.this)
+        return None if negated is None else -negated
     if isinstance(node, exp.Mul):
         left, right = number_of(node.this), number_of(node.expression)
         return None if left is None or right is None else left * right
@@ -113,13 +113,13 @@ def zone_offsets(zone: str) -> Span | None:
         info = ZoneInfo(zone.strip())
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return None
-    found = {
+    offsets = {
         datetime(year, month, day, tzinfo=UTC).astimezone(info).utcoffset()
         for year in range(1850, 2101)
         for month in range(1, 13)
         for day in (1, 15)
     }
-    seconds = [offset // timedelta(microseconds=1) for offset in found if offset is not None]
+    seconds = [offset // timedelta(microseconds=1) for offset in offsets if offset is not None]
     return min(seconds), max(seconds)
 
 
@@ -136,9 +136,9 @@ def _length_of_literal(node: exp.Interval) -> Span | None:
 
 def length_of_text(text: str) -> Span | None:
     """``1 day 2 hours``, signs included; the word ``interval`` before it is allowed."""
-    rest = re.sub(r"^\s*interval\b", "", text, flags=re.IGNORECASE)
-    parts = _PART.findall(rest)
-    if not parts or _PART.sub("", rest).strip():
+    body = re.sub(r"^\s*interval\b", "", text, flags=re.IGNORECASE)
+    parts = _PART.findall(body)
+    if not parts or _PART.sub("", body).strip():
         return None
     return _sum_of_spans(
         [_length_of(float(n.replace(" ", "")), unit.upper().removesuffix("S")) for n, unit in parts]
@@ -160,10 +160,10 @@ def _span_of_number(text: str, unit: exp.IntervalSpan) -> Span | None:
         return None
     if len(numbers) != len(units) or not all(_NUMBER.match(part) for part in numbers):
         return None
-    found = _sum_of_spans(
+    span = _sum_of_spans(
         [_length_of(float(n), name) for n, name in zip(numbers, units, strict=True)]
     )
-    return negate_span(found) if negative else found
+    return negate_span(span) if negative else span
 
 
 def _length_of(count: float | None, unit: str) -> Span | None:
@@ -180,17 +180,17 @@ def _length_of(count: float | None, unit: str) -> Span | None:
 
 def _length_of_months(count: int) -> Span:
     """The shortest and the longest that so many months in a row can be."""
-    years, rest = divmod(abs(count), 12)
-    least = years * 365 + (0, 28, 59, 89, 120, 150, 181, 212, 242, 273, 303, 334)[rest]
-    most = years * 366 + (0, 31, 62, 92, 123, 153, 184, 215, 245, 276, 306, 337)[rest]
+    years, months = divmod(abs(count), 12)
+    least = years * 365 + (0, 28, 59, 89, 120, 150, 181, 212, 242, 273, 303, 334)[months]
+    most = years * 366 + (0, 31, 62, 92, 123, 153, 184, 215, 245, 276, 306, 337)[months]
     # A day that the month has not is moved to its last: 31 January and a month is 28 February.
-    found = (max(0, least - 3) * DAY, most * DAY) if count else (0, 0)
-    return found if count >= 0 else (-found[1], -found[0])
+    span = (max(0, least - 3) * DAY, most * DAY) if count else (0, 0)
+    return span if count >= 0 else (-span[1], -span[0])
 
 
 def _multiply_span(node: exp.Mul) -> Span | None:
-    for one, other in ((node.this, node.expression), (node.expression, node.this)):
-        span, times = interval_length(one), number_of(other)
+    for length, factor in ((node.this, node.expression), (node.expression, node.this)):
+        span, times = interval_length(length), number_of(factor)
         if span is not None and times is not None and times == int(times):
             found = span[0] * int(times), span[1] * int(times)
             return found if times >= 0 else (found[1], found[0])
@@ -300,12 +300,12 @@ def _multiple_of(part: exp.Expr, times: exp.Expr) -> EpochNumber | None:
     if isinstance(part, exp.Floor) and not part.args.get("decimals"):
         inside = part.this.unnest()
         if isinstance(inside, exp.Div) and number_of(inside.expression) == by:
-            found = epoch_number_of(inside.this)
+            number = epoch_number_of(inside.this)
             # A quotient is a double, which is too coarse for microseconds.
             return (
                 None
-                if found is None or found.unit_length == 1
-                else _rounded_number(found, by, exact=True)
+                if number is None or number.unit_length == 1
+                else _rounded_number(number, by, exact=True)
             )
     return None
 
@@ -377,10 +377,10 @@ def _product_range(left: Span | None, right: Span | None, node: exp.Mul) -> Span
             kind = exp.IntDiv
         if times is None or not isinstance(inner, kind) or number_of(inner.expression) != times:
             continue
-        whole = range_of(inner.this)
-        if whole is not None and whole[0] >= 0 and times == int(times) and times >= 1:
+        dividend = range_of(inner.this)
+        if dividend is not None and dividend[0] >= 0 and times == int(times) and times >= 1:
             size = int(times)
-            return whole[0] // size * size, whole[1] // size * size
+            return dividend[0] // size * size, dividend[1] // size * size
     if left is None or right is None:
         return None
     ends = [a * b for a in left for b in right]

@@ -47,38 +47,38 @@ def tests_in(entry: Properties) -> Iterator[Test]:
         yield _test(test, "", entry.at)
 
 
-def _test(found: Any, column: str, at: str) -> Test:
-    if not isinstance(found, Lined):
-        return Test(str(found), column, {}, {}, at)
-    if "test_name" in found:
-        name, given = str(found["test_name"]), found
+def _test(declared: Any, column: str, at: str) -> Test:
+    if not isinstance(declared, Lined):
+        return Test(str(declared), column, {}, {}, at)
+    if "test_name" in declared:
+        name, given = str(declared["test_name"]), declared
     else:
-        name = next(iter(found), "")
-        given = as_mapping(found.get(name))
-    at = f"{at.rpartition(':')[0]}:{line_of(found)}" if line_of(found) else at
+        name = next(iter(declared), "")
+        given = as_mapping(declared.get(name))
+    at = f"{at.rpartition(':')[0]}:{line_of(declared)}" if line_of(declared) else at
     words = {**given, **as_mapping(given.get("arguments"))}
     config = {**{k: v for k, v in words.items() if k in _CONFIG}, **as_mapping(given.get("config"))}
-    rest = {
+    arguments = {
         key: value
         for key, value in words.items()
         if key not in (*_CONFIG, "config", "arguments", "description", "meta", "test_name")
     }
-    return Test(name, str(rest.pop("column_name", column)), rest, config, at)
+    return Test(name, str(arguments.pop("column_name", column)), arguments, config, at)
 
 
 def audits_of(
     entry: Properties, model: str, templates: Templates, lines: list[Line]
 ) -> list[Audit]:
     """The audits of a model; the report says which tests are none."""
-    found: dict[str, Audit] = {}
+    audits: dict[str, Audit] = {}
     for test in tests_in(entry):
         try:
-            made = _entry(test, templates)
+            entry_made = _entry(test, templates)
         except _NoAuditError as error:
             lines.append(left(f"test of {model}: {test.shown}", test.at, str(error)))
             continue
-        found.setdefault(str(made), Audit(made, test.at))
-    return list(found.values())
+        audits.setdefault(str(entry_made), Audit(entry_made, test.at))
+    return list(audits.values())
 
 
 class _NoAuditError(Exception):
@@ -141,7 +141,7 @@ def _relationships(test: Test, templates: Templates) -> dict[str, Any]:
 
 
 def _accepted_range(test: Test, templates: Templates) -> dict[str, Any]:
-    found: dict[str, Any] = {"column": _column(test)}
+    limits: dict[str, Any] = {"column": _column(test)}
     for theirs, ours in (("min_value", "min"), ("max_value", "max")):
         value = test.arguments.get(theirs)
         if isinstance(value, str):
@@ -150,10 +150,10 @@ def _accepted_range(test: Test, templates: Templates) -> dict[str, Any]:
                 raise _NoAuditError(f"{theirs} is an expression: use `expression`")
             value = float(text) if "." in text else int(text)
         if value is not None:
-            found[ours] = value
+            limits[ours] = value
     if test.arguments.get("inclusive") is False:
-        found["inclusive"] = False
-    return {"accepted_range": found}
+        limits["inclusive"] = False
+    return {"accepted_range": limits}
 
 
 def _expression(test: Test, templates: Templates) -> dict[str, Any]:
@@ -224,5 +224,5 @@ def _audited(tree: exp.Expr, templates: Templates) -> str | None:
     """The model that a test is about: the first that its query reads."""
     known = set(templates.names.refs.values())
     ctes = {cte.alias for cte in tree.find_all(exp.CTE)}
-    found = [table.name for table in tree.find_all(exp.Table) if table.name not in ctes]
-    return next((name for name in found if name in known), None)
+    tables = [table.name for table in tree.find_all(exp.Table) if table.name not in ctes]
+    return next((name for name in tables if name in known), None)

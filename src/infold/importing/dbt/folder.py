@@ -42,7 +42,7 @@ class Properties:
 
     @property
     def config(self) -> Lined:
-        """Its settings."""
+        """What stands below ``config``; empty where that is no mapping."""
         return as_mapping(self.found.get("config"))
 
 
@@ -80,16 +80,16 @@ class DbtFolder:
 
         A query's own ``config()`` is nearer still.
         """
-        found: dict[str, Any] = {}
+        settings: dict[str, Any] = {}
         for level in self._levels(kind, file):
-            found |= {
+            settings |= {
                 key.removeprefix("+").replace("-", "_"): value
                 for key, value in level.items()
                 if key.startswith("+") or not isinstance(value, dict)
             }
         if (entry := self.properties(kind, name)) is not None:
-            found |= {key.replace("-", "_"): value for key, value in entry.config.items()}
-        return found
+            settings |= {key.replace("-", "_"): value for key, value in entry.config.items()}
+        return settings
 
     def _levels(self, kind: str, file: str) -> Iterator[Lined]:
         """The mappings of dbt_project.yml that hold for a file, from far to near."""
@@ -110,12 +110,12 @@ def read_folder(root: Path) -> DbtFolder:
     project = files.yaml(PROJECT_FILE)
     folders = {kind: _folders(project, kind) for kind in _PATHS}
     sql = {
-        kind: {file: text for file in _found(files, of, ".sql") if (text := files.text(file))}
+        kind: {file: text for file in _files_in(files, of, ".sql") if (text := files.text(file))}
         for kind, of in folders.items()
     }
     entries: dict[str, list[Properties]] = {}
     described = folders["models"] + folders["seeds"] + folders["snapshots"]
-    for file in _found(files, described, ".yml", ".yaml"):
+    for file in _files_in(files, described, ".yml", ".yaml"):
         for key, values in files.yaml(file).items():
             for value in as_list(values):
                 if isinstance(value, Lined):
@@ -132,11 +132,11 @@ def read_folder(root: Path) -> DbtFolder:
         root,
         project,
         sql["models"],
-        tuple(_found(files, folders["models"], ".py")),
+        tuple(_files_in(files, folders["models"], ".py")),
         sql["snapshots"],
         {f: t for f, t in sql["tests"].items() if "/generic/" not in f},
         sql["macros"] | {f: t for f, t in sql["tests"].items() if "/generic/" in f},
-        tuple(_found(files, folders["seeds"], ".csv")),
+        tuple(_files_in(files, folders["seeds"], ".csv")),
         {key: tuple(of) for key, of in entries.items()},
         tuple(lines),
     )
@@ -144,9 +144,9 @@ def read_folder(root: Path) -> DbtFolder:
 
 def variables(project: Lined) -> dict[str, Any]:
     """The values of variables: of all packages, then the project's own."""
-    given = as_mapping(project.get("vars"))
-    found = {key: value for key, value in given.items() if not isinstance(value, Lined)}
-    return found | dict(as_mapping(given.get(str(project.get("name")))))
+    declared = as_mapping(project.get("vars"))
+    values = {key: value for key, value in declared.items() if not isinstance(value, Lined)}
+    return values | dict(as_mapping(declared.get(str(project.get("name")))))
 
 
 def _folders(project: Lined, kind: str) -> list[str]:
@@ -156,5 +156,5 @@ def _folders(project: Lined, kind: str) -> list[str]:
     return [kind]
 
 
-def _found(files: ProjectFiles, folders: list[str], *endings: str) -> list[str]:
+def _files_in(files: ProjectFiles, folders: list[str], *endings: str) -> list[str]:
     return sorted({file for folder in folders for file in files.found(folder, *endings)})

@@ -77,13 +77,13 @@ def read_dbt(root: Path, dialect: str) -> Draft:
     models = [*_models(dbt, lines), *_snapshots(dbt, snapshots, lines)]
     seeds, more = read_seeds(folder, dialect)
     lines += more
-    kept = {model.name for model in models}
+    names_kept = {model.name for model in models}
     files = [*singular_tests(folder, dbt.templates, dialect, lines)]
     files += read_unit_tests(folder, dbt.templates, lines)
     lines += _of_macros(macros, dbt.templates.called)
     lines += [to_fill(f"env_var {name}", "", _VALUE) for name in sorted(dbt.templates.asked)]
     lines += [left(f"model {PurePosixPath(f).stem}", f, _PYTHON) for f in folder.python]
-    lines += _tests_elsewhere(folder, kept)
+    lines += _tests_elsewhere(folder, names_kept)
     return Draft(
         project_name(folder.name),
         tuple(models),
@@ -138,32 +138,32 @@ def _with_audits(
 ) -> DraftModel:
     if entry is None:
         return model
-    found = audits_of(entry, model.name, dbt.templates, lines)
-    return replace(model, audits=(*model.audits, *found))
+    audits = audits_of(entry, model.name, dbt.templates, lines)
+    return replace(model, audits=(*model.audits, *audits))
 
 
 def _of_macros(macros: list[Macro], called: set[str]) -> list[Line]:
     why = "its calls are replaced by what it returns"
-    found = [came(f"macro {m.name}", m.file, why) for m in macros if m.name in called]
-    rest = [macro.name for macro in macros if macro.name not in called]
-    if rest:
-        found.append(left(f"macros {', '.join(rest)}", "macros/", "no model calls them"))
-    return found
+    lines = [came(f"macro {m.name}", m.file, why) for m in macros if m.name in called]
+    uncalled = [macro.name for macro in macros if macro.name not in called]
+    if uncalled:
+        lines.append(left(f"macros {', '.join(uncalled)}", "macros/", "no model calls them"))
+    return lines
 
 
-def _tests_elsewhere(folder: DbtFolder, kept: set[str]) -> list[Line]:
+def _tests_elsewhere(folder: DbtFolder, models: set[str]) -> list[Line]:
     """Tests of sources and seeds, which have no audits."""
-    del kept
-    found: list[Line] = []
+    del models
+    lines: list[Line] = []
     parts: Mapping[str, tuple[Properties, ...]] = folder.entries
     for seed in parts.get("seeds", ()):
-        found += _left_tests(seed, f"seed {seed.found.get('name')}")
+        lines += _left_tests(seed, f"seed {seed.found.get('name')}")
     for source in parts.get("sources", ()):
         for table in as_list(source.found.get("tables")):
             if isinstance(table, Lined):
                 of = Properties(source.file, table)
-                found += _left_tests(of, f"source {source.found.get('name')}.{table.get('name')}")
-    return found
+                lines += _left_tests(of, f"source {source.found.get('name')}.{table.get('name')}")
+    return lines
 
 
 def _left_tests(entry: Properties, what: str) -> list[Line]:
@@ -238,14 +238,14 @@ def _say_notes(
 
 
 def _about(folder: DbtFolder, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    keys: dict[str, Any] = {}
     if tags := [str(tag) for tag in as_list(settings.get("tags"))]:
-        found["tags"] = tags
+        keys["tags"] = tags
     entry = folder.properties("models", name)
     text = " ".join(str(entry.found.get("description") or "").split()) if entry else ""
     if text and "{{" not in text:
-        found["description"] = text
-    return found
+        keys["description"] = text
+    return keys
 
 
 def ways_to_keep(
@@ -265,9 +265,9 @@ def ways_to_keep(
     if kind not in {"table", "incremental"}:
         why = f"materialized: {kind} is a table, built again when an input changed"
         lines.append(changed(what, file, why))
-    whole = Way({"materialization": "table"})
+    as_table = Way({"materialization": "table"})
     if kind != "incremental":
-        return (whole, any_result({})), ""
+        return (as_table, any_result({})), ""
     strategy = str(settings.get("incremental_strategy", ""))
     keys = [str(key) for key in as_list(settings.get("unique_key"))]
     if strategy == "microbatch":
@@ -278,7 +278,7 @@ def ways_to_keep(
     else:
         time, cell = _time_of(settings, rendered, tree)
         _say_what_differs(what, file, strategy, keys, tree, lines)
-    ways = [whole, any_result({})]
+    ways = [as_table, any_result({})]
     folded = bool(keys) and grouped_by(tree) == {key.lower() for key in keys}
     if folded:
         ways.insert(
@@ -291,7 +291,7 @@ def ways_to_keep(
     if time:
         lost = "" if folded else _WHOLE
         ways.insert(0, Way(_by_cells(settings, time, cell, keys), lost))
-    elif ways[0] is whole:
+    elif ways[0] is as_table:
         why = "it is built whole when an input changed: nothing names the time of its rows"
         lines.append(changed(what, file, why))
     return tuple(ways), time
@@ -405,7 +405,7 @@ def _types(
             if value.strip():
                 columns[i].append(value.strip())
     known = {key.lower(): str(value) for key, value in declared.items()}
-    found, guessed = {}, []
+    types, guessed = {}, []
     for name, values in zip(names, columns, strict=True):
         if name.lower() in known:
             type_ = spark_type(known[name.lower()], dialect) or "string"
@@ -414,8 +414,8 @@ def _types(
             if type_ != "string":
                 guessed.append(name)
         if type_ != "string":
-            found[name] = type_
-    return found, guessed
+            types[name] = type_
+    return types, guessed
 
 
 def _guess(values: list[str]) -> str:
@@ -535,7 +535,7 @@ class Source:
 
 def read_sources(folder: DbtFolder, lines: list[Line], dialect: str) -> list[Source]:
     """Every table of every source; of a name that is declared twice the first."""
-    found: dict[tuple[str, str], Source] = {}
+    sources: dict[tuple[str, str], Source] = {}
     for entry in folder.entries.get("sources", ()):
         group = str(entry.found.get("name", ""))
         for table in as_list(entry.found.get("tables")):
@@ -543,16 +543,16 @@ def read_sources(folder: DbtFolder, lines: list[Line], dialect: str) -> list[Sou
             name = (group, str(table.get("name", "")))
             at = f"{entry.file}:{line_of(table) or line_of(entry.found)}"
             settings = {**entry.config, **as_mapping(table.get("config"))}
-            if name not in found:
+            if name not in sources:
                 draft = _draft(name, at, table, settings, dialect)
-                taken = {source.draft.name for source in found.values()}
-                while draft.name in taken:  # `a-b` and `a b` are both a_b
+                used_names = {source.draft.name for source in sources.values()}
+                while draft.name in used_names:  # `a-b` and `a b` are both a_b
                     draft = replace(draft, name=f"{draft.name}_")
-                found[name] = Source(name, draft)
+                sources[name] = Source(name, draft)
             if entry.found.get("freshness") or table.get("freshness"):
                 why = "`infold status` shows how far a source has come; `freshness` is an audit"
                 lines.append(left(f"freshness of {group}.{name[1]}", at, why))
-    return list(found.values())
+    return list(sources.values())
 
 
 def _draft(
@@ -592,7 +592,7 @@ def _case(name: str, entry: Properties, templates: Templates) -> Case:
     if entry.found.get("overrides"):
         raise _NoCaseError("overrides: there is nothing to override here")
     model = project_name(str(entry.found.get("model", "")))
-    given: dict[str, Rows] = {}
+    inputs: dict[str, Rows] = {}
     for table in as_list(entry.found.get("given")):
         table = as_mapping(table)
         source = str(table.get("input", ""))
@@ -602,9 +602,9 @@ def _case(name: str, entry: Properties, templates: Templates) -> Case:
             called = templates.render(entry.at, "{{ " + source + " }}").text
         except NotRenderedError as error:
             raise _NoCaseError(f"jinja that only dbt resolves: {error.what}") from error
-        given[called] = _rows(table)
+        inputs[called] = _rows(table)
     expected = _rows(as_mapping(entry.found.get("expect")))
-    return Case(name, entry.at, given, {model: expected})
+    return Case(name, entry.at, inputs, {model: expected})
 
 
 def _rows(table: Lined) -> Rows:
@@ -614,8 +614,8 @@ def _rows(table: Lined) -> Rows:
     rows: Any = table.get("rows")
     form = str(table.get("format", "dict"))
     if form == "csv":
-        found = csv.DictReader(io.StringIO(str(rows or "")), skipinitialspace=True)
-        return [{str(key).strip(): _text(value) for key, value in row.items()} for row in found]
+        records = csv.DictReader(io.StringIO(str(rows or "")), skipinitialspace=True)
+        return [{str(key).strip(): _text(value) for key, value in row.items()} for row in records]
     if form != "dict":
         raise _NoCaseError(f"rows as {form}")
     return [row for row in as_list(rows) if isinstance(row, Mapping)]

@@ -46,8 +46,8 @@ class _Bounded(SandboxedEnvironment):
             and len(value) * times > _PAST_SIZE
             for value, times in ((left, right), (right, left))
         )
-        whole = isinstance(left, int) and isinstance(right, int)
-        if long or (operator == "**" and whole and left.bit_length() * right > _PAST_BITS):
+        are_numbers = isinstance(left, int) and isinstance(right, int)
+        if long or (operator == "**" and are_numbers and left.bit_length() * right > _PAST_BITS):
             raise UnresolvedError(_ENDLESS)
         return super().call_binop(context, operator, left, right)
 
@@ -104,15 +104,15 @@ class _State:
 
 
 def macros_in(file: str, text: str) -> list[Macro]:
-    """The macros of a file."""
-    found, at = [], 0
+    """Each with as many lines above it as in the file, so that errors name the right one."""
+    macros, at = [], 0
     while match := _MACRO.search(text, at):
         end = _END_OF_MACRO.search(text, match.end())
         if end is None:
             break
         above, at = text.count("\n", 0, match.start()), end.end()
-        found.append(Macro(match[1], file, "\n" * above + text[match.start() : at]))
-    return found
+        macros.append(Macro(match[1], file, "\n" * above + text[match.start() : at]))
+    return macros
 
 
 class Templates:
@@ -140,11 +140,11 @@ class Templates:
             template = self._env.template_class.from_code(
                 self._env, compiled, self._env.make_globals(None)
             )
-            found = ""
+            rendered = ""
             with _steps_limited({file, *self._files}):
                 for part in template.generate():
-                    found += part
-                    if len(found) > _PAST_SIZE:
+                    rendered += part
+                    if len(rendered) > _PAST_SIZE:
                         raise UnresolvedError(_ENDLESS)
         except ReturnedError:
             raise NotRenderedError("return() outside of a macro", file) from None
@@ -153,7 +153,7 @@ class Templates:
         except Exception as error:  # an expression of the project's, such as 1 + none
             raise NotRenderedError(f"{type(error).__name__}: {error}", file) from error
         filters = tuple(_incremental_blocks(tree, text))
-        return Rendered(found, dict(self._state.config), filters, tuple(self._state.notes))
+        return Rendered(rendered, dict(self._state.config), filters, tuple(self._state.notes))
 
     def _callable(self, macro: Macro) -> Callable[..., Any]:
         """A macro as templates call it, compiled when it is called first."""
@@ -220,10 +220,10 @@ class Templates:
         return Relation(self._names.refs[name])
 
     def _source(self, group: str, table: str) -> Relation:
-        found = self._names.sources.get((group, table))
-        if found is None:
+        name = self._names.sources.get((group, table))
+        if name is None:
             raise UnresolvedError(f"source('{group}', '{table}'), which no file declares")
-        return Relation(found)
+        return Relation(name)
 
     def _env_var(self, name: str, default: Any = None) -> Any:
         """Its default: the project chooses the name, so the value may be any secret of the user."""
@@ -271,10 +271,10 @@ class _Variables:
         self._templates = templates
 
     def __call__(self, name: str, default: Any = None) -> Any:
-        found = self._templates.names.variables.get(name, default)
-        if found is None:
+        value = self._templates.names.variables.get(name, default)
+        if value is None:
             raise UnresolvedError(f"var('{name}'), which has no value")
-        return found
+        return value
 
     def has_var(self, name: str) -> bool:
         """Whether dbt_project.yml has a value."""
@@ -287,8 +287,8 @@ class _Config:
     def __init__(self, templates: Templates) -> None:
         self._templates = templates
 
-    def __call__(self, *given: Mapping[str, Any], **words: Any) -> str:
-        for mapping in given:
+    def __call__(self, *mappings: Mapping[str, Any], **words: Any) -> str:
+        for mapping in mappings:
             self._templates.configure(mapping)
         self._templates.configure(words)
         return ""
@@ -314,7 +314,7 @@ class _Target:
 
     @property
     def type(self) -> str:
-        """The adapter."""
+        """The adapter that --dialect means. Raises UnresolvedError without one."""
         if not self._templates.names.adapter:
             raise UnresolvedError("target.type: give --dialect")
         return self._templates.names.adapter
@@ -344,19 +344,19 @@ class _Adapter:
 def _place(error: BaseException, file: str, text: str) -> str:
     """File and line where rendering ended: of the macro, if it was there."""
     line = getattr(error, "lineno", None)
-    found = f"{file}:{line}" if line else file
+    place = f"{file}:{line}" if line else file
     trace = error.__traceback__
     while trace is not None:
         name = trace.tb_frame.f_code.co_filename
         if name == file and trace.tb_lineno <= text.count("\n") + 1:
-            found = f"{file}:{trace.tb_lineno}"
+            place = f"{file}:{trace.tb_lineno}"
         trace = trace.tb_next
-    return found
+    return place
 
 
 def _incremental_blocks(tree: nodes.Template, text: str) -> list[tuple[int, str]]:
     """The line of each ``if is_incremental()``, and the text inside of it."""
-    found = []
+    blocks = []
     for block in tree.find_all(nodes.If):
         if isinstance(block.test, nodes.Not):  # what is inside is for full builds, and stays
             continue
@@ -368,7 +368,7 @@ def _incremental_blocks(tree: nodes.Template, text: str) -> list[tuple[int, str]
             for call in calls
         ):
             continue
-        rest = text.split("\n")[block.lineno - 1 :]
-        inner = re.split(r"\{%-?\s*(?:endif|else|elif)\b", "\n".join(rest))[0]
-        found.append((block.lineno, inner.partition("%}")[2].strip()))
-    return found
+        lines = text.split("\n")[block.lineno - 1 :]
+        inner = re.split(r"\{%-?\s*(?:endif|else|elif)\b", "\n".join(lines))[0]
+        blocks.append((block.lineno, inner.partition("%}")[2].strip()))
+    return blocks

@@ -33,7 +33,7 @@ class Relation(str):
 
     @property
     def identifier(self) -> str:
-        """Its name."""
+        """The whole name: infold's have no database or schema apart from it."""
         return str(self)
 
     name = identifier

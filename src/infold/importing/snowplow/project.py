@@ -21,19 +21,19 @@ from infold.importing.draft import (
 )
 from infold.importing.project_files import Lined, ProjectFiles, as_list, as_mapping, date_of
 
-_LATE = "a late event finds its session however old that is, so there is no lookback"
+_WHY_NO_LOOKBACK = "a late event finds its session however old that is, so there is no lookback"
 _WAREHOUSE = "a setting of the warehouse that infold does not read"
 _STITCHED = (
     "stitching: join a lookup of users in a view before the sessions (cookbook, stitched users)"
 )
 _CONTEXT = "a column of its own in infold: take its fields from contexts or derived_contexts"
-_OWN = "write it as a column of the model's SELECT"
+_AS_COLUMN = "write it as a column of the model's SELECT"
 
 _GONE = {
     "allow_null_dvce_tstamps": "rows without the event time are set aside, and counted",
     "allow_refresh": "`infold run --allow-refresh`, for one run",
     "conversion_events": "write each as count_if(…) in models/sessions.sql",
-    "custom_sql": _OWN,
+    "custom_sql": _AS_COLUMN,
     "cwv_days_to_measure": "core web vitals: a model of your own",
     "cwv_percentile": "core web vitals: a model of your own",
     "dev_target_name": "dev_target in infold.yml; here is one target, dev",
@@ -49,9 +49,9 @@ _GONE = {
 _NOT_NEEDED = {
     "days_late_allowed": "a late event counts; one dated in the future is set aside "
     "(received_column, future_tolerance)",
-    "lookback_window_hours": _LATE,
-    "session_lookback_days": _LATE,
-    "upsert_lookback_days": _LATE,
+    "lookback_window_hours": _WHY_NO_LOOKBACK,
+    "session_lookback_days": _WHY_NO_LOOKBACK,
+    "upsert_lookback_days": _WHY_NO_LOOKBACK,
     "limit_page_views_to_session": "events of a session are all of its own",
     "enable_initial_checks": "`infold check`, and every run, check the project",
 }
@@ -59,8 +59,8 @@ _ENDINGS = {
     "_context": _CONTEXT,
     "_context_2": _CONTEXT,
     "_events": _CONTEXT,
-    "_passthroughs": _OWN,
-    "_aggregations": _OWN,
+    "_passthroughs": _AS_COLUMN,
+    "_aggregations": _AS_COLUMN,
     "_seed": "put the file into seeds/",
 }
 _OF_WAREHOUSE = (
@@ -183,10 +183,10 @@ def read_snowplow(root: Path, dialect: str) -> Draft:
     lines: list[Line] = []
     files = ProjectFiles(root, lines)
     project = files.yaml(_FILE)
-    found, places = _variables(project, lines)
-    reader = _Reader(found, places, lines)
+    values, places = _variables(project, lines)
+    reader = _Reader(values, places, lines)
     models = reader.models()
-    for name, value in found.items():
+    for name, value in values.items():
         if name not in VARIABLES_USED:
             lines.append(variable_line(name, value, places[name]))
     lines += _models_of(files, project)
@@ -216,14 +216,14 @@ _SOURCE = DraftSource(
 
 def _variables(project: Lined, lines: list[Line]) -> tuple[dict[str, Any], dict[str, str]]:
     """The values of variables, and where they are; the root's own go before a package's."""
-    given = as_mapping(project.get("vars"))
-    levels = [(as_mapping(given.get(name)), name) for name in _PACKAGES if name in given]
-    levels.append((given, ""))
-    found: dict[str, Any] = {}
+    declared = as_mapping(project.get("vars"))
+    levels = [(as_mapping(declared.get(name)), name) for name in _PACKAGES if name in declared]
+    levels.append((declared, ""))
+    values: dict[str, Any] = {}
     places: dict[str, str] = {}
     for level, package in levels:
         for name, value in variable_values(level).items():
-            found[name] = value
+            values[name] = value
             places[name] = f"{_FILE}:{level.line}"
         if package == "snowplow_mobile":
             why = "sessions of mobile events are told by a field of contexts: take it out in "
@@ -232,15 +232,15 @@ def _variables(project: Lined, lines: list[Line]) -> tuple[dict[str, Any], dict[
         elif package in _NOT_HERE:
             why = "only events, sessions and users are made of it"
             lines.append(changed(f"package {package}", f"{_FILE}:{level.line}", why))
-    return found, places
+    return values, places
 
 
 class _Reader:
     """Makes the models of the values, and says of each value what became of it."""
 
-    def __init__(self, found: dict[str, Any], places: dict[str, str], lines: list[Line]) -> None:
+    def __init__(self, values: dict[str, Any], places: dict[str, str], lines: list[Line]) -> None:
         self.keys: dict[str, Any] = {"state_messages": "snowplow"}
-        self._found = found
+        self._found = values
         self._places = places
         self._lines = lines
 
@@ -249,8 +249,8 @@ class _Reader:
         self._project_keys()
         return (self._events(), self._sessions(), self._users())
 
-    def _say(self, name: str, why: str, said: Any = variable_used) -> None:
-        self._lines.append(said(name, self._places[name], why))
+    def _say(self, name: str, why: str, make_line: Any = variable_used) -> None:
+        self._lines.append(make_line(name, self._places[name], why))
 
     def _project_keys(self) -> None:
         if "start_date" in self._found:
@@ -330,19 +330,19 @@ class _Reader:
             return [bare]
         if sql in self._found:
             self._say(sql, "it is off")
-        found: list[str] = []
+        fields: list[str] = []
         gone: list[str] = []
-        for one in as_list(self._found.get(listed)):
-            entry = as_mapping(one)
+        for identifier in as_list(self._found.get(listed)):
+            entry = as_mapping(identifier)
             field = str(entry.get("field", ""))
             inside = str(entry.get("schema", "atomic")).lower() == "atomic" and field in COLUMNS
-            (found if inside else gone).append(field)
+            (fields if inside else gone).append(field)
         if gone:
             why = f"{', '.join(gone)}: fields of contexts: take them out in models/events.sql"
             self._say(listed, why, variable_not_used)
         elif listed in self._found:
-            self._say(listed, f"{', '.join(found or default)}, in models/sessions.sql")
-        return found or default
+            self._say(listed, f"{', '.join(fields or default)}, in models/sessions.sql")
+        return fields or default
 
     def _measures(self) -> str:
         beat = str(self._found.get("heartbeat", "10"))
@@ -350,11 +350,11 @@ class _Reader:
         for name, text in (("heartbeat", beat), ("min_visit_length", visit)):
             if name in self._found:
                 why = f"{text} seconds, in engaged_time_in_s of models/sessions.sql"
-                said = variable_used
+                make_line = variable_used
                 if name == "min_visit_length":
                     why = "engaged time is the slots with a heartbeat; it adds nothing for a view"
-                    said = other_variable
-                self._say(name, why, said)
+                    make_line = other_variable
+                self._say(name, why, make_line)
         if self._found.get("enable_mobile"):
             why = "sessions of mobile events: their identifier is a field of contexts; events "
             why += "without domain_sessionid are set aside, and counted"
@@ -412,8 +412,8 @@ GROUP BY {user}"""
         return DraftModel("users", _FILE, query.format(user=user), (Way(keys),))
 
     def _first_user(self) -> str:
-        for one in as_list(self._found.get("user_identifiers")):
-            entry = as_mapping(one)
+        for identifier in as_list(self._found.get("user_identifiers")):
+            entry = as_mapping(identifier)
             field = str(entry.get("field", ""))
             if str(entry.get("schema", "atomic")).lower() == "atomic" and field in COLUMNS:
                 return field

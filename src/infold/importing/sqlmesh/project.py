@@ -65,72 +65,72 @@ class NoAuditError(Exception):
     """An audit that infold has no equal of; the argument says why."""
 
 
-def builtin(name: str, given: Mapping[str, str], dialect: str) -> list[dict[str, Any]]:
+def builtin(name: str, arguments: Mapping[str, str], dialect: str) -> list[dict[str, Any]]:
     """The entries of front matter for an audit that SQLMesh brings along. Raises NoAuditError."""
     bare = name.removesuffix("_non_blocking")
     if bare not in _MAKERS:
         raise NoAuditError("infold has no such audit; write a SELECT of bad rows into audits/")
-    entries = _MAKERS[bare](given, dialect)
-    warn = bare != name or given.get("blocking", "").lower() == "false"
-    if condition := given.get("condition"):
+    entries = _MAKERS[bare](arguments, dialect)
+    warn = bare != name or arguments.get("blocking", "").lower() == "false"
+    if condition := arguments.get("condition"):
         entries = [{**entry, "where": _sql(condition, dialect)} for entry in entries]
     return [{**entry, "severity": "warn"} for entry in entries] if warn else entries
 
 
 def _sql(text: str, dialect: str) -> str:
     try:
-        found = to_spark(f"SELECT {text}", dialect)
+        translated = to_spark(f"SELECT {text}", dialect)
     except NotTranslatedError as error:
         raise NoAuditError(str(error)) from error
-    return " ".join(found.split()).removeprefix("SELECT ")
+    return " ".join(translated.split()).removeprefix("SELECT ")
 
 
 def _columns(of: str) -> Callable[[Mapping[str, str], str], list[dict[str, Any]]]:
-    def make(given: Mapping[str, str], _: str) -> list[dict[str, Any]]:
-        return [{of: names(given.get("columns", ""))}]
+    def make(arguments: Mapping[str, str], _: str) -> list[dict[str, Any]]:
+        return [{of: names(arguments.get("columns", ""))}]
 
     return make
 
 
-def _each_unique(given: Mapping[str, str], _: str) -> list[dict[str, Any]]:
-    return [{"unique": [name]} for name in names(given.get("columns", ""))]
+def _each_unique(arguments: Mapping[str, str], _: str) -> list[dict[str, Any]]:
+    return [{"unique": [name]} for name in names(arguments.get("columns", ""))]
 
 
-def _accepted_values(given: Mapping[str, str], _: str) -> list[dict[str, Any]]:
-    values = split(inner(given.get("is_in", "")))
-    found = {"column": unquoted(given.get("column", "")), "values": [_value(v) for v in values]}
-    return [{"accepted_values": found}]
+def _accepted_values(arguments: Mapping[str, str], _: str) -> list[dict[str, Any]]:
+    values = split(inner(arguments.get("is_in", "")))
+    audit = {"column": unquoted(arguments.get("column", "")), "values": [_value(v) for v in values]}
+    return [{"accepted_values": audit}]
 
 
-def _accepted_range(given: Mapping[str, str], _: str) -> list[dict[str, Any]]:
-    found: dict[str, Any] = {"column": unquoted(given.get("column", ""))}
+def _accepted_range(arguments: Mapping[str, str], _: str) -> list[dict[str, Any]]:
+    audit: dict[str, Any] = {"column": unquoted(arguments.get("column", ""))}
     for theirs, ours in (("min_v", "min"), ("max_v", "max")):
-        if theirs in given:
-            found[ours] = _value(given[theirs])
-    if given.get("inclusive", "").lower() == "false":
-        found["inclusive"] = False
-    return [{"accepted_range": found}]
+        if theirs in arguments:
+            audit[ours] = _value(arguments[theirs])
+    if arguments.get("inclusive", "").lower() == "false":
+        audit["inclusive"] = False
+    return [{"accepted_range": audit}]
 
 
-def _forall(given: Mapping[str, str], dialect: str) -> list[dict[str, Any]]:
-    criteria = given.get("criteria", "")
+def _forall(arguments: Mapping[str, str], dialect: str) -> list[dict[str, Any]]:
+    criteria = arguments.get("criteria", "")
     listed = split(inner(criteria)) if criteria[:1] in "([" else [criteria]
     return [{"expression": _sql(each, dialect)} for each in listed]
 
 
-def _row_count(given: Mapping[str, str], _: str) -> list[dict[str, Any]]:
+def _row_count(arguments: Mapping[str, str], _: str) -> list[dict[str, Any]]:
     """SQLMesh asks for more than the threshold, of an interval's rows; infold of the table's."""
-    threshold = given.get("threshold", "0")
+    threshold = arguments.get("threshold", "0")
     if not threshold.isdigit():
         raise NoAuditError(f"threshold {threshold} is no number")
     return [{"row_count": {"min": int(threshold) + 1, "within": "table"}}]
 
 
-def _pattern(given: Mapping[str, str], _: str) -> list[dict[str, Any]]:
-    patterns = names(given.get("patterns", ""))
+def _pattern(arguments: Mapping[str, str], _: str) -> list[dict[str, Any]]:
+    patterns = names(arguments.get("patterns", ""))
     if len(patterns) != 1:
         raise NoAuditError("several patterns: `matches` has one")
-    return [{"matches": {"column": unquoted(given.get("column", "")), "pattern": patterns[0]}}]
+    return [{"matches": {"column": unquoted(arguments.get("column", "")), "pattern": patterns[0]}}]
 
 
 def _value(text: str) -> Any:
@@ -156,11 +156,11 @@ _MAKERS: Mapping[str, Callable[[Mapping[str, str], str], list[dict[str, Any]]]] 
 }
 
 
-def own_query(audit: OwnAudit, model: str, given: Mapping[str, str]) -> str:
+def own_query(audit: OwnAudit, model: str, arguments: Mapping[str, str]) -> str:
     """The query of an audit for one model, with its arguments; other macros stay in it."""
     values = {
         **{key.lower(): value for key, value in _defaults(audit).items()},
-        **{key.lower(): value for key, value in given.items()},
+        **{key.lower(): value for key, value in arguments.items()},
     }
     text = re.sub(r"@this_model\b", model, audit.query, flags=re.IGNORECASE)
     return re.sub(r"@(\w+)", lambda match: values.get(match[1].lower(), match[0]), text)
@@ -195,11 +195,11 @@ class MeshFolder:
 def read_folder(root: Path, dialect: str, lines: list[Line]) -> MeshFolder:
     """The project in ``root``."""
     files = ProjectFiles(root, lines)
-    found = MeshFolder(root, files)
+    mesh = MeshFolder(root, files)
     for folder in ("models", "audits"):
         for file in files.found(folder, ".sql"):
             try:
-                _take(found, file, statements(files.text(file) or "", dialect), lines)
+                _take(mesh, file, statements(files.text(file) or "", dialect), lines)
             except ValueError as error:
                 lines.append(left(f"file {file}", file, f"it cannot be read: {error}"[:200]))
     for folder, what, why in _PYTHON:
@@ -207,8 +207,8 @@ def read_folder(root: Path, dialect: str, lines: list[Line]) -> MeshFolder:
             path = PurePosixPath(file)
             if path.name != "__init__.py":
                 lines.append(left(f"{what} {path.stem}", file, why))
-    _yaml_files(found, files)
-    return found
+    _yaml_files(mesh, files)
+    return mesh
 
 
 _PYTHON = (
@@ -217,32 +217,32 @@ _PYTHON = (
 )
 
 
-def _take(found: MeshFolder, file: str, parts: list[Statement], lines: list[Line]) -> None:
+def _take(mesh: MeshFolder, file: str, parts: list[Statement], lines: list[Line]) -> None:
     """Sort the statements of a file into models and audits."""
     heads = [i for i, part in enumerate(parts) if part.begins("MODEL", "AUDIT")]
     for head, end in zip(heads, [*heads[1:], len(parts)], strict=True):
         block = properties(parts[head].text)
-        rest = tuple(parts[head + 1 : end])
+        behind = tuple(parts[head + 1 : end])
         name = unquoted(block.get("name", ""))
         if parts[head].begins("MODEL"):
-            found.models.append(SqlModel(name, file, block, rest))
-        elif rest:
+            mesh.models.append(SqlModel(name, file, block, behind))
+        elif behind:
             at = f"{file}:{parts[head].line}"
-            found.audits[name.lower()] = OwnAudit(name, at, rest[-1].text, block)
+            mesh.audits[name.lower()] = OwnAudit(name, at, behind[-1].text, block)
     if not heads and parts:
         lines.append(left(f"file {file}", file, "it has no MODEL and no AUDIT"))
 
 
-def _yaml_files(found: MeshFolder, files: ProjectFiles) -> None:
+def _yaml_files(mesh: MeshFolder, files: ProjectFiles) -> None:
     for file in files.found("tests", ".yaml", ".yml"):
         for name, test in files.yaml(file).items():
             if isinstance(test, Lined):
-                found.tests.append((name, f"{file}:{test.line}", test))
-    external = [name for name in _EXTERNAL if (found.root / name).is_file()]
+                mesh.tests.append((name, f"{file}:{test.line}", test))
+    external = [name for name in _EXTERNAL if (mesh.root / name).is_file()]
     for file in (*external, *files.found("external_models", ".yaml", ".yml")):
-        for one in as_list(files.yaml(file, listed=True).get(LISTED)):
-            if isinstance(one, Lined):
-                found.external.append((f"{file}:{one.line - 1}", one))
+        for table in as_list(files.yaml(file, listed=True).get(LISTED)):
+            if isinstance(table, Lined):
+                mesh.external.append((f"{file}:{table.line - 1}", table))
 
 
 _EXTERNAL = ("external_models.yaml", "schema.yaml")
@@ -275,14 +275,14 @@ def read_config(root: Path, lines: list[Line]) -> Config:
     for name in ("config.yaml", "config.yml"):
         if not (root / name).is_file():
             continue
-        found = ProjectFiles(root, lines).yaml(name)
-        others = [key for key in found if key not in _READ]
-        lines += [left(f"setting {key}", name, "infold has none like it") for key in others]
-        if found.get("gateways"):
+        settings = ProjectFiles(root, lines).yaml(name)
+        unread = [key for key in settings if key not in _READ]
+        lines += [left(f"setting {key}", name, "infold has none like it") for key in unread]
+        if settings.get("gateways"):
             why = "tables are in the target's warehouse, which infold.yml names"
             lines.append(left("setting gateways", name, why))
         return Config(
-            name, as_mapping(found.get("model_defaults")), as_mapping(found.get("variables"))
+            name, as_mapping(settings.get("model_defaults")), as_mapping(settings.get("variables"))
         )
     why = "settings in Python: dialect by --dialect, and the start in infold.yml"
     lines.append(left("file config.py", "config.py", why))
@@ -376,19 +376,19 @@ def _model(mesh: Mesh, model: SqlModel) -> DraftModel | None:
     block = {**{k: str(v) for k, v in mesh.config.defaults.items() if k == "cron"}, **model.block}
     try:
         query, tree, filtered = _query(mesh, model)
-        kept = kept_as(kind, own, block, tree)
+        storage = kept_as(kind, own, block, tree)
     except (NotAQueryError, NoKindError) as error:
         mesh.lines.append(left(what, at, str(error)))
         return None
     if filtered:
         why = "filters by @start_… and @end_… are gone: infold reads what each cell needs"
         mesh.lines.append(came(what, at, why))
-    mesh.lines += [changed(what, at, note) for note in kept.notes]
-    _say_rest(mesh, what, model, kind)
+    mesh.lines += [changed(what, at, note) for note in storage.notes]
+    _report_unused(mesh, what, model, kind)
     about = _about(model)
-    ways = tuple(Way({**w.keys, **about}, w.lost, w.only_for, w.gained) for w in kept.ways)
+    ways = tuple(Way({**w.keys, **about}, w.lost, w.only_for, w.gained) for w in storage.ways)
     audits = tuple(_audits(mesh, model, name))
-    return DraftModel(name, at, query, ways, audits, kept.time)
+    return DraftModel(name, at, query, ways, audits, storage.time)
 
 
 def _query(mesh: Mesh, model: SqlModel) -> tuple[str, exp.Query, bool]:
@@ -410,15 +410,15 @@ def _query(mesh: Mesh, model: SqlModel) -> tuple[str, exp.Query, bool]:
 
 
 def _about(model: SqlModel) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    keys: dict[str, Any] = {}
     if tags := names(model.block.get("tags", "")):
-        found["tags"] = tags
+        keys["tags"] = tags
     if text := " ".join(unquoted(model.block.get("description", "")).split()):
-        found["description"] = text
-    return found
+        keys["description"] = text
+    return keys
 
 
-def _say_rest(mesh: Mesh, what: str, model: SqlModel, kind: str) -> None:
+def _report_unused(mesh: Mesh, what: str, model: SqlModel, kind: str) -> None:
     """What a block says that has no place, or another one."""
     layout = [key for key in _LAYOUT if key in model.block]
     if layout:
@@ -439,22 +439,22 @@ def _say_rest(mesh: Mesh, what: str, model: SqlModel, kind: str) -> None:
 
 def _audits(mesh: Mesh, model: SqlModel, name: str) -> Iterator[Audit]:
     """The audits of a model's front matter; others become files."""
-    for audit, given in calls(model.block.get("audits", "")):
+    for audit, arguments in calls(model.block.get("audits", "")):
         what = f"audit of {name}: {audit}"
         try:
             own = mesh.folder.audits.get(audit)
             if own is None:
-                for entry in builtin(audit, given, mesh.dialect):
+                for entry in builtin(audit, arguments, mesh.dialect):
                     yield Audit(entry, model.file)
                 if audit.startswith("number_of_rows"):
                     mesh.lines.append(changed(what, model.file, "of the table, not of an interval"))
                 continue
-            query = own_query(own, model.name, given)
+            query = own_query(own, model.name, arguments)
             text, _, _ = query_of(query, mesh.dialect, mesh.config.variables, mesh.table)
         except (NoAuditError, NotAQueryError) as error:
             mesh.lines.append(left(what, model.file, str(error)))
             continue
-        warn = {own.block.get("blocking", "").lower(), given.get("blocking", "").lower()}
+        warn = {own.block.get("blocking", "").lower(), arguments.get("blocking", "").lower()}
         head = f"---\nmodel: {name}\n" + ("severity: warn\n" if "false" in warn else "")
         path = f"audits/{project_name(f'{own.name}_of_{name}')}.sql"
         mesh.files.append(DraftFile(path, f"{head}---\n{text}\n", what, own.at, frozenset({name})))
@@ -475,10 +475,10 @@ def _seed(mesh: Mesh, model: SqlModel) -> DraftSeed | None:
     columns, missing = {}, False
     for part in split(inner(model.block["columns"])) if "columns" in model.block else ():
         column, _, type_ = part.partition(" ")
-        found = spark_type(type_, mesh.dialect)
-        missing = missing or found is None
-        if found not in {None, "string"}:
-            columns[unquoted(column)] = found
+        translated = spark_type(type_, mesh.dialect)
+        missing = missing or translated is None
+        if translated not in {None, "string"}:
+            columns[unquoted(column)] = translated
     keys: dict[str, Any] = {"columns": columns} if columns else {}
     if delimiter != ",":
         keys["delimiter"] = delimiter
@@ -497,26 +497,26 @@ def _seed(mesh: Mesh, model: SqlModel) -> DraftSeed | None:
 def _table(text: str) -> exp.Table | None:
     """The table of a name as it is written; None if it is none."""
     try:
-        found = exp.to_table(text)
+        table = exp.to_table(text)
     except (SqlglotError, ValueError):
         return None
-    return found if found.name else None
+    return table if table.name else None
 
 
 def _external(mesh: Mesh) -> None:
     """Tables that others make, with the columns that a file declares."""
-    for at, found in mesh.folder.external:
-        table = _table(str(found.get("name", "")).replace('"', ""))
+    for at, declared in mesh.folder.external:
+        table = _table(str(declared.get("name", "")).replace('"', ""))
         name = mesh.table(table) if table is not None else None
         if name is None or name.lower() not in mesh.sources:
             continue
         columns = {
             str(column): type_
-            for column, text in as_mapping(found.get("columns")).items()
+            for column, text in as_mapping(declared.get("columns")).items()
             if (type_ := spark_type(str(text), mesh.dialect)) is not None
         }
         mesh.sources[name.lower()] = DraftSource(name, at, columns)
-        if found.get("audits"):
+        if declared.get("audits"):
             mesh.lines.append(left(f"audits of source {name}", at, "a source has no audits"))
 
 
@@ -539,8 +539,8 @@ def _case(mesh: Mesh, name: str, at: str, test: Lined) -> Case:
     if outputs.get("ctes"):
         what = f"ctes of test {name}"
         mesh.lines.append(left(what, at, "a test expects rows of models, not of parts of a query"))
-    given = as_mapping(test.get("vars"))
-    if "start" in given or "end" in given:
+    variables = as_mapping(test.get("vars"))
+    if "start" in variables or "end" in variables:
         what = f"vars of test {name}"
         mesh.lines.append(
             changed(what, at, "start and end: a model has no interval, all rows count")
@@ -556,16 +556,16 @@ def _case(mesh: Mesh, name: str, at: str, test: Lined) -> Case:
         called(str(table)): _rows(rows) for table, rows in as_mapping(test.get("inputs")).items()
     }
     model = called(str(test.get("model", "")))
-    clock = str(given.get("execution_time", "") or "")
+    clock = str(variables.get("execution_time", "") or "")
     return Case(name, at, inputs, {model: _rows(outputs["query"])}, clock)
 
 
-def _rows(found: Any) -> Rows:
-    if isinstance(found, Lined):
-        if "rows" not in found:
+def _rows(written: Any) -> Rows:
+    if isinstance(written, Lined):
+        if "rows" not in written:
             raise _NoCaseError("rows as a query, or in a file")
-        found = found["rows"]
-    return [row for row in as_list(found) if isinstance(row, Lined)]
+        written = written["rows"]
+    return [row for row in as_list(written) if isinstance(row, Lined)]
 
 
 _WHOLE = "it is built whole when an input changed, and not cell by cell"
@@ -663,8 +663,8 @@ def _cell(block: Mapping[str, str]) -> str:
 
 def _grain(block: Mapping[str, str]) -> list[str]:
     """The key that a model declares; none of an expression."""
-    found = names(block.get("grain", "") or block.get("grains", ""))
-    return found if all(name.isidentifier() for name in found) else []
+    columns = names(block.get("grain", "") or block.get("grains", ""))
+    return columns if all(name.isidentifier() for name in columns) else []
 
 
 def _by_key(kind: str, own: Mapping[str, str], tree: exp.Query) -> Kept:

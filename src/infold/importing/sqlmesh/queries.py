@@ -67,20 +67,20 @@ def _with_values(text: str, variables: Mapping[str, Any]) -> str:
 
     def value(match: re.Match[str]) -> str:
         name = match[1] or match[3] or match[4]
-        found = variables.get(name.lower(), variables.get(name))
-        if found is None:
+        known = variables.get(name.lower(), variables.get(name))
+        if known is None:
             return match[2].strip() if match[2] else match[0]
-        if match[3] or isinstance(found, int | float):  # @{x} is a part of a name
-            return str(found)
-        return exp.Literal.string(str(found)).sql()
+        if match[3] or isinstance(known, int | float):  # @{x} is a part of a name
+            return str(known)
+        return exp.Literal.string(str(known)).sql()
 
     return _VARIABLE.sub(value, text)
 
 
 def _without_texts(text: str) -> str:
     """The same with texts and comments blanked, so that an @ in them is no macro."""
-    found = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
-    return found.sub(lambda match: " " * len(match[0]), text)
+    pattern = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
+    return pattern.sub(lambda match: " " * len(match[0]), text)
 
 
 def _shown(text: str, match: re.Match[str]) -> str:
@@ -89,17 +89,17 @@ def _shown(text: str, match: re.Match[str]) -> str:
 
 def _without_bounds(tree: exp.Expr) -> bool:
     """Take out conditions that a column lies in the interval of a run; whether there were any."""
-    found = [node for node in tree.find_all(exp.Between, *_LOWER, *_UPPER) if _is_bound(node)]
-    for node in found:
+    bounds = [node for node in tree.find_all(exp.Between, *_LOWER, *_UPPER) if _is_bound(node)]
+    for node in bounds:
         node.replace(exp.true())
-    if not found:
+    if not bounds:
         return False
     for place in list(tree.find_all(exp.Where, exp.Having)):
-        kept = _simplified(place.this)
-        if kept is None:
+        condition = _simplified(place.this)
+        if condition is None:
             place.pop()
         else:
-            place.set("this", kept)
+            place.set("this", condition)
     for join in tree.find_all(exp.Join):
         if join.args.get("on") is not None:
             join.set("on", _simplified(join.args["on"]) or exp.true())
@@ -138,8 +138,8 @@ def _simplified(node: exp.Expr) -> exp.Expr | None:
     if isinstance(node, exp.Boolean) and node.this is True:
         return None
     if isinstance(node, exp.Paren):
-        kept = _simplified(node.this)
-        return None if kept is None else exp.paren(kept, copy=False)
+        rest = _simplified(node.this)
+        return None if rest is None else exp.paren(rest, copy=False)
     if isinstance(node, exp.And):
         left, right = _simplified(node.left), _simplified(node.right)
         if left is None or right is None:
@@ -203,14 +203,14 @@ class Statement:
 
 def statements(text: str, dialect: str) -> list[Statement]:
     """The statements of a file, comments before them left out. Raises ValueError."""
-    found, begin = [], 0
+    statements_read, begin = [], 0
     tokens = _tokens(text, dialect)
     for i, token in enumerate(tokens):
         if token.token_type is TokenType.SEMICOLON:
-            found += _statement(text, tokens[begin:i])
+            statements_read += _statement(text, tokens[begin:i])
             begin = i + 1
-    found += _statement(text, tokens[begin:])
-    return found
+    statements_read += _statement(text, tokens[begin:])
+    return statements_read
 
 
 def _statement(text: str, tokens: Sequence[Token]) -> list[Statement]:
@@ -232,12 +232,12 @@ def properties(text: str) -> dict[str, str]:
 
     A value is text as it is written; ``name = value`` and ``name := value`` have it too.
     """
-    found = {}
+    values = {}
     for part in split(inner(text)):
         name, value = _pair(part)
         if name:
-            found[name.lower()] = value
-    return found
+            values[name.lower()] = value
+    return values
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -114,12 +114,12 @@ class StoredColumn:
 
 def declared_type(text: str) -> tuple[str, tuple[int, int] | None]:
     """A declared type by its own name, and the digits of a decimal."""
-    name, _, rest = text.strip().lower().partition("(")
+    name, _, details = text.strip().lower().partition("(")
     name = _ALIASES.get(name.strip(), name.strip())
     if name != "decimal":
-        return text.strip().lower() if rest else name, None
-    found = [int(part) for part in re.findall(r"\d+", rest)] or [10]
-    return name, (found[0], found[1] if len(found) > 1 else 0)
+        return text.strip().lower() if details else name, None
+    digits = [int(part) for part in re.findall(r"\d+", details)] or [10]
+    return name, (digits[0], digits[1] if len(digits) > 1 else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class WantedColumn:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name in the database, which is that in the files too."""
         return self.stored.name
 
     def arrow(self) -> pa.Array:
@@ -217,6 +217,6 @@ class OpenTable(Protocol):
         """Whether a column is NULL in some row."""
 
     def rows(
-        self, wanted: Sequence[WantedColumn], within: KeyRange | None
+        self, columns: Sequence[WantedColumn], within: KeyRange | None
     ) -> Iterator[Sequence[Row]]:
         """The values of some columns of all rows, or of those ``within``; a batch at a time."""

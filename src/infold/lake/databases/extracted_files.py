@@ -103,15 +103,15 @@ def settled(folder: Path, source: Source) -> Extracted | None:
     None also where a file is gone: then nothing that was read before counts.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    found = read_list(folder, source)
-    listed = listed_files(folder, found)
+    extracted = read_list(folder, source)
+    listed = listed_files(folder, extracted)
     for file in folder.iterdir():
         own = file.suffix == _ENDING or file.name.startswith("_")
         # Without a list nobody knows whose files these are; the next list makes that clear.
-        if own and file not in listed and file.name != LIST and (found or file.name[0] == "_"):
+        if own and file not in listed and file.name != LIST and (extracted or file.name[0] == "_"):
             file.unlink()
             write_points.point(f"extract {source.name}: after a file is deleted")
-    return found if found is not None and all(file.exists() for file in listed) else None
+    return extracted if extracted is not None and all(file.exists() for file in listed) else None
 
 
 def commit(folder: Path, source: Source, extracted: Extracted) -> None:

@@ -44,7 +44,7 @@ from infold.system.secrets import address
 WHOLE = "all"
 """The name of the file of a table without a key."""
 
-_AHEAD = timedelta(days=1)
+_CLOCK_TOLERANCE = timedelta(days=1)
 _SHOWN = 60
 _NUMBERS = (ColumnType.INT16, ColumnType.INT32, ColumnType.INT64)
 
@@ -73,41 +73,41 @@ def extract(
     """
     known = extracted_files.settled(folder, source)
     if known is not None and needed is not None:
-        source = _as_before(source, known, table, needed)
-    wanted = wanted_columns(source, table)
-    key = next((one.stored for one in wanted if one.name == source.key), None)
+        source = _declared_as_before(source, known, table, needed)
+    columns_read = wanted_columns(source, table)
+    key = next((one.stored for one in columns_read if one.name == source.key), None)
     if key is not None and table.has_null(key):
         raise database_errors.key_null(
             key=f"source {source.name}", column=key.name, table=source.table
         )
-    of = _declared_as(source, key)
+    declaration = _declared_as(source, key)
     required = {column.name for column in source.columns if not column.optional}
-    if known is not None and (known.of != of or not required <= known.columns):
+    if known is not None and (known.of != declaration or not required <= known.columns):
         known = None
-    reading = _Reading(source, folder, table, wanted, known, now, token_hex(4))
-    made = reading.write()
+    reading = _Reading(source, folder, table, columns_read, known, now, token_hex(4))
+    written = reading.write()
     before = known.files if known is not None else {}
     kept = {name: file for name, file in before.items() if not _is_read_again(source, known, name)}
-    columns = frozenset(one.name for one in wanted)
+    columns = frozenset(one.name for one in columns_read)
     if kept and known is not None:
         columns &= known.columns
-    same = {name: before[name] for name, file in made.items() if before.get(name) == file}
-    files = {**kept, **made, **same}
-    extracted = Extracted(of, reading.pull, columns, source.columns, files, reading.last)
+    same = {name: before[name] for name, file in written.items() if before.get(name) == file}
+    files = {**kept, **written, **same}
+    extracted = Extracted(declaration, reading.pull, columns, source.columns, files, reading.last)
     for name in same:
         extracted_files.file_of(folder, name, reading.pull).unlink()
-    if known is None or _told(extracted) != _told(known):
+    if known is None or _facts_listed(extracted) != _facts_listed(known):
         extracted_files.commit(folder, source, extracted)
-    changed = len(made) - len(same) + len(before.keys() - extracted.files)
-    return Reading(sum(file.rows for file in made.values()), known is None, changed)
+    changed = len(written) - len(same) + len(before.keys() - extracted.files)
+    return Reading(sum(file.rows for file in written.values()), known is None, changed)
 
 
-def _told(extracted: Extracted) -> object:
+def _facts_listed(extracted: Extracted) -> object:
     """What a list says, but for which reading said it."""
     return extracted.files, extracted.last, extracted.declared
 
 
-def _as_before(
+def _declared_as_before(
     source: Source, known: Extracted, table: OpenTable, needed: Collection[str]
 ) -> Source:
     """
@@ -126,25 +126,25 @@ def _as_before(
     ]
     key = table.columns().get(source.key or "")
     if other:
-        what = f"columns that it does not read so: {', '.join(other)}"
+        difference = f"columns that it does not read so: {', '.join(other)}"
     elif known.of != _declared_as(source, key):
-        what = "the database, the table, the key, or whether rows are read again"
+        difference = "the database, the table, the key, or whether rows are read again"
     else:
         return replace(source, columns=known.declared)
-    raise database_errors.declared_otherwise(key=f"source {source.name}", what=what)
+    raise database_errors.declared_otherwise(key=f"source {source.name}", what=difference)
 
 
 def wanted_columns(source: Source, table: OpenTable) -> list[WantedColumn]:
     """The declared columns as the table has them. Raises where it has them not, or not so."""
-    found, key = table.columns(), f"source {source.name}"
-    wanted = []
+    stored_columns, key = table.columns(), f"source {source.name}"
+    columns = []
     for column in source.columns:
-        stored = found.get(column.name)
+        stored = stored_columns.get(column.name)
         if stored is None and column.optional:
             continue
         if stored is None:
             raise database_errors.column_missing(
-                key=key, table=source.table, column=column.name, known=found
+                key=key, table=source.table, column=column.name, known=stored_columns
             )
         if not stored.fits(column.type):
             raise database_errors.column_type(
@@ -155,8 +155,8 @@ def wanted_columns(source: Source, table: OpenTable) -> list[WantedColumn]:
                 declared=column.type,
                 fits=FITS[stored.type] if stored.type is not None else ("none",),
             )
-        wanted.append(WantedColumn(stored, column.type))
-    return wanted
+        columns.append(WantedColumn(stored, column.type))
+    return columns
 
 
 def _declared_as(source: Source, key: StoredColumn | None) -> str:
@@ -250,10 +250,10 @@ class _Reading:
     def _rows_by_key(self, at: int) -> Iterator[list[Row]]:
         """Batches of the rows that are to be read, by their keys; none is empty."""
         column, start = self.wanted[at], _start(self.source, self.known)
-        end, again = _latest(column.stored, self.now), self.source.reread is not None
+        end, rereads = _latest(column.stored, self.now), self.source.reread is not None
         kind = int if column.stored.type in _NUMBERS else date
         for batch in self.table.rows(
-            self.wanted, KeyRange(column.stored, start, end, in_order=again)
+            self.wanted, KeyRange(column.stored, start, end, in_order=rereads)
         ):
             for row in batch:
                 if not isinstance(row[at], kind):
@@ -261,7 +261,7 @@ class _Reading:
             rows = [
                 row
                 for row in batch
-                if (start is None or row[at] > start or (again and row[at] == start))
+                if (start is None or row[at] > start or (rereads and row[at] == start))
                 and (end is None or row[at] <= end)
             ]
             if rows:
@@ -273,10 +273,10 @@ class _Reading:
 def _latest(key: StoredColumn, now: datetime) -> KeyValue | None:
     """The greatest key that counts now; None for a number, which may be any."""
     if key.type is ColumnType.DATE:
-        return (now + _AHEAD).date()
+        return (now + _CLOCK_TOLERANCE).date()
     if key.type is ColumnType.LOCAL_TIME:
-        return (now + _AHEAD).replace(tzinfo=None)
-    return now + _AHEAD if key.type is ColumnType.INSTANT else None
+        return (now + _CLOCK_TOLERANCE).replace(tzinfo=None)
+    return now + _CLOCK_TOLERANCE if key.type is ColumnType.INSTANT else None
 
 
 def _day(key: date) -> str:

@@ -19,37 +19,37 @@ GROUP_ROWS = 100_000
 GROUP_BYTES = 64 * 1024 * 1024
 """When rows are written out: a group of rows of Parquet is in memory until then."""
 
-_MOST = 1 << 128
+_SUM_MODULUS = 1 << 128
 
 Parts = Iterable[tuple[str, Sequence[Row]]]
 """Rows, each batch with the name of its file; those of a file come one after the other."""
 
 
 def write_files(
-    folder: Path, pull: str, wanted: Sequence[WantedColumn], parts: Parts
+    folder: Path, pull: str, columns: Sequence[WantedColumn], parts: Parts
 ) -> dict[str, ExtractedFile]:
     """Write rows into files of a reading, which no list names yet."""
-    made: dict[str, ExtractedFile] = {}
+    written: dict[str, ExtractedFile] = {}
     writer: _Writer | None = None
     with ExitStack() as stack:
         for name, rows in parts:
             if writer is None or writer.name != name:
                 if writer is not None:
-                    made[writer.name] = writer.finish()
-                assert name not in made, "rows of one file come one after the other"
-                writer = stack.enter_context(_Writer(folder, name, pull, wanted))
+                    written[writer.name] = writer.finish()
+                assert name not in written, "rows of one file come one after the other"
+                writer = stack.enter_context(_Writer(folder, name, pull, columns))
             writer.add(rows)
         if writer is not None:
-            made[writer.name] = writer.finish()
-    return made
+            written[writer.name] = writer.finish()
+    return written
 
 
 class _Writer:
     """Writes one file."""
 
-    def __init__(self, folder: Path, name: str, pull: str, wanted: Sequence[WantedColumn]) -> None:
-        self.name, self._pull, self._wanted = name, pull, wanted
-        self._schema = pa.schema([(one.name, one.arrow()) for one in wanted])
+    def __init__(self, folder: Path, name: str, pull: str, columns: Sequence[WantedColumn]) -> None:
+        self.name, self._pull, self._wanted = name, pull, columns
+        self._schema = pa.schema([(column.name, column.arrow()) for column in columns])
         self._file = file_of(folder, name, pull).open("wb")
         self._parquet = parquet.ParquetWriter(self._file, self._schema, compression="zstd")
         self._waiting: list[pa.RecordBatch] = []
@@ -72,7 +72,7 @@ class _Writer:
         arrays = [one.array(values) for one, values in zip(self._wanted, columns, strict=True)]
         self._waiting.append(pa.record_batch(arrays, schema=self._schema))
         self._rows += len(rows)
-        self._sum = (self._sum + sum(map(_hash, rows))) % _MOST
+        self._sum = (self._sum + sum(map(_hash, rows))) % _SUM_MODULUS
         waiting = sum(batch.num_rows for batch in self._waiting)
         if waiting >= GROUP_ROWS or sum(b.nbytes for b in self._waiting) >= GROUP_BYTES:
             self._write()

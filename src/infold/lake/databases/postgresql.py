@@ -122,7 +122,7 @@ def opened(source: Source, root: Path) -> Iterator[PostgresqlTable]:
 
 
 class PostgresqlTable:
-    """See ``OpenTable``."""
+    """One table, read in one transaction that sees one state."""
 
     def __init__(self, connection: psycopg.Connection[Any], name: str, key: str, at: str) -> None:
         self._connection, self._name = connection, name
@@ -133,24 +133,24 @@ class PostgresqlTable:
         return ".".join(map(_quoted, self._name.split(".")))
 
     def columns(self) -> Mapping[str, StoredColumn]:
-        """See ``OpenTable``."""
+        """By the server's catalog. Raises ``table_missing``."""
         name = self._quoted.replace("%%", "%")
-        found = self._connection.execute(_COLUMNS, [name]).fetchall()
-        if not found:
+        described = self._connection.execute(_COLUMNS, [name]).fetchall()
+        if not described:
             raise database_errors.table_missing(key=self._key, table=self._name, at=self._at)
-        return {name: _column(name, *rest) for name, *rest in found}
+        return {name: _column(name, *details) for name, *details in described}
 
     def has_null(self, column: StoredColumn) -> bool:
-        """See ``OpenTable``."""
+        """One row is looked for, and none in a column that is NOT NULL."""
         text = f"SELECT 1 FROM {self._quoted} WHERE {_quoted(column.name)} IS NULL LIMIT 1"
         return column.nullable and bool(self._connection.execute(text.encode(), []).fetchall())
 
     def rows(
-        self, wanted: Sequence[WantedColumn], within: KeyRange | None
+        self, columns: Sequence[WantedColumn], within: KeyRange | None
     ) -> Iterator[Sequence[Row]]:
         """See ``OpenTable``."""
         values = ", ".join(
-            _quoted(one.name) + ("::text" if one.stored.as_text else "") for one in wanted
+            _quoted(one.name) + ("::text" if one.stored.as_text else "") for one in columns
         )
         text = f"SELECT {values} FROM {self._quoted}"
         limits: list[Any] = []
@@ -173,8 +173,8 @@ def _column(name: str, written: str, not_null: bool, typtype: str) -> StoredColu
     plain = re.sub(r"\([\d,-]+\)", "", written)
     type_ = ColumnType.TEXT if typtype == _ENUM else _TYPES.get(plain)
     digits = None
-    if type_ is ColumnType.DECIMAL and (found := re.search(r"\((\d+),(-?\d+)\)", written)):
-        digits = (int(found[1]), int(found[2]))
+    if type_ is ColumnType.DECIMAL and (precision := re.search(r"\((\d+),(-?\d+)\)", written)):
+        digits = (int(precision[1]), int(precision[2]))
         if digits[1] < 0:  # 12 digits before three zeros
             digits = (digits[0] - digits[1], 0)
     as_text = typtype == _ENUM or plain in _AS_TEXT

@@ -31,9 +31,9 @@ from infold.messages import database_errors
 SQLITE = "sqlite:///"
 """What the URL of a file begins with; the path is relative to the project."""
 
-_WHOLE = ("INT", "INTEGER", "TINYINT", "SMALLINT", "MEDIUMINT", "BIGINT")
+_INTEGER_TYPES = ("INT", "INTEGER", "TINYINT", "SMALLINT", "MEDIUMINT", "BIGINT")
 _TYPES = {
-    **dict.fromkeys(_WHOLE, ColumnType.INT64),
+    **dict.fromkeys(_INTEGER_TYPES, ColumnType.INT64),
     **dict.fromkeys(("REAL", "DOUBLE", "DOUBLE PRECISION", "FLOAT"), ColumnType.DOUBLE),
     **dict.fromkeys(("TEXT", "VARCHAR", "CHAR", "CHARACTER", "CLOB", "JSON"), ColumnType.TEXT),
     "BLOB": ColumnType.BINARY,
@@ -70,30 +70,30 @@ def opened(source: Source, root: Path) -> Iterator[SqliteTable]:
 
 
 class SqliteTable:
-    """See ``OpenTable``."""
+    """One table, whose columns may have values of any type."""
 
     def __init__(self, connection: sqlite3.Connection, name: str, key: str, at: str) -> None:
         self._connection, self._name = connection, name
         self._key, self._at = key, at
 
     def columns(self) -> Mapping[str, StoredColumn]:
-        """See ``OpenTable``."""
+        """By their declared types; hidden ones are left out. Raises ``table_missing``."""
         text = 'SELECT name, type, "notnull" FROM pragma_table_xinfo(?) WHERE hidden <> 1'
-        found = self._connection.execute(text, [self._name]).fetchall()
-        if not found:
+        described = self._connection.execute(text, [self._name]).fetchall()
+        if not described:
             raise database_errors.table_missing(key=self._key, table=self._name, at=self._at)
-        return {name: _column(name, written, not_null) for name, written, not_null in found}
+        return {name: _column(name, written, not_null) for name, written, not_null in described}
 
     def has_null(self, column: StoredColumn) -> bool:
-        """See ``OpenTable``."""
+        """One row is looked for, and none in a column that is NOT NULL."""
         text = f"SELECT 1 FROM {_quoted(self._name)} WHERE {_quoted(column.name)} IS NULL LIMIT 1"
         return column.nullable and bool(self._connection.execute(text).fetchall())
 
     def rows(
-        self, wanted: Sequence[WantedColumn], within: KeyRange | None
+        self, columns: Sequence[WantedColumn], within: KeyRange | None
     ) -> Iterator[Sequence[Row]]:
         """See ``OpenTable``."""
-        values = ", ".join(_quoted(one.name) for one in wanted)
+        values = ", ".join(_quoted(one.name) for one in columns)
         text, limits = f"SELECT {values} FROM {_quoted(self._name)}", []
         if within is not None:
             key = _quoted(within.key.name)
@@ -103,10 +103,10 @@ class SqliteTable:
                 text += f" WHERE {key} >= ? OR {other.format(key)}"
                 limits = [_not_after(within.start)]
             text += f" ORDER BY {key}" if within.in_order else ""
-        made = [_MADE.get(one.stored.type) if one.stored.type else None for one in wanted]
+        makers = [_CONVERTERS.get(one.stored.type) if one.stored.type else None for one in columns]
         cursor = self._connection.execute(text, limits)
         while batch := cursor.fetchmany(BATCH):
-            yield [_values(row, made) for row in batch]
+            yield [_values(row, makers) for row in batch]
 
 
 def _not_after(start: KeyValue) -> Any:
@@ -119,10 +119,10 @@ def _not_after(start: KeyValue) -> Any:
     return start if isinstance(start, int) else f"{start:%Y-%m-%d}"
 
 
-def _values(row: Row, made: Sequence[Callable[[Any], Any] | None]) -> Row:
+def _values(row: Row, makers: Sequence[Callable[[Any], Any] | None]) -> Row:
     return tuple(
         value if make is None or value is None else make(value)
-        for value, make in zip(row, made, strict=True)
+        for value, make in zip(row, makers, strict=True)
     )
 
 
@@ -131,14 +131,14 @@ def _truth(value: object) -> object:
 
 
 def _date(value: object) -> object:
-    return _read(value, _DAY, date.fromisoformat)
+    return _parsed_text(value, _DAY, date.fromisoformat)
 
 
 def _time(value: object) -> object:
-    return _read(value, _TIME, datetime.fromisoformat)
+    return _parsed_text(value, _TIME, datetime.fromisoformat)
 
 
-def _read(value: object, form: re.Pattern[str], make: Callable[[str], Any]) -> object:
+def _parsed_text(value: object, form: re.Pattern[str], make: Callable[[str], Any]) -> object:
     if not isinstance(value, str) or not form.fullmatch(value):
         return value
     try:
@@ -147,7 +147,7 @@ def _read(value: object, form: re.Pattern[str], make: Callable[[str], Any]) -> o
         return value
 
 
-_MADE = {ColumnType.BOOLEAN: _truth, ColumnType.DATE: _date, ColumnType.LOCAL_TIME: _time}
+_CONVERTERS = {ColumnType.BOOLEAN: _truth, ColumnType.DATE: _date, ColumnType.LOCAL_TIME: _time}
 
 
 def _column(name: str, written: str, not_null: int) -> StoredColumn:

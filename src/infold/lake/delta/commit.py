@@ -20,7 +20,7 @@ from infold.core.files import stat_fingerprint
 from infold.lake.stores import places
 from infold.messages import run_errors
 
-_AT_ONCE = 16
+_READ_AT_ONCE = 16
 
 LOG = "_delta_log"
 STEP = "infold.step"
@@ -71,7 +71,7 @@ def read_commit(file: str, mark: str = "") -> Commit:
     ``mark`` tells it from another file of its name; without one it is looked at first.
     """
     try:
-        return _read(file, mark or stat_fingerprint(Path(file).stat()))
+        return _read_commit(file, mark or stat_fingerprint(Path(file).stat()))
     except OSError as error:
         why = error.strerror or str(error)
         raise run_errors.metadata_missing(path=file, why=why) from error
@@ -83,12 +83,12 @@ def read_commit(file: str, mark: str = "") -> Commit:
 @lru_cache(maxsize=256)
 def read_ahead(files: tuple[tuple[str, str], ...]) -> None:
     """Read commits of a store beside each other: what is asked for next is known then."""
-    with ThreadPoolExecutor(_AT_ONCE) as readers:
+    with ThreadPoolExecutor(_READ_AT_ONCE) as readers:
         list(readers.map(read_commit, *zip(*files, strict=True)))
 
 
 @lru_cache(maxsize=4096)
-def _read(file: str, mark: str) -> Commit:
+def _read_commit(file: str, mark: str) -> Commit:
     del mark
     lines = places.read(file).decode().splitlines()
     actions = [json.loads(line) for line in lines if line]
@@ -122,7 +122,7 @@ def _commit(version: int, actions: Iterable[Action]) -> Commit:
     return Commit(
         version=version,
         at=int(info.get("timestamp", 0)),
-        own=_own(info),
+        own=_own_facts(info),
         changes=data or metadata is not None or protocol,
         rewrites=rewritten and not data,
         may_add_files=more or not known,
@@ -130,23 +130,23 @@ def _commit(version: int, actions: Iterable[Action]) -> Commit:
     )
 
 
-def _own(info: Action) -> Mapping[str, str]:
+def _own_facts(info: Action) -> Mapping[str, str]:
     """
     What infold wrote into a commit, of everything that its writer did.
 
     A table that others restored to a version is as one that infold set back to it.
     """
-    found = {key: str(value) for key, value in info.items() if key.startswith("infold.")}
+    own = {key: str(value) for key, value in info.items() if key.startswith("infold.")}
     if info.get("operation") == RESTORE:
         version = str(dict(info.get("operationParameters") or {}).get("version"))
         return {SET_BACK: version} if version.isdecimal() else {}
     try:
-        said = json.loads(info.get("userMetadata") or "{}")
+        metadata = json.loads(info.get("userMetadata") or "{}")
     except ValueError:  # of somebody else, who may write what he likes
-        return found
-    if not isinstance(said, dict):
-        return found
+        return own
+    if not isinstance(metadata, dict):
+        return own
     return {
-        **found,
-        **{key: str(value) for key, value in said.items() if key.startswith("infold.")},
+        **own,
+        **{key: str(value) for key, value in metadata.items() if key.startswith("infold.")},
     }

@@ -31,12 +31,12 @@ def missing_files(folder: str, version: int | None = None) -> Sequence[str]:
     """The files that a version needs and that are not there."""
     try:
         stored = open_table(folder, version)
-        found = data_files(stored)
+        names = data_files(stored)
     except InfoldError as error:
         if error.slug != UNREADABLE:
             raise
         return (folder,)
-    return places.missing(found) or _missing_deletes(stored, folder)
+    return places.missing(names) or _missing_deletes(stored, folder)
 
 
 def _missing_deletes(stored: DeltaTable, folder: str) -> tuple[str, ...]:
@@ -53,7 +53,7 @@ def _missing_deletes(stored: DeltaTable, folder: str) -> tuple[str, ...]:
 
 
 def string_values(folder: str, version: int, column: str, limit: int) -> pa.Array | None:
-    """See ``ports.Lake.string_values``."""
+    """See ``ports.Lake.string_values``; None also for a column of another type."""
     stored = open_table(folder, version)
     own = {field.name.lower(): field for field in stored.schema().fields}.get(column.lower())
     if own is None or str(getattr(own.type, "type", "")) != "string":
@@ -72,14 +72,14 @@ def restore(folder: str, table: str, *, expected: int, version: int) -> bool:
     from deltalake import CommitProperties
     from deltalake.exceptions import CommitFailedError
 
-    said = CommitProperties(custom_metadata={SET_BACK: str(version)})
+    properties = CommitProperties(custom_metadata={SET_BACK: str(version)})
     stored = open_table(folder)
     if stored.version() != expected:
         return False
     write_points.point(f"set back {table}: before")
     try:
         with named_errors(folder):
-            stored.restore(version, commit_properties=said)
+            stored.restore(version, commit_properties=properties)
     except InfoldError as error:
         if isinstance(error.__cause__, CommitFailedError):
             return False

@@ -73,12 +73,12 @@ def _drop_in_store(folder: str) -> bool:
 def clear(folder: str) -> None:
     """Delete the rests of a table in a folder of a store; where none was dropped, nothing."""
     mark = f"{LOG}/{DROPPED}"
-    found = dict(places.sizes(folder))
-    if mark in found:
-        places.delete(*(places.below(folder, name) for name in found if name != mark))
+    files = dict(places.sizes(folder))
+    if mark in files:
+        places.delete(*(places.below(folder, name) for name in files if name != mark))
         write_points.point(f"delete {folder.rpartition('/')[2]}: before")
         places.delete(places.below(folder, mark))
-        places.delete_folders(folder, [*found])
+        places.delete_folders(folder, [*files])
 
 
 def rename(folder: str, to: str) -> None:
@@ -99,7 +99,7 @@ def _copy(folder: str, to: str) -> None:
     objects are none of them: connectors make them for folders.
     """
     clear(to)
-    found = sorted(name for name, size in places.sizes(folder) if size)
-    log = [name for name in found if name.startswith(f"{LOG}/")]
-    for name in (*(name for name in found if name not in log), *log):
+    files = sorted(name for name, size in places.sizes(folder) if size)
+    log = [name for name in files if name.startswith(f"{LOG}/")]
+    for name in (*(name for name in files if name not in log), *log):
         places.copy(places.below(folder, name), places.below(to, name))

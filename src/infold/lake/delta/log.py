@@ -30,7 +30,7 @@ _CHECKPOINT = "_last_checkpoint"
 DROPPED = "_infold_dropped"
 """In the log of a table in a store that is no table any more, until all of it is deleted."""
 
-_BITS = 32
+_VERSION_BITS = 32
 """Of a snapshot's number, for the version."""
 
 
@@ -65,7 +65,7 @@ class Log:
         return f"{self.file(self.newest)}{mark and f'@{mark}'}#{self.schema().table_id}"
 
     def file(self, version: int) -> str:
-        """The file of a commit."""
+        """Where the commit of a version is, or would be."""
         return places.below(self.folder, LOG, _name(version))
 
     def commit(self, version: int) -> Commit:
@@ -78,10 +78,10 @@ class Log:
 
         Those between a version and the one to which it set the table back are none of them.
         """
-        version, kept = self.newest, {*self.commits}
+        version, versions = self.newest, {*self.commits}
         if places.in_store(self.folder):
             read_ahead(tuple((self.file(one), self.marks[_name(one)]) for one in self.commits))
-        while version in kept:
+        while version in versions:
             commit = self.commit(version)
             if commit.is_version:
                 yield commit
@@ -89,16 +89,16 @@ class Log:
 
     def steps(self) -> Mapping[str, int]:
         """The steps of infold among these, with their versions, newest last."""
-        found = [(commit.own[STEP], commit.version) for commit in self.main() if STEP in commit.own]
-        return dict(reversed(found))
+        steps = [(commit.own[STEP], commit.version) for commit in self.main() if STEP in commit.own]
+        return dict(reversed(steps))
 
     def foreign(self) -> int | None:
         """
         The newest version that changed something and is not infold's; see
         ``iceberg.commits.foreign_snapshot``.
         """
-        found = (one.version for one in self.main() if one.changes and not one.is_ours)
-        return next(found, None)
+        versions = (one.version for one in self.main() if one.changes and not one.is_ours)
+        return next(versions, None)
 
     def schema(self, version: int | None = None) -> Schema:
         """
@@ -107,13 +107,13 @@ class Log:
         Where the log does not go back so far, its checkpoint says it.
         """
         at = self.newest if version is None else version
-        kept = {*self.commits}
-        for one in range(at, -1, -1):
-            if one not in kept:
+        versions = {*self.commits}
+        for earlier in range(at, -1, -1):
+            if earlier not in versions:
                 break
-            if (found := self.commit(one).metadata) is not None:
-                return _schema(found)
-            if (summed := self._summary(one)) is not None:
+            if (metadata := self.commit(earlier).metadata) is not None:
+                return _schema(metadata)
+            if (summed := self._summary(earlier)) is not None:
                 return _schema(summed)
         from infold.lake.delta.rows import metadata_of
 
@@ -130,20 +130,20 @@ class Log:
     def snapshot(self, version: int) -> int:
         """The number of a version for infold."""
         mark = blake2b(self.schema().table_id.encode(), digest_size=4).digest()
-        return (int.from_bytes(mark) & 0x7FFF_FFFF) << _BITS | version
+        return (int.from_bytes(mark) & 0x7FFF_FFFF) << _VERSION_BITS | version
 
     def version(self, snapshot: int) -> int | None:
         """The version with a number; None where that is of another table, or no version is."""
-        found = snapshot & ((1 << _BITS) - 1)
-        return found if found <= self.newest and self.snapshot(found) == snapshot else None
+        version = snapshot & ((1 << _VERSION_BITS) - 1)
+        return version if version <= self.newest and self.snapshot(version) == snapshot else None
 
 
 def _summary(file: str) -> Mapping[str, Any] | None:
     try:
-        found = json.loads(places.read(file)).get("metadata")
+        metadata = json.loads(places.read(file)).get("metadata")
     except (OSError, ValueError, AttributeError):
         return None
-    return found if isinstance(found, dict) else None
+    return metadata if isinstance(metadata, dict) else None
 
 
 @lru_cache(maxsize=256)
@@ -160,8 +160,8 @@ def _name(version: int) -> str:
 def read_log(folder: str) -> Log | None:
     """The log of the table in a folder; None where no table is, or one that is being deleted."""
     marks = places.marks(places.below(folder, LOG))
-    found = [match for name in marks if (match := _FILE.fullmatch(name))]
-    commits = sorted(int(match[1]) for match in found if match[2] == "json")
+    matches = [match for name in marks if (match := _FILE.fullmatch(name))]
+    commits = sorted(int(match[1]) for match in matches if match[2] == "json")
     if not commits or DROPPED in marks:
         return None
     return Log(folder, tuple(commits), commits[-1], marks)
@@ -187,9 +187,9 @@ def newest(folder: str) -> Newest | None:
     log = places.below(folder, LOG)
     for after in dict.fromkeys((_checkpointed(log), "")):
         marks = places.marks(log, after)
-        found = [name for name in marks if (of := _FILE.fullmatch(name)) and of[2] == "json"]
-        if found and DROPPED not in marks:
-            name = max(found)
+        commits = [name for name in marks if (of := _FILE.fullmatch(name)) and of[2] == "json"]
+        if commits and DROPPED not in marks:
+            name = max(commits)
             file, etag = places.below(log, name), marks[name]
             # A table made anew counts its versions from 0 again.
             mark = etag or stat_fingerprint(Path(file).stat())

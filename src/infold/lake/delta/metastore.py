@@ -99,8 +99,8 @@ class Metastore:
 
     def entries(self, names: Collection[str] | None = None) -> Mapping[str, Entry]:
         """What is there, by names in small letters; under some names alone, if these are given."""
-        found = map(entry_of, self.client.found(self.namespace, names))
-        return {entry.name: entry for entry in found}
+        entries = map(entry_of, self.client.found(self.namespace, names))
+        return {entry.name: entry for entry in entries}
 
     def check(self, folders: Mapping[str, str]) -> Collection[str]:
         """
@@ -108,11 +108,11 @@ class Metastore:
 
         Raises ``name_taken`` where somebody else has one.
         """
-        found = self.entries(folders)
+        entries = self.entries(folders)
         at = {
-            table: (found[table.lower()], location_of(folder))
+            table: (entries[table.lower()], location_of(folder))
             for table, folder in folders.items()
-            if table.lower() in found
+            if table.lower() in entries
         }
         self.refuse([entry for entry, location in at.values() if not entry.is_free_for(location)])
         return [table for table, (entry, location) in at.items() if entry.is_right(location)]
@@ -125,7 +125,7 @@ class Metastore:
                 catalog=self.client.place,
                 namespace=self.namespace,
                 what=what,
-                found=", ".join(f"{one.name} ({one.location})" for one in taken),
+                found=", ".join(f"{entry.name} ({entry.location})" for entry in taken),
             )
 
     @contextmanager
@@ -153,7 +153,7 @@ class Metastore:
             self.client.have_namespace(self.namespace)
         for table, location in wrong.items():
             write_points.point(f"register {table}: before")
-            if not self._lead(table, location, found.get(table.lower())):
+            if not self._lead_to(table, location, found.get(table.lower())):
                 left.append(table)
             write_points.point(f"register {table}: after")
         for name in gone:
@@ -162,22 +162,22 @@ class Metastore:
             write_points.point(f"unregister {name}: after")
         return left
 
-    def _lead(self, table: str, location: str, entry: Entry | None) -> bool:
+    def _lead_to(self, table: str, location: str, entry: Entry | None) -> bool:
         """Have a name lead to a folder; False where somebody else has it."""
         key = (self.namespace, table.lower())
         if entry is not None and not entry.is_free_for(location):
             return False
         try:
             if entry is None:
-                made = _made(key, location)
-                self.client.change(lambda hive: hive.create_table(made))
+                new_table = _entry_to_create(key, location)
+                self.client.change(lambda hive: hive.create_table(new_table))
             else:
                 self.client.change(lambda hive: _correct(hive, key, location))
         except RefusedError as error:
-            now = self.entries([table]).get(table.lower())
-            if now is None:
+            current = self.entries([table]).get(table.lower())
+            if current is None:
                 raise error.named from None
-            return now.is_right(location)
+            return current.is_right(location)
         return True
 
 
@@ -213,24 +213,24 @@ def is_named_for(made_for: str, name: str, parent: str) -> bool:
 
 def _correct(hive: Any, key: tuple[str, str], location: str) -> None:
     """Have an entry lead to a folder that does not, and leave all else of it."""
-    found, right = hive.get_table(*key), _made(key, location)
-    found.sd, found.tableType = right.sd, right.tableType
-    found.parameters = {**(found.parameters or {}), **right.parameters}
-    del found.parameters[NO_STATISTICS]  # that of an alteration is beside it
-    alter(hive, key, found)
+    entry, right = hive.get_table(*key), _entry_to_create(key, location)
+    entry.sd, entry.tableType = right.sd, right.tableType
+    entry.parameters = {**(entry.parameters or {}), **right.parameters}
+    del entry.parameters[NO_STATISTICS]  # that of an alteration is beside it
+    alter(hive, key, entry)
 
 
-def _made(key: tuple[str, str], location: str) -> Any:
+def _entry_to_create(key: tuple[str, str], location: str) -> Any:
     """What the metastore is to have of a table, as Spark and Delta would write it."""
     from hive_metastore.ttypes import Table
 
-    now = int(time.time())
+    seconds = int(time.time())
     return Table(
         tableName=key[1],
         dbName=key[0],
         owner=user_name(),
-        createTime=now,
-        lastAccessTime=now,
+        createTime=seconds,
+        lastAccessTime=seconds,
         sd=stored_as(NO_COLUMNS, location, {PATH: location}),
         partitionKeys=[],
         parameters={**_PARAMETERS, FOLDER: location, NO_STATISTICS: "true"},

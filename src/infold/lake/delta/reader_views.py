@@ -62,14 +62,14 @@ class ReaderViews:
             namespace = self.metastore.namespace
             self._refuse_shared(self._client.found(namespace), namespace, VIEW_OF, "views")
         if tables is not None:
-            found = self._client.found(self.space)
-            self._refuse_shared(found, self.space, FOLDER, "tables")
-            asked = {table.lower() for table in tables}
-            taken = [one for one in found if one.tableName in asked and not self._is_own(one)]
+            entries = self._client.found(self.space)
+            self._refuse_shared(entries, self.space, FOLDER, "tables")
+            names = {table.lower() for table in tables}
+            taken = [one for one in entries if one.tableName in names and not self._is_own(one)]
             Metastore(self._client, self.space).refuse([*map(entry_of, taken)], "views")
 
-    def _refuse_shared(self, found: Sequence[Any], namespace: str, mark: str, what: str) -> None:
-        names = sorted(str(one.tableName) for one in found if mark in (one.parameters or {}))
+    def _refuse_shared(self, entries: Sequence[Any], namespace: str, mark: str, what: str) -> None:
+        names = sorted(str(one.tableName) for one in entries if mark in (one.parameters or {}))
         refuse_shared(self._client.place, namespace, names, what)
 
     def refresh(self, tables: Mapping[str, Log], *, only_new: bool) -> Sequence[str]:
@@ -103,17 +103,17 @@ class ReaderViews:
     def change(
         self,
         namespace: str,
-        wanted: Mapping[str, SparkView],
+        views: Mapping[str, SparkView],
         gone: Collection[str],
-        found: FoundViews,
+        present: FoundViews,
     ) -> Collection[str]:
         """See ``Views``: one after the other."""
-        if wanted and not found.there:
+        if views and not present.there:
             self._client.have_namespace(namespace)
         left = []
-        for name, view in wanted.items():
+        for name, view in views.items():
             write_points.point(f"view {name}: before")
-            if not self._make((namespace, name), view, known=name in found.own):
+            if not self._have_view((namespace, name), view, known=name in present.own):
                 left.append(name)
             write_points.point(f"view {name}: after")
         for name in gone:
@@ -123,23 +123,23 @@ class ReaderViews:
             write_points.point(f"drop view {name}: after")
         return left
 
-    def _make(self, key: tuple[str, str], view: SparkView, *, known: bool) -> bool:
+    def _have_view(self, key: tuple[str, str], view: SparkView, *, known: bool) -> bool:
         """Have a view, of which one may be ``known``; False where somebody else has its name."""
 
         def replaced(hive: Any) -> bool:
-            found = hive.get_table(*key)
-            if not self._is_own(found):
+            entry = hive.get_table(*key)
+            if not self._is_own(entry):
                 return False
-            say(found, view)
-            alter(hive, key, found)
+            say(entry, view)
+            alter(hive, key, entry)
             return True
 
         if known:
             with suppress(RefusedError):  # it is gone meanwhile
                 return self._client.change(replaced)
-        made = self._made(key, view)
+        table = self._new_entry(key, view)
         try:
-            self._client.change(lambda hive: hive.create_table(made))
+            self._client.change(lambda hive: hive.create_table(table))
         except RefusedError:
             return False
         return True
@@ -164,12 +164,12 @@ class ReaderViews:
         made_for = (table.parameters or {}).get(VIEW_OF, "")
         return table.tableType == _VIEW and is_named_for(made_for, table.tableName, self.above)
 
-    def _made(self, key: tuple[str, str], view: SparkView) -> Any:
+    def _new_entry(self, key: tuple[str, str], view: SparkView) -> Any:
         """What the metastore is to have of a view, as Spark would write it."""
         from hive_metastore.ttypes import Table
 
         name = f"{self.metastore.namespace}.{key[1]}"
-        made = Table(
+        table = Table(
             tableName=key[1],
             dbName=key[0],
             owner=user_name(),
@@ -181,8 +181,8 @@ class ReaderViews:
             },
             tableType=_VIEW,
         )
-        say(made, view)
-        return made
+        say(table, view)
+        return table
 
     @property
     def _client(self) -> HiveClient:
@@ -196,13 +196,13 @@ class ReaderViews:
 _SAID = ("view.", "spark.sql.")
 """Before the names of the parameters in which a view of Spark's says what it is."""
 
-_VERSION = "4.1.0"
+_SPARK_VERSION = "4.1.0"
 """The Spark whose form this is; Spark reads older forms by what an entry says of this."""
 
-_LONGEST = 4000
+_LONGEST_TYPE = 4000
 """Of what a metastore keeps in one value; Spark, too, cuts a longer schema into parts."""
 
-_HIVE = {
+_HIVE_TYPES = {
     "byte": "tinyint",
     "short": "smallint",
     "integer": "int",
@@ -227,8 +227,8 @@ class SparkView:
     @property
     def digest(self) -> str:
         """By which it is known whether a view that is there is this one."""
-        said = json.dumps([self.query, dict(self.parameters)], sort_keys=True)
-        return sha256(said.encode()).hexdigest()[:32]
+        content = json.dumps([self.query, dict(self.parameters)], sort_keys=True)
+        return sha256(content.encode()).hexdigest()[:32]
 
 
 def view_of(namespace: str, table: str, fields: Sequence[Mapping[str, Any]]) -> SparkView:
@@ -238,7 +238,7 @@ def view_of(namespace: str, table: str, fields: Sequence[Mapping[str, Any]]) -> 
     return SparkView(
         query=f"SELECT {', '.join(map(quoted, names))} FROM {quoted(namespace)}.{quoted(table)}",
         parameters={
-            "spark.sql.create.version": _VERSION,
+            "spark.sql.create.version": _SPARK_VERSION,
             **dict(_parts("spark.sql.sources.schema", _schema(shown))),
             # Where Spark looks for what a query names without a namespace: nothing is.
             "view.catalogAndNamespace.numParts": "2",
@@ -258,33 +258,33 @@ def view_of(namespace: str, table: str, fields: Sequence[Mapping[str, Any]]) -> 
 def said_by(table: Any) -> SparkView:
     """What an entry of a metastore says, as far as Spark reads it."""
     same = table.viewOriginalText == table.viewExpandedText
-    found: Mapping[str, str] = table.parameters or {}
-    said = {name: value for name, value in found.items() if name.startswith(_SAID)}
-    return SparkView(str(table.viewExpandedText) if same else "", said)
+    parameters: Mapping[str, str] = table.parameters or {}
+    own = {name: value for name, value in parameters.items() if name.startswith(_SAID)}
+    return SparkView(str(table.viewExpandedText) if same else "", own)
 
 
 def say(table: Any, view: SparkView) -> None:
     """Have an entry say what a view is to, and leave all else of it."""
     table.viewOriginalText = table.viewExpandedText = view.query
     table.sd = stored_as(view.columns)
-    found: Mapping[str, str] = table.parameters or {}
-    others = {name: value for name, value in found.items() if not name.startswith(_SAID)}
-    table.parameters = {**others, **view.parameters}
+    parameters: Mapping[str, str] = table.parameters or {}
+    foreign = {name: value for name, value in parameters.items() if not name.startswith(_SAID)}
+    table.parameters = {**foreign, **view.parameters}
 
 
 def _columns(fields: Sequence[Mapping[str, Any]]) -> Columns:
     """The columns for other engines; a placeholder where a metastore would refuse one of them."""
     try:
-        found = [(str(one["name"]), _hive_type(without_details(one["type"]))) for one in fields]
+        columns = [(str(one["name"]), _hive_type(without_details(one["type"]))) for one in fields]
     except KeyError:
         return NO_COLUMNS
-    return NO_COLUMNS if any(len(type_) > _LONGEST for _, type_ in found) else found
+    return NO_COLUMNS if any(len(type_) > _LONGEST_TYPE for _, type_ in columns) else columns
 
 
 def _hive_type(type_: Type) -> str:
     """A type as Hive calls it. Raises KeyError for one that it has not."""
     if isinstance(type_, str):
-        return type_ if type_.startswith("decimal(") else _HIVE[type_]
+        return type_ if type_.startswith("decimal(") else _HIVE_TYPES[type_]
     if type_["type"] == "array":
         return f"array<{_hive_type(type_['elementType'])}>"
     if type_["type"] == "map":
@@ -304,10 +304,10 @@ def _schema(fields: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _parts(name: str, value: str) -> Iterator[tuple[str, str]]:
-    if len(value) <= _LONGEST:
+    if len(value) <= _LONGEST_TYPE:
         yield name, value
         return
-    parts = [value[at : at + _LONGEST] for at in range(0, len(value), _LONGEST)]
+    parts = [value[at : at + _LONGEST_TYPE] for at in range(0, len(value), _LONGEST_TYPE)]
     yield f"{name}.numParts", str(len(parts))
     for at, part in enumerate(parts):
         yield f"{name}.part.{at}", part

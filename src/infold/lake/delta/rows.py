@@ -80,11 +80,11 @@ _PANIC = "PanicException"
 def metadata_of(folder: str, version: int) -> Mapping[str, Any]:
     """The metadata at a version, by its checkpoint, as the protocol names what is in it."""
     stored = open_table(folder, version)
-    found = stored.metadata()
+    metadata = stored.metadata()
     return {
-        "id": found.id,
+        "id": metadata.id,
         "schemaString": stored.schema().to_json(),
-        "partitionColumns": found.partition_columns,
+        "partitionColumns": metadata.partition_columns,
     }
 
 
@@ -97,8 +97,8 @@ def columns_of(folder: str, version: int | None = None) -> Schema:
     )
     from pyiceberg.schema import Schema, assign_fresh_schema_ids
 
-    found = pa.schema(open_table(folder, version).schema().to_arrow())
-    numberless = visit_pyarrow(plain_schema(found), _ConvertToIcebergWithoutIDs())
+    schema = pa.schema(open_table(folder, version).schema().to_arrow())
+    numberless = visit_pyarrow(plain_schema(schema), _ConvertToIcebergWithoutIDs())
     assert isinstance(numberless, Schema), "a schema is visited"
     return assign_fresh_schema_ids(numberless)
 
@@ -119,19 +119,19 @@ def read_rows(
     schema = pa.schema(stored.schema().to_arrow())
     read = list(dict.fromkeys((*columns, *(name for name in needed if name not in columns))))
     plain = plain_schema(pa.schema([schema.field(name) for name in (read or schema.names[:1])]))
-    found, count = [], 0
+    batches, count = [], 0
     with named_errors(folder):
         for batch in pa.RecordBatchReader.from_stream(stored.scan(columns=plain.names)):
             part = pa.Table.from_batches([batch]).select(plain.names).cast(plain)
             if rows is not None:
                 part = rows(part)
-            found.append(part.select(list(columns)))
+            batches.append(part.select(list(columns)))
             count += part.num_rows
             if limit is not None and count >= limit:
                 break
     empty = pa.schema([plain.field(name) for name in columns]).empty_table()
-    whole = pa.concat_tables([empty, *found])
-    return whole if limit is None else whole.slice(0, limit)
+    table = pa.concat_tables([empty, *batches])
+    return table if limit is None else table.slice(0, limit)
 
 
 def _unreadable(folder: str, error: BaseException) -> Exception:
@@ -147,10 +147,10 @@ def partition_files(folder: str) -> Iterator[tuple[Any, int, int, int]]:
 
     stored = open_table(folder)
     with named_errors(folder):
-        found = pa.table(stored.get_add_actions(flatten=True))
+        files = pa.table(stored.get_add_actions(flatten=True))
         batches = [pa.record_batch(batch) for batch in stored.deletion_vectors()]
     name = f"partition.{PARTITION}"
-    parts = found[name].to_pylist() if name in found.column_names else [None] * found.num_rows
+    parts = files[name].to_pylist() if name in files.column_names else [None] * files.num_rows
     marked = {
         unquote(uri).rpartition("/")[2]
         for batch in batches
@@ -160,7 +160,7 @@ def partition_files(folder: str) -> Iterator[tuple[Any, int, int, int]]:
     deletes: Counter[str | None] = Counter()
     size: Counter[str | None] = Counter()
     # At most a row for each file.
-    rows = zip(found["path"].to_pylist(), found["size_bytes"].to_pylist(), parts, strict=True)
+    rows = zip(files["path"].to_pylist(), files["size_bytes"].to_pylist(), parts, strict=True)
     for path, bytes_, part in rows:
         value = _text(part)
         data[value] += 1

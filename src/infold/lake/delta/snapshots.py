@@ -37,7 +37,7 @@ class DeltaSnapshotReader:
         where: str | None = None,
         snapshot: int | None = None,
     ) -> pa.Table | None:
-        """See ``ports.SnapshotReader``."""
+        """See ``ports.SnapshotReader``; None also where a run expires the version meanwhile."""
         log = self.lake.log(table)
         if log is None or (snapshot is not None and snapshot not in self.kept_snapshots(table)):
             return None
@@ -46,12 +46,12 @@ class DeltaSnapshotReader:
         chosen = columns_beside(schema, any_of, near, columns)
         if chosen is None:
             return None
-        own, wanted = chosen
+        own, names = chosen
         rows = RowFilter(equal_to(schema, any_of, near, where), schema)
         try:
-            found = read_rows(log.folder, own, version=version, rows=rows)
+            table_rows = read_rows(log.folder, own, version=version, rows=rows)
         except InfoldError as error:  # expired by a run since its log was read
             if error.slug != UNREADABLE:
                 raise
             return None
-        return found.rename_columns(wanted)
+        return table_rows.rename_columns(names)

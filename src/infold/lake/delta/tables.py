@@ -59,7 +59,7 @@ class DeltaLake:
     # -- names
 
     def stored_name(self, table: str) -> str:
-        """See ``ports.Lake``."""
+        """The same name: nothing is held back, so a table has one."""
         return table
 
     def location(self, table: str) -> str | None:
@@ -68,9 +68,9 @@ class DeltaLake:
         return None if log is None else log.location
 
     def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
-        """See ``ports.Lake``."""
-        now = {table: self._location_or_file(table) for table in known}
-        return {table: location for table, location in now.items() if location != known[table]}
+        """By each table's log; one that cannot be read counts as moved."""
+        present = {table: self._location_or_file(table) for table in known}
+        return {table: location for table, location in present.items() if location != known[table]}
 
     def _location_or_file(self, table: str) -> str | None:
         """Where a table is, as far as its log can be read; who looks closer finds out why not."""
@@ -112,17 +112,17 @@ class DeltaLake:
 
     def _named(self, tables: Collection[str], metastore: Metastore) -> Mapping[str, Log]:
         """The logs of those of some tables that have their names, by these."""
-        found = metastore.entries(tables)
+        entries = metastore.entries(tables)
         logs = {
             table.lower(): self.log(table)
             for table in tables
-            if (entry := found.get(table.lower())) is not None
+            if (entry := entries.get(table.lower())) is not None
             and entry.is_right(location_of(self.folder(table)))
         }
         return {name: log for name, log in logs.items() if log is not None}
 
     def check_names(self, tables: Collection[str]) -> Collection[str]:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``; none without a metastore, as folders have no owners."""
         if self.metastore is None:
             return ()
         return self.metastore.check({table: self.folder(table) for table in tables})
@@ -131,30 +131,30 @@ class DeltaLake:
         """See ``ports.Lake``: a look at each folder, and at the log of those without a name."""
         if self.metastore is None:
             return ()
-        found = self.metastore.entries()
-        own, gone = self._names(found)
-        return sorted({*wrong_names(own, found), *gone})
+        entries = self.metastore.entries()
+        own, gone = self._names(entries)
+        return sorted({*wrong_names(own, entries), *gone})
 
     def register(self) -> Sequence[str]:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``; a failure is named once all tables are as they should be."""
         if self.metastore is None:
             return ()
         with self.metastore.at_the_end():
-            found = self.metastore.entries()
-            return self.metastore.change(*self._names(found), found)
+            entries = self.metastore.entries()
+            return self.metastore.change(*self._names(entries), entries)
 
-    def _names(self, found: Mapping[str, Entry]) -> tuple[Mapping[str, str], Sequence[str]]:
+    def _names(self, entries: Mapping[str, Entry]) -> tuple[Mapping[str, str], Sequence[str]]:
         """The folders of tables by the names that are to lead there, and names of no table."""
         parent = places.below(self.warehouse, self.namespace)
-        own = [name for name in sorted(folders.names(parent)) if self._has_name(name, found)]
+        own = [name for name in sorted(folders.names(parent)) if self._has_name(name, entries)]
         known = {name.lower() for name in own}
         above = location_of(parent)
-        gone = [one.name for one in found.values() if one.is_of(above) and one.name not in known]
+        gone = [one.name for one in entries.values() if one.is_of(above) and one.name not in known]
         return {name: self.folder(name) for name in own}, gone
 
-    def _has_name(self, table: str, found: Mapping[str, Entry]) -> bool:
+    def _has_name(self, table: str, entries: Mapping[str, Entry]) -> bool:
         """Whether a name leads to a folder: it does already, or there is a table of infold's."""
-        entry = found.get(table.lower())
+        entry = entries.get(table.lower())
         if entry is not None and entry.is_free_for(location_of(self.folder(table))):
             return self.log(table) is not None
         return self._has_steps(table)
@@ -163,7 +163,7 @@ class DeltaLake:
         raise catalog_errors.not_together(catalog=self.warehouse)
 
     def drop(self, table: str) -> bool:
-        """See ``ports.Lake``."""
+        """The folder goes; its name in a metastore goes with :meth:`register`."""
         return folders.drop(self.folder(table))
 
     def delete_folder(self, location: str) -> None:
@@ -179,10 +179,10 @@ class DeltaLake:
 
     def _one_by_one(self) -> OneAfterTheOther:
         def find(names: Collection[str]) -> Mapping[str, str]:
-            found = {name: self.location(name) for name in names}
+            locations = {name: self.location(name) for name in names}
             return {
                 name: location or ""
-                for name, location in found.items()
+                for name, location in locations.items()
                 if location is not None or folders.is_taken(self.folder(name))
             }
 
@@ -193,7 +193,7 @@ class DeltaLake:
         )
 
     def folder_for_new(self, table: str) -> str | None:
-        """See ``ports.Lake``."""
+        """None: a table is always in the folder of its name."""
         del table
         return None
 
@@ -204,7 +204,7 @@ class DeltaLake:
         return not any(folders.has_files(places.below(parent, name)) for name in same)
 
     def made_tables(self) -> Sequence[str]:
-        """See ``ports.Lake``."""
+        """By a step of infold's in the log; tables of others may be in the same warehouse."""
         names = sorted(folders.names(places.below(self.warehouse, self.namespace)))
         return [name for name in names if self._has_steps(name)]
 
@@ -218,11 +218,11 @@ class DeltaLake:
     # -- what a table is
 
     def size(self, table: str) -> int:
-        """See ``ports.Lake``."""
+        """The bytes of all files in the folder, those of old versions too."""
         return sum(size for _, size in places.sizes(self.folder(table)))
 
     def metadata(self, table: str) -> TableMetadata | None:
-        """See ``ports.Lake``."""
+        """By the log; None also where the table is being deleted."""
         log = self.log(table)
         if log is None:
             return None
@@ -237,12 +237,12 @@ class DeltaLake:
         )
 
     def layout(self, table: str) -> StoredLayout | None:
-        """See ``ports.Lake``."""
+        """By the columns of the newest schema."""
         log = self.log(table)
         return None if log is None else layout_of(log.schema().fields)
 
     def columns(self, table: str, snapshot: int | None = None) -> Mapping[str, Type]:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``; none where the log does not go back to the snapshot."""
         log = self.log(table)
         if log is None:
             return {}
@@ -252,7 +252,7 @@ class DeltaLake:
         return user_columns(log.schema(version).fields)
 
     def history(self, table: str) -> History:
-        """See ``ports.Lake``."""
+        """By the commits that the present rows come from, as far back as the log goes."""
         log = self.log(table)
         if log is None:
             return History()
@@ -269,7 +269,7 @@ class DeltaLake:
     # -- its files
 
     def file_list_id(self, table: str) -> str:
-        """See ``ports.Lake``."""
+        """By all names in the folder, except those of checksums and ``_last_checkpoint``."""
         log = self.log(table)
         if log is None:
             return ""
@@ -280,14 +280,14 @@ class DeltaLake:
         return digest.hexdigest()
 
     def lost_files(self, table: str) -> Sequence[str]:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``; the folder itself where the table cannot be opened."""
         from infold.lake.delta.files import missing_files
 
         log = self.log(table)
         return () if log is None else missing_files(log.folder)
 
     def has_file(self, table: str, path: str) -> bool:
-        """See ``ports.Lake``."""
+        """By the folder of the table's name, whether or not the table is there."""
         return places.is_inside(path, self.folder(table))
 
     # -- its rows
@@ -305,13 +305,13 @@ class DeltaLake:
 
         folder = self._built(table)
         schema = columns_of(folder)
-        wanted = shown_columns(schema, columns)
+        names = shown_columns(schema, columns)
         if where is None:
-            return read_rows(folder, wanted, limit=limit)
+            return read_rows(folder, names, limit=limit)
         from infold.lake.chosen_rows import RowFilter
 
         rows = RowFilter(truth_of(where, schema), schema)
-        return read_rows(folder, wanted, rows=rows, limit=limit)
+        return read_rows(folder, names, rows=rows, limit=limit)
 
     def rows_matching(
         self,
@@ -322,7 +322,7 @@ class DeltaLake:
         beside: Sequence[str] = (),
         limit: int | None = None,
     ) -> pa.Table:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``. Raises ``not_built`` without a table."""
         from infold.lake.chosen_rows import RowFilter
         from infold.lake.delta.rows import columns_of, read_rows
 
@@ -342,18 +342,18 @@ class DeltaLake:
         return log.folder
 
     def column_times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``; none without the table or its snapshot."""
         from infold.lake.delta.rows import read_rows
 
         log = self.log(table)
         version = None if log is None else log.version(snapshot)
         if log is None or version is None:
             return ()
-        found = read_rows(log.folder, [column], version=version)
-        return instants_of(found.drop_null(), column)
+        instants = read_rows(log.folder, [column], version=version)
+        return instants_of(instants.drop_null(), column)
 
     def string_values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``; None also without the table or its snapshot."""
         from infold.lake.delta.files import string_values
 
         log = self.log(table)
@@ -365,15 +365,15 @@ class DeltaLake:
     # -- as it was
 
     def can_set_back(self, table: str, snapshot: int) -> bool:
-        """See ``ports.Lake``."""
+        """Not to other columns, nor to a version whose files are not all there."""
         from infold.lake.delta.files import missing_files
 
         log = self.log(table)
         version = None if log is None else log.version(snapshot)
         if log is None or version is None or version not in {one.version for one in log.main()}:
             return False
-        now, then = log.schema(), log.schema(version)
-        same = (now.fields, now.partitioned_by) == (then.fields, then.partitioned_by)
+        present, then = log.schema(), log.schema(version)
+        same = (present.fields, present.partitioned_by) == (then.fields, then.partitioned_by)
         return same and not missing_files(log.folder, version)
 
     def set_back(self, table: str, snapshot: int) -> None:

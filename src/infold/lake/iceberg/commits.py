@@ -46,16 +46,16 @@ def known_history(
     Where others wrote after it and had old snapshots expire, earlier metadata files still have
     them: a table names its last ones. ``read`` reads one and raises ``metadata_missing``.
     """
-    found = list(main_branch(metadata))
+    history = list(main_branch(metadata))
     for entry in reversed(metadata.get("metadata-log") or []):
-        parent = found[-1].get("parent-snapshot-id") if found else None
-        if parent is None or any(map(is_ours, found)):
+        parent = history[-1].get("parent-snapshot-id") if history else None
+        if parent is None or any(map(is_ours, history)):
             break
         try:
-            found.extend(_ancestors(read(entry["metadata-file"]), parent))
+            history.extend(_ancestors(read(entry["metadata-file"]), parent))
         except InfoldError:  # it was deleted, and so were those before it
             break
-    return found
+    return history
 
 
 def kept_with_rows_of(
@@ -66,11 +66,11 @@ def kept_with_rows_of(
 
     Others put its rows into other files, and had it expire. ``known``: see :func:`known_history`.
     """
-    kept = len([*main_branch(metadata)])
+    kept_count = len([*main_branch(metadata)])
     newest = sum(1 for _ in takewhile(lambda entry: operation(entry) == REWRITE, known))
-    if not 0 < kept <= newest < len(known) or known[newest]["snapshot-id"] != snapshot:
+    if not 0 < kept_count <= newest < len(known) or known[newest]["snapshot-id"] != snapshot:
         return None
-    return int(known[kept - 1]["snapshot-id"])
+    return int(known[kept_count - 1]["snapshot-id"])
 
 
 def is_ours(snapshot: Mapping[str, Any]) -> bool:
@@ -112,13 +112,13 @@ def may_add_files(snapshot: Mapping[str, Any]) -> bool:
 
 def history_of(metadata: Mapping[str, Any]) -> History:
     """What has gathered in a table's metadata."""
-    kept = metadata.get("snapshots") or []
+    snapshots = metadata.get("snapshots") or []
     main = list(main_branch(metadata))
     commits = takewhile(lambda entry: operation(entry) != REWRITE, main)
     grew = [may_add_files(snapshot) for snapshot in commits]
     return History(
-        snapshots=len(kept),
-        oldest_at=min((entry["timestamp-ms"] for entry in kept), default=0) * 1000,
+        snapshots=len(snapshots),
+        oldest_at=min((entry["timestamp-ms"] for entry in snapshots), default=0) * 1000,
         since_rewrite=len(grew),
         steady=grew.index(True) if True in grew else len(grew),
         main=tuple(entry["snapshot-id"] for entry in main),
@@ -136,8 +136,8 @@ def history_of(metadata: Mapping[str, Any]) -> History:
 
 def is_version_kept(metadata: Mapping[str, Any], snapshot: int) -> bool:
     """Whether a snapshot is in a table's main branch, with the columns that the table has now."""
-    found = next((one for one in main_branch(metadata) if one["snapshot-id"] == snapshot), None)
-    return found is not None and found.get("schema-id") == metadata.get("current-schema-id")
+    entry = next((one for one in main_branch(metadata) if one["snapshot-id"] == snapshot), None)
+    return entry is not None and entry.get("schema-id") == metadata.get("current-schema-id")
 
 
 def metadata_file_of(location: str, snapshot: int) -> str:
@@ -147,8 +147,8 @@ def metadata_file_of(location: str, snapshot: int) -> str:
     following = f"{int(number) + 1:05}" if number.isdigit() else "00000"
     new = f"{folder}/{following}-{uuid4()}.metadata.json"
     metadata = read_metadata(location)
-    now = max(time.time_ns() // 1_000_000, metadata.get("last-updated-ms", 0))
-    places.write(new, json.dumps(_set_back(metadata, location, snapshot, now)).encode())
+    now_ms = max(time.time_ns() // 1_000_000, metadata.get("last-updated-ms", 0))
+    places.write(new, json.dumps(_set_back(metadata, location, snapshot, now_ms)).encode())
     return new
 
 
@@ -175,18 +175,18 @@ def _main(metadata: Mapping[str, Any], snapshot: int) -> dict[str, Any]:
 
 
 def _set_back(
-    metadata: Mapping[str, Any], location: str, snapshot: int, now: int
+    metadata: Mapping[str, Any], location: str, snapshot: int, now_ms: int
 ) -> dict[str, Any]:
     """The metadata with another newest snapshot; all else stays, but for its own history."""
-    before = {"metadata-file": location, "timestamp-ms": metadata.get("last-updated-ms", now)}
+    before = {"metadata-file": location, "timestamp-ms": metadata.get("last-updated-ms", now_ms)}
     return {
         **metadata,
         "current-snapshot-id": snapshot,
         "refs": {**(metadata.get("refs") or {}), "main": _main(metadata, snapshot)},
-        "last-updated-ms": now,
+        "last-updated-ms": now_ms,
         "snapshot-log": [
             *(metadata.get("snapshot-log") or []),
-            {"snapshot-id": snapshot, "timestamp-ms": now},
+            {"snapshot-id": snapshot, "timestamp-ms": now_ms},
         ],
         "metadata-log": [*(metadata.get("metadata-log") or []), before],
     }

@@ -46,13 +46,13 @@ def hive_catalog(declared: Catalog, root: Path, key: str) -> HiveCatalog:
 
 @dataclass(frozen=True, slots=True)
 class HiveCatalog(OneByOne):
-    """See ``TableCatalog``."""
+    """A Hive metastore as ``TableCatalog``: each change is by itself, under its lock."""
 
     client: HiveClient
 
     @property
     def place(self) -> str:
-        """See ``TableCatalog``."""
+        """The address without secrets, as messages name it."""
         return self.client.place
 
     def find(self, tables: Collection[Key]) -> Mapping[Key, str]:
@@ -61,13 +61,13 @@ class HiveCatalog(OneByOne):
         for namespace, name in tables:
             names[namespace][name.lower()] = name
         return {
-            (namespace, asked[name]): at
-            for namespace, asked in names.items()
-            for name, at in self._locations(namespace, list(asked)).items()
+            (namespace, spellings[name]): at
+            for namespace, spellings in names.items()
+            for name, at in self._locations(namespace, list(spellings)).items()
         }
 
     def locations(self, namespace: str) -> Mapping[str, str]:
-        """See ``TableCatalog``."""
+        """By the names, then their entries; tables that are none of Iceberg's are left out."""
         return self._locations(namespace, list(self.names(namespace)))
 
     def names(self, namespace: str) -> Collection[str]:
@@ -80,10 +80,10 @@ class HiveCatalog(OneByOne):
             self.client.drop(namespace, name)
 
     def rename_one(self, namespace: str, table: str, to: str) -> None:
-        """See ``OneByOne``."""
+        """An alteration of the entry, under the table's lock."""
 
-        def renamed(found: Any) -> None:
-            found.tableName = to.lower()
+        def renamed(entry: Any) -> None:
+            entry.tableName = to.lower()
 
         self.change_table((namespace, table), renamed)
 
@@ -97,11 +97,11 @@ class HiveCatalog(OneByOne):
         """
         new = metadata_file_of(location, snapshot)
 
-        def moved(found: Any) -> bool:
-            if found.parameters.get(LOCATION) != location:
+        def moved(entry: Any) -> bool:
+            if entry.parameters.get(LOCATION) != location:
                 return False
-            found.parameters[LOCATION] = new
-            found.parameters[PREVIOUS] = location
+            entry.parameters[LOCATION] = new
+            entry.parameters[PREVIOUS] = location
             return True
 
         try:
@@ -114,10 +114,10 @@ class HiveCatalog(OneByOne):
     def _locations(self, namespace: str, names: Sequence[str]) -> Mapping[str, str]:
         """Where the metadata of tables is; those of others than Iceberg have none."""
         try:
-            found = self.client.tables(namespace, names)
+            entries = self.client.tables(namespace, names)
         except RefusedError:  # there is no such namespace
             return {}
-        places = {str(one.tableName): (one.parameters or {}).get(LOCATION) for one in found}
+        places = {str(entry.tableName): (entry.parameters or {}).get(LOCATION) for entry in entries}
         return {name: str(at) for name, at in places.items() if at is not None}
 
     def change_table(self, table: Key, edit: Callable[[Any], bool | None]) -> bool:
@@ -129,16 +129,16 @@ class HiveCatalog(OneByOne):
 
             unlock = self._lock(hive, key)
             try:
-                found = hive.get_table(*key)
-                found.parameters = dict(found.parameters or {})
-                read = found.parameters.get(LOCATION, "")
-                if edit(found) is False:
+                entry = hive.get_table(*key)
+                entry.parameters = dict(entry.parameters or {})
+                read = entry.parameters.get(LOCATION, "")
+                if edit(entry) is False:
                     return False
                 try:
                     alter(
                         hive,
                         key,
-                        found,
+                        entry,
                         expected_parameter_key=LOCATION,
                         expected_parameter_value=read,
                     )
@@ -170,17 +170,17 @@ class HiveCatalog(OneByOne):
         )
 
         part = LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, *table)
-        asked = LockRequest([part], user=user_name(), hostname=socket.gethostname())
-        found, until = hive.lock(asked), time.monotonic() + LOCK_SECONDS
+        request = LockRequest([part], user=user_name(), hostname=socket.gethostname())
+        lock, until = hive.lock(request), time.monotonic() + LOCK_SECONDS
 
         def unlock() -> None:
-            hive.unlock(UnlockRequest(lockid=found.lockid))
+            hive.unlock(UnlockRequest(lockid=lock.lockid))
 
         try:
-            while found.state == LockState.WAITING and time.monotonic() < until:
+            while lock.state == LockState.WAITING and time.monotonic() < until:
                 time.sleep(0.1)
-                found = hive.check_lock(CheckLockRequest(lockid=found.lockid))
-            if found.state != LockState.ACQUIRED:
+                lock = hive.check_lock(CheckLockRequest(lockid=lock.lockid))
+            if lock.state != LockState.ACQUIRED:
                 # Nobody knows that the table has moved: it is no change of somebody else's yet.
                 why = f"somebody else holds the lock of {'.'.join(table)}"
                 raise self.client.refused(why)
@@ -195,7 +195,7 @@ class HiveCatalog(OneByOne):
 
 @dataclass(frozen=True, slots=True)
 class HiveViews:
-    """See ``CatalogViews``."""
+    """Views as entries of the metastore, each with a metadata file."""
 
     catalog: HiveCatalog
 
@@ -213,28 +213,28 @@ class HiveViews:
         return FoundViews(own, [name for name in names if name not in own], there=bool(names))
 
     def others(self, namespace: str) -> Collection[str]:
-        """See ``CatalogViews``."""
+        """All names but those of infold's views."""
         return self.found(namespace).others
 
     def change(
         self,
         namespace: str,
-        wanted: Mapping[str, View],
+        views: Mapping[str, View],
         gone: Collection[str],
-        found: FoundViews,
+        present: FoundViews,
     ) -> Collection[str]:
         """See ``Views``: one after the other; a view's file is there before the view is."""
         space = namespace.lower()
-        if wanted and not found.there:
-            self._have_database(space, wanted)
+        if views and not present.there:
+            self._have_database(space, views)
         left = []
-        for name, view in wanted.items():
-            known = found.own.get(name)
+        for name, view in views.items():
+            known = present.own.get(name)
             at = view_metadata.write_view_file(view)
             try:
                 if known is None:
-                    made = _table(space, name, view, at)
-                    self.catalog.client.change(lambda hive, made=made: hive.create_table(made))  # type: ignore[misc]
+                    table = _new_view(space, name, view, at)
+                    self.catalog.client.change(lambda hive, table=table: hive.create_table(table))  # type: ignore[misc]
                 elif not self._replace((space, name), view, at, known.location):
                     left.append(name)
             except RefusedError:
@@ -247,28 +247,28 @@ class HiveViews:
     def _replace(self, key: tuple[str, str], view: View, at: str, before: str) -> bool:
         """Make a view say something else, if it is still as it was found."""
 
-        def moved(found: Any) -> bool:
-            if found.parameters.get(LOCATION) != before:
+        def moved(entry: Any) -> bool:
+            if entry.parameters.get(LOCATION) != before:
                 return False
-            found.parameters |= {LOCATION: at, PREVIOUS: before}
-            found.viewOriginalText = found.viewExpandedText = _query(view)
+            entry.parameters |= {LOCATION: at, PREVIOUS: before}
+            entry.viewOriginalText = entry.viewExpandedText = _query(view)
             return True
 
         return self.catalog.change_table(key, moved)
 
-    def _have_database(self, space: str, wanted: Mapping[str, View]) -> None:
+    def _have_database(self, space: str, views: Mapping[str, View]) -> None:
         """Make the namespace, in the folder of the views' own."""
-        folder = next(iter(wanted.values())).folder.rpartition("/")[0]
+        folder = next(iter(views.values())).folder.rpartition("/")[0]
         if not places.in_store(folder):
             folder = f"file:{folder}"
         self.catalog.client.have_namespace(space, folder)
 
 
-def _table(space: str, name: str, view: View, location: str) -> Any:
+def _new_view(space: str, name: str, view: View, location: str) -> Any:
     """What the metastore is to have of a view; those who can read it read its metadata."""
     from hive_metastore.ttypes import SerDeInfo, StorageDescriptor, Table
 
-    now = int(time.time())
+    seconds = int(time.time())
     stored = StorageDescriptor(
         cols=[],
         location=view.folder,
@@ -280,8 +280,8 @@ def _table(space: str, name: str, view: View, location: str) -> Any:
         tableName=name,
         dbName=space,
         owner=user_name(),
-        createTime=now,
-        lastAccessTime=now,
+        createTime=seconds,
+        lastAccessTime=seconds,
         sd=stored,
         partitionKeys=[],
         parameters={

@@ -78,17 +78,17 @@ def jdbc_catalog(uri: str, root: Path, key: str) -> SqlCatalog:
 
 @dataclass(slots=True)
 class _Connection:
-    """See ``Statements``."""
+    """``Statements`` over psycopg, whose marks are ``%s`` and not ``?``."""
 
     connection: psycopg.Connection[Any]
     undone: bool = False
 
     def rows(self, text: str, values: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
-        """See ``Statements``."""
+        """All rows, fetched at once."""
         return self._execute(text, values).fetchall()
 
     def change(self, text: str, values: Sequence[Any] = ()) -> int:
-        """See ``Statements``."""
+        """How many rows changed. Raises ``TakenError`` for a key that is there."""
         import psycopg
 
         try:
@@ -101,7 +101,7 @@ class _Connection:
 
 
 class PostgresqlCatalog:
-    """See ``CatalogDatabase``."""
+    """A catalog in PostgreSQL, by one connection for all threads, which take turns."""
 
     def __init__(self, server: CatalogServer) -> None:
         self._server = server
@@ -110,26 +110,26 @@ class PostgresqlCatalog:
 
     @property
     def place(self) -> str:
-        """See ``CatalogDatabase``."""
+        """The server as messages name it, without secrets."""
         return self._connection.shown or self._server.shown()
 
     @contextmanager
     def read(self) -> Iterator[Statements | None]:
-        """See ``CatalogDatabase``."""
-        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as found:
-            yield found
+        """A transaction that sees one state and changes nothing."""
+        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as statements:
+            yield statements
 
     @contextmanager
     def write(self, namespace: str) -> Iterator[Statements | None]:
         """See ``CatalogDatabase``: the rows are locked, always in one order."""
-        with self._transaction("BEGIN") as found:
-            if found is not None:
-                found.rows(
+        with self._transaction("BEGIN") as statements:
+            if statements is not None:
+                statements.rows(
                     f"SELECT 1 FROM iceberg_tables WHERE {OWN} AND table_namespace = ?"
                     " ORDER BY table_name FOR UPDATE",
                     (namespace,),
                 )
-            yield found
+            yield statements
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[_Connection | None]:
@@ -138,9 +138,9 @@ class PostgresqlCatalog:
         with self._lock:
             connection, lost = self._open(), Fault.UNREACHABLE
             try:
-                found = self._begin(connection, begin)
-                yield found
-                if found is None or found.undone or "READ ONLY" in begin:
+                statements = self._begin(connection, begin)
+                yield statements
+                if statements is None or statements.undone or "READ ONLY" in begin:
                     connection.execute("ROLLBACK")
                 else:
                     lost = Fault.CONNECTION_LOST  # from here on nobody knows what was done
@@ -186,8 +186,8 @@ class PostgresqlCatalog:
 
     def _open(self) -> psycopg.Connection[Any]:
         """The connection of this process; another one where it is lost."""
-        found = self._connection.current
-        if found is not None and (found.closed or not _answers(found)):
+        connection = self._connection.current
+        if connection is not None and (connection.closed or not _answers(connection)):
             self._connection.close()
         return self._connection.open()[0]
 
@@ -303,36 +303,36 @@ def jdbc_settings(uri: str, root: Path, key: str) -> tuple[str, Mapping[str, str
     what it says: then Spark might find another server, or speak to it less safely.
     """
     server = CatalogServer(uri, root, key)
-    found = {name: str(value) for name, value in server.settings().items()}
+    settings = {name: str(value) for name, value in server.settings().items()}
     for name, variable in _ENVIRONMENT.items():
-        if name not in found and os.environ.get(variable):
-            found[name] = os.environ[variable]
-    if why := _not_carried_over(found):
+        if name not in settings and os.environ.get(variable):
+            settings[name] = os.environ[variable]
+    if why := _not_carried_over(settings):
         raise server.error(Fault.BAD_URL, why=why)
-    hosts, ports = found["host"].split(","), found.get("port", "5432").split(",")
+    hosts, ports = settings["host"].split(","), settings.get("port", "5432").split(",")
     if len(ports) == 1:
         ports *= len(hosts)
     places = ",".join(f"{_host(at)}:{port}" for at, port in zip(hosts, ports, strict=False))
-    given = {_JDBC[name]: value for name, value in found.items() if name in _JDBC}
-    properties = {**_JDBC_DEFAULTS, **given}
-    if found.get("target_session_attrs") in _PRIMARY:
+    translated = {_JDBC[name]: value for name, value in settings.items() if name in _JDBC}
+    properties = {**_JDBC_DEFAULTS, **translated}
+    if settings.get("target_session_attrs") in _PRIMARY:
         properties["targetServerType"] = "primary"
-    password = found.get("password") or os.environ.get("PGPASSWORD", "")
-    who = {"user": found.get("user", ""), "password": password}
+    password = settings.get("password") or os.environ.get("PGPASSWORD", "")
+    who = {"user": settings.get("user", ""), "password": password}
     properties |= {name: value for name, value in who.items() if value}
-    name = found.get("dbname") or found.get("user", "")
+    name = settings.get("dbname") or settings.get("user", "")
     return f"jdbc:postgresql://{places}/{quote(name, safe='')}", properties
 
 
-def _not_carried_over(found: Mapping[str, str]) -> str:
+def _not_carried_over(settings: Mapping[str, str]) -> str:
     """Why Java's driver cannot be told the same; empty where it can. No value is in it."""
-    hosts = found.get("host", "").split(",")
+    hosts = settings.get("host", "").split(",")
     if not all(hosts):
         return "it names no host, which Spark needs: a socket of this machine is none for Java"
     if any(host.startswith("/") for host in hosts):
         return "its host is the folder of a socket, which Java's driver does not know"
-    session = found.get("target_session_attrs", "any")
-    unknown = sorted(name for name in found if name not in _KNOWN | _OF_ONE_SIDE)
+    session = settings.get("target_session_attrs", "any")
+    unknown = sorted(name for name in settings if name not in _KNOWN | _OF_ONE_SIDE)
     if session not in ("any", *_PRIMARY):
         unknown.append("target_session_attrs")
     if not unknown:

@@ -25,8 +25,8 @@ def read_metadata(location: str) -> dict[str, Any]:
         raw = places.read(location)
         if raw[:2] == b"\x1f\x8b":
             raw = gzip.decompress(raw)
-        found = json.loads(raw)
-        if not isinstance(found, dict):
+        metadata = json.loads(raw)
+        if not isinstance(metadata, dict):
             raise TypeError("it is no JSON object")
     except OSError as error:
         why = error.strerror or str(error)
@@ -34,7 +34,7 @@ def read_metadata(location: str) -> dict[str, Any]:
     except (EOFError, TypeError, ValueError, zlib.error) as error:
         why = f"it is damaged: {error}"
         raise run_errors.metadata_missing(path=places.shown(location), why=why) from error
-    return found
+    return metadata
 
 
 def open_table(location: str) -> StaticTable:
@@ -85,10 +85,10 @@ def user_columns(metadata: Mapping[str, Any], snapshot: int | None = None) -> Ma
     current = metadata.get("current-schema-id")
     if snapshot is not None:
         every = metadata.get("snapshots") or []
-        kept = [one.get("schema-id") for one in every if one["snapshot-id"] == snapshot]
-        if not kept:
+        schema_ids = [one.get("schema-id") for one in every if one["snapshot-id"] == snapshot]
+        if not schema_ids:
             return {}
-        current = kept[0]
+        current = schema_ids[0]
     schemas: Sequence[Mapping[str, Any]] = metadata.get("schemas") or []
     [fields] = [one["fields"] for one in schemas if one["schema-id"] == current] or [[]]
     return {one["name"]: spark_type(one["type"]) for one in fields if not is_own(one["name"])}
@@ -103,8 +103,8 @@ def current_fields(metadata: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """The columns of the current schema, as metadata has them."""
     current, schemas = metadata.get("current-schema-id"), metadata.get("schemas") or []
     [fields] = [one["fields"] for one in schemas if one["schema-id"] == current] or [[]]
-    found: Sequence[Mapping[str, Any]] = fields
-    return found
+    columns: Sequence[Mapping[str, Any]] = fields
+    return columns
 
 
 def spark_type(type_: str | Mapping[str, Any]) -> Type:

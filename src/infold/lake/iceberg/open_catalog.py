@@ -56,11 +56,11 @@ class CatalogInWarehouse(SqlCatalog):
     def find(self, tables: Iterable[Key]) -> Mapping[Key, str]:
         """See ``TableCatalog``. Raises ``mismatches.copied_warehouse``."""
         # Written out: a class with slots is made anew, and super() knows the one before it.
-        found = SqlCatalog.find(self, {*tables})
-        for (namespace, _), at in found.items():
+        locations = SqlCatalog.find(self, {*tables})
+        for (namespace, _), at in locations.items():
             if namespace == self.namespace and (other := self._other_warehouse(at)):
                 raise mismatches.copied_warehouse(warehouse=self.warehouse, files=other)
-        return found
+        return locations
 
     def _other_warehouse(self, location: str) -> str | None:
         """The warehouse that metadata lies in, if it is another one; None for a place in none."""

@@ -41,12 +41,12 @@ def hold_back(catalog: SqlCatalog, namespace: str, tables: Iterable[str]) -> Non
     new = [name for name in tables if name in rows and unpublished(name) not in rows]
     if not new:
         return
-    wanted = {}
+    targets = {}
     for name in new:
         _copy(rows[name].location)
-        wanted[name] = Row(published_location(rows[name].location))
-        wanted[unpublished(name)] = rows[name]
-    _change(catalog, namespace, rows, new, wanted)
+        targets[name] = Row(published_location(rows[name].location))
+        targets[unpublished(name)] = rows[name]
+    _change(catalog, namespace, rows, new, targets)
 
 
 def refuse_other_commits(catalog: SqlCatalog, namespace: str) -> None:
@@ -68,28 +68,28 @@ def publish(
     every = sorted(held_back(rows))
     names = every if only is None else [name for name in every if name in only]
     _refuse_other_commits(rows)
-    now = {name: rows[unpublished(name)].location for name in names}
+    own_locations = {name: rows[unpublished(name)].location for name in names}
     shown = {name: rows[name].location for name in names if name in rows}
-    changed = [name for name in names if shown.get(name) != published_location(now[name])]
+    changed = [name for name in names if shown.get(name) != published_location(own_locations[name])]
     gone = [
         name for name in rows if unpublished(name) not in rows and _is_copy(rows[name].location)
     ]
     if not changed and not gone and (keep or not names):
         return ()
     for name in changed if keep else ():
-        _copy(now[name])
+        _copy(own_locations[name])
     write_points.point("publish: before")
-    wanted: dict[str, Row | None] = dict.fromkeys(gone)
+    targets: dict[str, Row | None] = dict.fromkeys(gone)
     if keep:
-        wanted |= {name: Row(published_location(now[name])) for name in changed}
+        targets |= {name: Row(published_location(own_locations[name])) for name in changed}
     else:
-        wanted |= {name: Row(now[name]) for name in names}
-        wanted |= dict.fromkeys(map(unpublished, names))
-    _change(catalog, namespace, rows, (*every, *gone), wanted)
+        targets |= {name: Row(own_locations[name]) for name in names}
+        targets |= dict.fromkeys(map(unpublished, names))
+    _change(catalog, namespace, rows, (*every, *gone), targets)
     write_points.point("publish: after")
-    read = {row.location.rpartition("/")[2] for row in catalog.rows(namespace).values()}
-    for folder in sorted({now[name].rpartition("/")[0] for name in changed}):
-        _delete_old_copies(folder, read)
+    in_use = {row.location.rpartition("/")[2] for row in catalog.rows(namespace).values()}
+    for folder in sorted({own_locations[name].rpartition("/")[0] for name in changed}):
+        _delete_old_copies(folder, in_use)
     return tuple(changed)
 
 
@@ -107,8 +107,8 @@ def is_complete(catalog: SqlCatalog, namespace: str) -> bool:
 def published_location(location: str) -> str:
     """The copy of a metadata file that readers are given."""
     folder, _, name = location.rpartition("/")
-    stem, dot, rest = name.partition(".")
-    return f"{folder}/{stem}{_MARK}{dot}{rest}"
+    stem, dot, ending = name.partition(".")
+    return f"{folder}/{stem}{_MARK}{dot}{ending}"
 
 
 def _is_copy(location: str) -> bool:
@@ -139,7 +139,7 @@ def _change(
     namespace: str,
     rows: Mapping[str, Row],
     tables: Collection[str],
-    wanted: Mapping[str, Row | None],
+    targets: Mapping[str, Row | None],
 ) -> None:
     """
     Let names point elsewhere. Raises ``published_elsewhere`` where one of these tables is not as it
@@ -147,5 +147,5 @@ def _change(
     """
     both = {*tables, *map(unpublished, tables)}
     expected = {name: rows[name].location if name in rows else None for name in both}
-    if moved := catalog.change(namespace, expected, wanted):
+    if moved := catalog.change(namespace, expected, targets):
         raise run_errors.published_elsewhere(table=moved)

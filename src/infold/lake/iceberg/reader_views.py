@@ -22,7 +22,7 @@ from infold.messages.errors import InfoldError
 
 
 def views_in(catalog: TableCatalog) -> CatalogViews:
-    """The views of a catalog."""
+    """How views are kept in a catalog, which differs for SQL, REST and Hive."""
     if isinstance(catalog, SqlCatalog):
         return SqlViews(catalog)
     from infold.lake.iceberg.rest_catalog import RestCatalog
@@ -63,7 +63,7 @@ class ReaderViews:
             views, space = views_in(self.catalog), self.namespace + SUFFIX
             views.check()
             at = self.catalog.find([(space, name) for name in views.others(space)])
-            own = sorted(name for (_, name), found in at.items() if _is_of_infold(found))
+            own = sorted(name for (_, name), location in at.items() if _is_of_infold(location))
             refuse_shared(self.catalog.place, space, own, "tables")
 
     def refresh(self, tables: Collection[str], *, only_new: bool) -> Sequence[str]:
@@ -74,11 +74,11 @@ class ReaderViews:
         them.
         """
         views = views_in(self.catalog)
-        asked = {views.name(table) for table in tables}
+        view_names = {views.name(table) for table in tables}
         taken, lost = refresh(
             views,
             self.namespace + SUFFIX,
-            lambda: asked & {*self.catalog.names(self.namespace)} if asked else (),
+            lambda: view_names & {*self.catalog.names(self.namespace)} if view_names else (),
             self._locations,
             self._view,
             wanted=bool(tables),
@@ -89,8 +89,8 @@ class ReaderViews:
         return taken
 
     def _locations(self, names: Sequence[str]) -> Mapping[str, str]:
-        found = self.catalog.find([(self.namespace, name) for name in names])
-        return {name: location for (_, name), location in found.items()}
+        locations = self.catalog.find([(self.namespace, name) for name in names])
+        return {name: location for (_, name), location in locations.items()}
 
     def _view(self, table: str, location: str) -> View:
         """The view of the table with its metadata at ``location``, as it is to be."""
@@ -136,7 +136,7 @@ class SqlViews:
         """See ``CatalogViews``: infold's catalogs have the column that says what a row is."""
 
     def name(self, table: str) -> str:
-        """See ``CatalogViews``."""
+        """The name of the table: the catalog keeps the case of letters."""
         return table
 
     def found(self, namespace: str) -> FoundViews:
@@ -146,23 +146,23 @@ class SqlViews:
         return FoundViews(own, [name for name in rows if name not in own])
 
     def others(self, namespace: str) -> Collection[str]:
-        """See ``CatalogViews``."""
+        """All names but those of infold's views; one query."""
         return self.found(namespace).others
 
     def change(
         self,
         namespace: str,
-        wanted: Mapping[str, View],
+        views: Mapping[str, View],
         gone: Collection[str],
-        found: FoundViews,
+        present: FoundViews,
     ) -> Collection[str]:
-        """See ``Views``."""
-        places = {name: view_metadata.write_view_file(view) for name, view in wanted.items()}
-        known = {name: one.location for name, one in found.own.items()}
+        """See ``Views``: all of it, or nothing where one name has moved meanwhile."""
+        places = {name: view_metadata.write_view_file(view) for name, view in views.items()}
+        known = {name: one.location for name, one in present.own.items()}
         rows = {name: Row(at, type="VIEW") for name, at in places.items()}
-        before = {name: known.get(name) for name in (*wanted, *gone)}
+        before = {name: known.get(name) for name in (*views, *gone)}
         if self.catalog.change(namespace, before, dict.fromkeys(gone) | rows) is not None:
-            return {*wanted, *gone}
-        for name, view in wanted.items():
+            return {*views, *gone}
+        for name, view in views.items():
             view_metadata.delete_old_view_files(view, known.get(name))
         return ()

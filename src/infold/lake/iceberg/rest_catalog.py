@@ -125,8 +125,8 @@ class RestClient:
     @cached_property
     def _config(self) -> Mapping[str, str]:
         """What the server says of the catalog."""
-        found = self._answered
-        return {**(found.get("defaults") or {}), **(found.get("overrides") or {})}
+        answer = self._answered
+        return {**(answer.get("defaults") or {}), **(answer.get("overrides") or {})}
 
     @cached_property
     def _answered(self) -> Mapping[str, Any]:
@@ -134,19 +134,19 @@ class RestClient:
         query = urlencode({"warehouse": self._declared.warehouse})
         path = f"v1/config?{query}" if self._declared.warehouse else "v1/config"
         answer = self._changing_nothing(path)
-        found = None if answer.status in (400, 405) else self._parsed(answer)
-        if found is None:
+        settings = None if answer.status in (400, 405) else self._parsed(answer)
+        if settings is None:
             raise self._unreachable("it has no /v1/config, as a server of Iceberg's protocol has")
-        return found
+        return settings
 
     def _changing_nothing(self, path: str) -> _Answer:
         """Ask for something until the server has time for it."""
         answer, renewed = self._ask("GET", path), False
-        for again in range(1, TRIES):
+        for attempt in range(1, TRIES):
             if answer.status in (401, 419) and not renewed and self._renew_token():
                 renewed = True
             elif answer.status in BUSY:
-                seconds = float(answer.wait) if answer.wait.isdigit() else 0.2 * 2**again
+                seconds = float(answer.wait) if answer.wait.isdigit() else 0.2 * 2**attempt
                 time.sleep(min(seconds, ANSWER_SECONDS))
             else:
                 break
@@ -161,12 +161,12 @@ class RestClient:
         if answer.status != 200:
             raise self._named(answer)
         try:
-            found = json.loads(answer.content)
+            document = json.loads(answer.content)
         except ValueError:
-            found = None
-        if not isinstance(found, dict):
+            document = None
+        if not isinstance(document, dict):
             raise self._unreachable(_NO_CATALOG)
-        return found
+        return document
 
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> _Answer:
         """One request; it is made again where a connection was closed before it was sent."""
@@ -188,18 +188,18 @@ class RestClient:
         headers: Mapping[str, str],
     ) -> _Answer:
         where = urlsplit(url)
-        whole = f"{where.path.rstrip('/')}/{path}" if path else where.path or "/"
-        whole += f"?{where.query}" if where.query else ""
+        target = f"{where.path.rstrip('/')}/{path}" if path else where.path or "/"
+        target += f"?{where.query}" if where.query else ""
         if method != "GET":  # a server may be closing one that was idle, just as this is sent
             self._close()
         fresh = True
         while True:
             try:
                 connection, fresh = self._connection(where.scheme, where.netloc)
-                connection.request(method, whole, content, dict(headers))
+                connection.request(method, target, content, dict(headers))
                 answer = connection.getresponse()
-                found = answer.read()
-                return _Answer(answer.status, found, answer.headers.get("Retry-After", ""))
+                content_read = answer.read()
+                return _Answer(answer.status, content_read, answer.headers.get("Retry-After", ""))
             except (OSError, http.client.HTTPException) as error:
                 self._close()
                 closed = isinstance(error, ConnectionError | http.client.RemoteDisconnected)
@@ -216,9 +216,9 @@ class RestClient:
     def _connection(self, scheme: str, netloc: str) -> tuple[http.client.HTTPConnection, bool]:
         """This thread's connection, and whether it is a new one; never one of a parent process."""
         key = (os.getpid(), scheme, netloc)
-        kept = getattr(self._threads, "open", None)
-        if kept is not None and kept[0] == key:
-            return kept[1], False
+        current = getattr(self._threads, "open", None)
+        if current is not None and current[0] == key:
+            return current[1], False
         made: http.client.HTTPConnection
         if scheme == "https":
             context = ssl.create_default_context()
@@ -230,9 +230,9 @@ class RestClient:
 
     def _close(self) -> None:
         """Close this thread's connection, if it has one."""
-        kept, self._threads.open = getattr(self._threads, "open", None), None
-        if kept is not None:
-            kept[1].close()
+        current, self._threads.open = getattr(self._threads, "open", None), None
+        if current is not None:
+            current[1].close()
 
     @cached_property
     def _url(self) -> str:
@@ -299,7 +299,7 @@ class RestClient:
 
     def _why(self, answer: _Answer) -> str:
         """What the server says, in one line."""
-        line = " ".join(self._without_secrets(_said(answer)).split())[:300]
+        line = " ".join(self._without_secrets(_server_message(answer)).split())[:300]
         return f"{answer.status} {http.client.responses.get(answer.status, '')} {line}".strip()
 
     def _unreachable(self, why: str) -> InfoldError:
@@ -327,7 +327,7 @@ def _is_not_there(answer: _Answer) -> bool:
     return named or error.get("code") == 404
 
 
-def _said(answer: _Answer) -> str:
+def _server_message(answer: _Answer) -> str:
     """The server's own words."""
     error = _error(answer)
     if isinstance(error, dict):
@@ -338,10 +338,10 @@ def _said(answer: _Answer) -> str:
 def _error(answer: _Answer) -> Any:
     """The error of an answer: an object of Iceberg's, a word of OAuth2's; None if there is none."""
     try:
-        found = json.loads(answer.content)
+        document = json.loads(answer.content)
     except ValueError:
         return None
-    return found.get("error") if isinstance(found, dict) else None
+    return document.get("error") if isinstance(document, dict) else None
 
 
 # Spark and infold's own client take both from here. What cannot be sent is refused before somebody
@@ -359,25 +359,25 @@ def server_url(text: str, root: Path, key: str, *, query: bool = False) -> str:
 
     That of a catalog has no ``query``: paths are put behind it, here and by Spark.
     """
-    found = resolve_url(text, root, key).strip()
-    why = _wrong(found) or _needless(found, query=query)
+    url = resolve_url(text, root, key).strip()
+    why = _wrong(url) or _needless(url, query=query)
     if why:
         raise catalog_errors.bad_url(key=key, why=why)
-    return found
+    return url
 
 
 def sent_secrets(declared: Catalog, root: Path, key: str) -> Mapping[str, str]:
     """Token and credential, as far as they are declared. Raises ``bad_secret`` without a value."""
-    found = {}
+    secrets = {}
     for name, text in (("token", declared.token), ("credential", declared.credential)):
         if text:
-            found[name] = resolve(text, root, key).strip()
-            if not SENDABLE.fullmatch(found[name]):
+            secrets[name] = resolve(text, root, key).strip()
+            if not SENDABLE.fullmatch(secrets[name]):
                 why = "it has a line break, or a character that is not of ASCII"
                 raise catalog_errors.bad_secret(
-                    key=key, secret=name, why=why if found[name] else "it is blank"
+                    key=key, secret=name, why=why if secrets[name] else "it is blank"
                 )
-    return found
+    return secrets
 
 
 def without_secrets(words: str, declared: Catalog, root: Path, key: str) -> str:
@@ -443,34 +443,34 @@ _clients: dict[tuple[Catalog, Path], RestClient] = {}
 
 @dataclass(frozen=True, slots=True)
 class RestCatalog(OneByOne):
-    """See ``TableCatalog``."""
+    """A server of Iceberg's REST protocol as ``TableCatalog``."""
 
     client: RestClient
 
     @property
     def place(self) -> str:
-        """See ``TableCatalog``."""
+        """The address without secrets, as messages name it."""
         return self.client.place
 
     def find(self, tables: Collection[Key]) -> Mapping[Key, str]:
         """See ``TableCatalog``; each table as it is when it is asked for."""
-        wanted = list(dict.fromkeys(tables))
-        if len(wanted) < 3:
-            found = list(map(self._location, wanted))
+        keys = list(dict.fromkeys(tables))
+        if len(keys) < 3:
+            locations = list(map(self._location, keys))
         else:
-            with ThreadPoolExecutor(min(SIDE_BY_SIDE, len(wanted))) as pool:
-                found = list(pool.map(self._location, wanted))
-        return {key: at for key, at in zip(wanted, found, strict=True) if at is not None}
+            with ThreadPoolExecutor(min(SIDE_BY_SIDE, len(keys))) as pool:
+                locations = list(pool.map(self._location, keys))
+        return {key: at for key, at in zip(keys, locations, strict=True) if at is not None}
 
     def locations(self, namespace: str) -> Mapping[str, str]:
-        """See ``TableCatalog``."""
-        found = self.find([(namespace, name) for name in self.names(namespace)])
-        return {name: at for (_, name), at in found.items()}
+        """A request for the names, and one for each table."""
+        by_key = self.find([(namespace, name) for name in self.names(namespace)])
+        return {name: at for (_, name), at in by_key.items()}
 
     def names(self, namespace: str) -> Collection[str]:
-        """See ``TableCatalog``."""
-        found = self.client.get(f"namespaces/{self.client.namespace(namespace)}/tables") or {}
-        return [str(one["name"]) for one in found.get("identifiers") or ()]
+        """One request; none where the server knows no such namespace."""
+        listed = self.client.get(f"namespaces/{self.client.namespace(namespace)}/tables") or {}
+        return [str(table["name"]) for table in listed.get("identifiers") or ()]
 
     def drop(self, namespace: str, names: Sequence[str]) -> None:
         """See ``TableCatalog``: one after the other."""
@@ -484,7 +484,7 @@ class RestCatalog(OneByOne):
                     raise error.named from None
 
     def rename_one(self, namespace: str, table: str, to: str) -> None:
-        """See ``OneByOne``."""
+        """A request, which the server refuses where the new name is taken."""
         body = {
             "source": {"namespace": [namespace], "name": table},
             "destination": {"namespace": [namespace], "name": to},
@@ -507,8 +507,8 @@ class RestCatalog(OneByOne):
         return True
 
     def _location(self, table: Key) -> str | None:
-        found = self.client.get(f"{self._path(table)}?snapshots=refs")
-        at = (found or {}).get("metadata-location")
+        loaded = self.client.get(f"{self._path(table)}?snapshots=refs")
+        at = (loaded or {}).get("metadata-location")
         return None if at is None else str(at)
 
     def _path(self, table: Key) -> str:

@@ -40,13 +40,13 @@ ENDPOINTS = (
 _TYPES = ("type", "element", "key", "value")
 """What has the name of a type, in a schema."""
 
-_LAST = -1
+_LAST_ADDED = -1
 """In a change: the schema, or the version, that the same change adds."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestViews:
-    """See ``CatalogViews``."""
+    """Views by the endpoints for them, which not every server has."""
 
     catalog: RestCatalog
 
@@ -57,7 +57,7 @@ class RestViews:
             raise self._client.without_views(missing)
 
     def name(self, table: str) -> str:
-        """See ``CatalogViews``."""
+        """The name of the table: the protocol keeps the case of letters."""
         return table
 
     def found(self, namespace: str) -> FoundViews:
@@ -67,19 +67,19 @@ class RestViews:
         listed = self._client.get(self._path(namespace))
         if listed is None:
             return FoundViews({}, there=False)
-        names = [str(one["name"]) for one in listed.get("identifiers") or ()]
-        own, others = {}, [*self.catalog.names(namespace)]
+        names = [str(answer["name"]) for answer in listed.get("identifiers") or ()]
+        own, foreign = {}, [*self.catalog.names(namespace)]
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
             loaded = pool.map(lambda name: self._client.get(self._path(namespace, name)), names)
-            for name, one in zip(names, loaded, strict=True):
-                if one is None:
+            for name, answer in zip(names, loaded, strict=True):
+                if answer is None:
                     continue
-                digest = _digest_of(one["metadata"])
+                digest = _digest_of(answer["metadata"])
                 if digest is None:
-                    others.append(name)
+                    foreign.append(name)
                 else:
-                    own[name] = FoundView(digest, metadata=one["metadata"])
-        return FoundViews(own, others)
+                    own[name] = FoundView(digest, metadata=answer["metadata"])
+        return FoundViews(own, foreign)
 
     def others(self, namespace: str) -> Collection[str]:
         """See ``CatalogViews``: the tables, in one request."""
@@ -88,16 +88,16 @@ class RestViews:
     def change(
         self,
         namespace: str,
-        wanted: Mapping[str, View],
+        views: Mapping[str, View],
         gone: Collection[str],
-        found: FoundViews,
+        present: FoundViews,
     ) -> Collection[str]:
         """See ``Views``: one after the other."""
-        if wanted and not found.there:
+        if views and not present.there:
             self._have_namespace(namespace)
         left = []
-        for name, view in wanted.items():
-            known = found.own.get(name)
+        for name, view in views.items():
+            known = present.own.get(name)
             try:
                 if known is None or not self._replace(namespace, name, known, view):
                     self._client.change("POST", self._path(namespace), _creation(name, view))
@@ -152,8 +152,8 @@ def _digest_of(metadata: Mapping[str, Any]) -> str | None:
 def _current(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     """The version of a view that is in force."""
     current: int = metadata["current-version-id"]
-    found: Sequence[Mapping[str, Any]] = metadata["versions"]
-    return next(one for one in found if one["version-id"] == current)
+    versions: Sequence[Mapping[str, Any]] = metadata["versions"]
+    return next(one for one in versions if one["version-id"] == current)
 
 
 def _queries_digest(version: Mapping[str, Any]) -> str:
@@ -190,12 +190,12 @@ def _replacement(there: Mapping[str, Any], view: View) -> Mapping[str, Any]:
     if not known:
         highest = max(one["schema-id"] for one in there["schemas"])
         updates.append({"action": "add-schema", "schema": {**schema, "schema-id": highest + 1}})
-    wanted = {**version, "schema-id": known[0] if known else _LAST}
-    same = [one["version-id"] for one in there["versions"] if _says_the_same(one, wanted)]
+    new_version = {**version, "schema-id": known[0] if known else _LAST_ADDED}
+    same = [one["version-id"] for one in there["versions"] if _says_the_same(one, new_version)]
     if not same:
-        wanted["version-id"] = max(one["version-id"] for one in there["versions"]) + 1
-        updates.append({"action": "add-view-version", "view-version": wanted})
-    current = same[0] if same else _LAST
+        new_version["version-id"] = max(one["version-id"] for one in there["versions"]) + 1
+        updates.append({"action": "add-view-version", "view-version": new_version})
+    current = same[0] if same else _LAST_ADDED
     updates += [
         {"action": "set-current-view-version", "view-version-id": current},
         {"action": "set-properties", "updates": _properties(view)},
@@ -206,21 +206,21 @@ def _replacement(there: Mapping[str, Any], view: View) -> Mapping[str, Any]:
     }
 
 
-def _same_columns(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return bool(_plain(one["fields"]) == _plain(other["fields"]))
+def _same_columns(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    return bool(_plain(first["fields"]) == _plain(second["fields"]))
 
 
-def _says_the_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _says_the_same(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
     keys = ("schema-id", "default-catalog", "default-namespace")
-    return _queries_digest(one) == _queries_digest(other) and all(
-        one.get(key) == other.get(key) for key in keys
+    return _queries_digest(first) == _queries_digest(second) and all(
+        first.get(key) == second.get(key) for key in keys
     )
 
 
-def _plain(said: Any, key: str = "") -> Any:
+def _plain(value: Any, key: str = "") -> Any:
     """What a schema says, however a server spells it: ``decimal(9, 2)``, and null for no words."""
-    if isinstance(said, Mapping):
-        return {name: _plain(one, name) for name, one in said.items() if one is not None}
-    if isinstance(said, list):
-        return [_plain(one) for one in said]
-    return "".join(said.split()) if key in _TYPES and isinstance(said, str) else said
+    if isinstance(value, Mapping):
+        return {name: _plain(one, name) for name, one in value.items() if one is not None}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return "".join(value.split()) if key in _TYPES and isinstance(value, str) else value

@@ -48,8 +48,8 @@ def scan_rows(
         for field in spec.fields
     }
     scan = stored.scan(_choosing(rows, by), tuple(columns), snapshot_id=snapshot, limit=limit)
-    whole = ArrowScan(metadata, scan.io, scan.projection(), rows, limit=limit)
-    return whole.to_table(scan.plan_files())
+    chosen_rows = ArrowScan(metadata, scan.io, scan.projection(), rows, limit=limit)
+    return chosen_rows.to_table(scan.plan_files())
 
 
 def _choosing(rows: BooleanExpression, by: Collection[str | None]) -> BooleanExpression:
@@ -94,9 +94,9 @@ def _keeping_nulls(own: Any) -> Any:
     return method
 
 
-def _with_nulls(found: Any, mask: pa.Array) -> pa.Array:
+def _with_nulls(array: Any, mask: pa.Array) -> pa.Array:
     """The same lists or maps, NULL where the mask is true."""
-    offsets = pc.add(found.offsets, 0)  # a copy: Arrow takes no mask beside a slice
-    if isinstance(found, pa.MapArray):
-        return pa.MapArray.from_arrays(offsets, found.keys, found.items, found.type, mask=mask)
-    return type(found).from_arrays(offsets, found.values, found.type, mask=mask)
+    offsets = pc.add(array.offsets, 0)  # a copy: Arrow takes no mask beside a slice
+    if isinstance(array, pa.MapArray):
+        return pa.MapArray.from_arrays(offsets, array.keys, array.items, array.type, mask=mask)
+    return type(array).from_arrays(offsets, array.values, array.type, mask=mask)

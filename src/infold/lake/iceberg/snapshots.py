@@ -46,7 +46,7 @@ class IcebergSnapshotReader:
         where: str | None = None,
         snapshot: int | None = None,
     ) -> pa.Table | None:
-        """See ``ports.SnapshotReader``."""
+        """See ``ports.SnapshotReader``; None also where a run expires the snapshot meanwhile."""
         stored = self._open(table)
         if stored is None or (snapshot is not None and not stored.snapshot_by_id(snapshot)):
             return None
@@ -56,13 +56,13 @@ class IcebergSnapshotReader:
         chosen = columns_beside(schema, any_of, near, columns)
         if chosen is None:
             return None
-        own, wanted = chosen
+        own, names = chosen
         rows = equal_to(schema, any_of, near, where)
         try:
-            found = scan_rows(stored, rows, own, snapshot=snapshot)
+            table_rows = scan_rows(stored, rows, own, snapshot=snapshot)
         except FileNotFoundError:  # expired by a run since the metadata was read
             return None
-        return found.select(own).rename_columns(wanted)
+        return table_rows.select(own).rename_columns(names)
 
     def _open(self, table: str) -> StaticTable | None:
         if table not in self._opened:

@@ -72,35 +72,35 @@ class SqlCatalog:
 
     @property
     def place(self) -> str:
-        """See ``TableCatalog``."""
+        """The file or the server as messages name it."""
         return self.database.place
 
     def find(self, tables: Collection[Key]) -> Mapping[Key, str]:
         """See ``TableCatalog``: one query, whatever the number of tables."""
-        wanted = set(tables)
-        spaces = sorted({namespace for namespace, _ in wanted})
+        keys = set(tables)
+        spaces = sorted({namespace for namespace, _ in keys})
         if not spaces:
             return {}
         marks = ", ".join("?" * len(spaces))
-        found = self._read(
+        rows = self._read(
             "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables"
             f" WHERE {self.own} AND table_namespace IN ({marks})"
             " AND metadata_location IS NOT NULL",
             spaces,
         )
-        return {(space, name): at for space, name, at in found if (space, name) in wanted}
+        return {(space, name): at for space, name, at in rows if (space, name) in keys}
 
     def locations(self, namespace: str) -> Mapping[str, str]:
-        """See ``TableCatalog``."""
+        """One query; of tables that are held back, by both of their names."""
         return {name: row.location for name, row in self.rows(namespace).items()}
 
     def names(self, namespace: str) -> Collection[str]:
-        """See ``TableCatalog``."""
+        """One query."""
         return self.rows(namespace).keys()
 
     def rows(self, namespace: str) -> dict[str, Row]:
         """All tables of a namespace, by name."""
-        return _named(self._read(*self._rows_query(namespace)))
+        return _rows_by_name(self._read(*self._rows_query(namespace)))
 
     def drop(self, namespace: str, names: Sequence[str]) -> None:
         """
@@ -132,13 +132,13 @@ class SqlCatalog:
         """
         with self.database.write(namespace) as statements:
             rows = () if statements is None else statements.rows(*self._rows_query(namespace))
-            found = _named(rows)
-            now = {name: row.location for name, row in found.items()}
+            known = _rows_by_name(rows)
+            locations = {name: row.location for name, row in known.items()}
             moved = next(
-                (name for name in sorted(expected) if now.get(name) != expected[name]), None
+                (name for name in sorted(expected) if locations.get(name) != expected[name]), None
             )
             if statements is not None:
-                moved = moved or self._replace(statements, namespace, found, wanted)
+                moved = moved or self._replace(statements, namespace, known, wanted)
                 statements.undone = moved is not None
         return moved
 
@@ -146,16 +146,16 @@ class SqlCatalog:
         self,
         statements: Statements,
         namespace: str,
-        found: Mapping[str, Row],
+        known: Mapping[str, Row],
         wanted: Mapping[str, Row | None],
     ) -> str | None:
         """Change rows, unless one moved that no lock has kept: its name."""
         # All leave their names before one takes another's: two can change places.
-        for name in [name for name in wanted if name in found]:
+        for name in [name for name in wanted if name in known]:
             gone = statements.change(
                 f"DELETE FROM iceberg_tables WHERE {self.own}"
                 " AND table_namespace = ? AND table_name = ? AND metadata_location = ?",
-                (namespace, name, found[name].location),
+                (namespace, name, known[name].location),
             )
             if gone != 1:
                 return name
@@ -176,13 +176,13 @@ class SqlCatalog:
     def rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
         """See ``TableCatalog``: one transaction."""
         rows = self.rows(namespace)
-        if any(one.table not in rows for one in renamings):
+        if any(r.table not in rows for r in renamings):
             return False
-        expected: dict[str, str | None] = dict.fromkeys(one.to for one in renamings)
-        expected |= {one.table: one.location for one in renamings}
-        wanted = dict.fromkeys(expected) | {one.to: rows[one.table] for one in renamings}
+        expected: dict[str, str | None] = dict.fromkeys(r.to for r in renamings)
+        expected |= {r.table: r.location for r in renamings}
+        targets = dict.fromkeys(expected) | {r.to: rows[r.table] for r in renamings}
         write_points.point("rename: before commit")
-        done = self.change(namespace, expected, wanted) is None
+        done = self.change(namespace, expected, targets) is None
         write_points.point("rename: after commit")
         return done
 
@@ -194,8 +194,8 @@ class SqlCatalog:
 
     def finish_rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
         """See ``TableCatalog``: all of them happened, or none."""
-        found = self.locations(namespace)
-        return any(found.get(one.to) == one.location for one in renamings)
+        locations = self.locations(namespace)
+        return any(locations.get(renaming.to) == renaming.location for renaming in renamings)
 
     def _rows_query(self, namespace: str) -> tuple[str, tuple[str]]:
         text = (
@@ -216,10 +216,10 @@ def tables_named(database: CatalogDatabase, table: Key) -> Mapping[str, str]:
 
     Others may have made the database, and one may have the tables of several catalogs.
     """
-    with database.read() as found:
-        if found is None:
+    with database.read() as statements:
+        if statements is None:
             return {}
-        rows = found.rows(
+        rows = statements.rows(
             "SELECT catalog_name, metadata_location FROM iceberg_tables"
             " WHERE table_namespace = ? AND table_name = ? AND metadata_location IS NOT NULL"
             " ORDER BY catalog_name",
@@ -228,7 +228,7 @@ def tables_named(database: CatalogDatabase, table: Key) -> Mapping[str, str]:
         return {str(name): str(at) for name, at in rows}
 
 
-def _named(rows: Sequence[tuple[Any, ...]]) -> dict[str, Row]:
+def _rows_by_name(rows: Sequence[tuple[Any, ...]]) -> dict[str, Row]:
     return {name: Row(location, previous) for name, location, previous in rows}
 
 
@@ -244,17 +244,17 @@ def sqlite_catalog(file: Path) -> SqlCatalog:
 
 @dataclass(slots=True)
 class _Connection:
-    """See ``Statements``."""
+    """``Statements`` over SQLite."""
 
     connection: sqlite3.Connection
     undone: bool = False
 
     def rows(self, text: str, values: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
-        """See ``Statements``."""
+        """All rows, fetched at once."""
         return self.connection.execute(text, values).fetchall()
 
     def change(self, text: str, values: Sequence[Any] = ()) -> int:
-        """See ``Statements``."""
+        """How many rows changed. Raises ``TakenError`` for a key that is there."""
         try:
             return self.connection.execute(text, values).rowcount
         except sqlite3.IntegrityError as error:
@@ -263,13 +263,13 @@ class _Connection:
 
 @dataclass(frozen=True, slots=True)
 class SqliteDatabase:
-    """See ``CatalogDatabase``."""
+    """A catalog in a file, opened anew for each transaction."""
 
     file: Path
 
     @property
     def place(self) -> str:
-        """See ``CatalogDatabase``."""
+        """The path of the file."""
         return str(self.file)
 
     @contextmanager
@@ -280,8 +280,8 @@ class SqliteDatabase:
             return
         if not self.file.is_file():  # a pipe: SQLite would wait for a writer
             raise run_errors.catalog_unreadable(path=self.place, why="it is no file")
-        with self._opened(f"{self.file.absolute().as_uri()}?mode=ro", uri=True) as found:
-            yield found
+        with self._opened(f"{self.file.absolute().as_uri()}?mode=ro", uri=True) as statements:
+            yield statements
 
     @contextmanager
     def write(self, namespace: str) -> Iterator[Statements | None]:
@@ -290,20 +290,20 @@ class SqliteDatabase:
         if not self.file.exists():
             yield None
             return
-        with self._opened(str(self.file), uri=False) as found:
-            if found is None:
+        with self._opened(str(self.file), uri=False) as statements:
+            if statements is None:
                 yield None
                 return
-            found.connection.execute("BEGIN IMMEDIATE")
-            yield found
-            found.connection.execute("ROLLBACK" if found.undone else "COMMIT")
+            statements.connection.execute("BEGIN IMMEDIATE")
+            yield statements
+            statements.connection.execute("ROLLBACK" if statements.undone else "COMMIT")
 
     @contextmanager
     def _opened(self, name: str, *, uri: bool) -> Iterator[_Connection | None]:
         """A connection; None where the engine has made the file and no table in it."""
         try:
-            made = sqlite3.connect(name, uri=uri, timeout=BUSY_SECONDS, isolation_level=None)
-            with closing(made) as connection:
+            opened = sqlite3.connect(name, uri=uri, timeout=BUSY_SECONDS, isolation_level=None)
+            with closing(opened) as connection:
                 there = connection.execute(
                     "SELECT 1 FROM sqlite_master WHERE name = 'iceberg_tables'"
                 ).fetchone()
@@ -314,16 +314,16 @@ class SqliteDatabase:
 
 def table_rows(file: Path) -> tuple[tuple[Any, ...], ...]:
     """All tables, as :func:`put_back` takes them; none when there is no catalog yet."""
-    with SqliteDatabase(file).read() as found:
-        return () if found is None else tuple(found.rows("SELECT * FROM iceberg_tables"))
+    with SqliteDatabase(file).read() as statements:
+        return () if statements is None else tuple(statements.rows("SELECT * FROM iceberg_tables"))
 
 
 def put_back(file: Path, kept: Sequence[tuple[Any, ...]]) -> None:
     """Let the catalog have exactly the tables that it had: each as it was."""
-    with SqliteDatabase(file).write("") as found:
-        if found is None:
+    with SqliteDatabase(file).write("") as statements:
+        if statements is None:
             return
-        found.change("DELETE FROM iceberg_tables")
+        statements.change("DELETE FROM iceberg_tables")
         for row in kept:
             marks = ", ".join("?" * len(row))
-            found.change(f"INSERT INTO iceberg_tables VALUES ({marks})", row)
+            statements.change(f"INSERT INTO iceberg_tables VALUES ({marks})", row)

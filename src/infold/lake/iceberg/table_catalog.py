@@ -80,7 +80,7 @@ class OneByOne(ABC):
 
     @property
     def at_once(self) -> bool:
-        """See ``TableCatalog``."""
+        """Never: there is no transaction over several tables."""
         return False
 
     @abstractmethod
@@ -92,11 +92,11 @@ class OneByOne(ABC):
         """Give a table another name. Raises ``RefusedError``."""
 
     def rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
-        """See ``TableCatalog``."""
+        """Each by itself, in an order in which no name is taken twice."""
         return self._one_by_one(namespace).rename(renamings)
 
     def finish_rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
-        """See ``TableCatalog``."""
+        """By the folders of the tables, which renaming leaves as they are."""
         return self._one_by_one(namespace).finish(renamings)
 
     def _one_by_one(self, namespace: str) -> OneAfterTheOther:
@@ -107,8 +107,8 @@ class OneByOne(ABC):
         """
 
         def find(names: Collection[str]) -> Mapping[str, str]:
-            found = self.find([(namespace, name) for name in names])
-            return {name: location for (_, name), location in found.items()}
+            locations = self.find([(namespace, name) for name in names])
+            return {name: location for (_, name), location in locations.items()}
 
         return OneAfterTheOther(
             find, partial(self.rename_one, namespace), lambda location: location.rpartition("/")[0]

@@ -58,16 +58,16 @@ class NamedByCatalog:
     """A part of ``ports.Lake``: others find a table by its name from the moment it is made."""
 
     def check_names(self, tables: Collection[str]) -> Collection[str]:
-        """See ``ports.Lake``."""
+        """None: a name in the catalog is the table itself."""
         del tables
         return ()
 
     def misnamed(self) -> Sequence[str]:
-        """See ``ports.Lake``."""
+        """None, for the same reason."""
         return ()
 
     def register(self) -> Sequence[str]:
-        """See ``ports.Lake``."""
+        """Nothing is to be done."""
         return ()
 
 
@@ -102,24 +102,24 @@ class IcebergLake(NamedByCatalog):
         if self.published or not self.catalog.at_once:
             return table
         own, held_back = self._key(table), self._key(publishing.unpublished(table))
-        found = self.catalog.find((own, held_back))
-        new = self.together and own not in found
-        return publishing.unpublished(table) if new or held_back in found else table
+        locations = self.catalog.find((own, held_back))
+        new = self.together and own not in locations
+        return publishing.unpublished(table) if new or held_back in locations else table
 
     def hold_back(self, tables: Iterable[str]) -> None:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``; by names beside those that readers use."""
         catalog = self._database()
         publishing.hold_back(catalog, self.namespace, tables)
         publishing.refuse_other_commits(catalog, self.namespace)
 
     def publish(self, *, hold_back: bool, tables: Collection[str] | None = None) -> Sequence[str]:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``: one transaction of the catalog."""
         if not (self.catalog.at_once or hold_back):
             return ()  # there nothing can be held back
         return publishing.publish(self._database(), self.namespace, keep=hold_back, only=tables)
 
     def refresh_views(self, tables: Collection[str], *, only_new: bool = False) -> Sequence[str]:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``: views are in a namespace of their own."""
         return self._views().refresh(tables, only_new=only_new)
 
     def check_views(self, tables: Collection[str] | None) -> None:
@@ -141,31 +141,31 @@ class IcebergLake(NamedByCatalog):
         if not known:
             return {}
         try:
-            found = self._find(known)
+            locations = self._find(known)
         except InfoldError as error:
             if error.slug != NOT_PERMITTED or len(known) < 2:
                 raise
-            found = self._one_by_one(known, error)
-        now = {table: found.get(self._key(table)) for table in known}
-        return {table: location for table, location in now.items() if location != known[table]}
+            locations = self._one_by_one(known, error)
+        present = {table: locations.get(self._key(table)) for table in known}
+        return {table: location for table, location in present.items() if location != known[table]}
 
     def _one_by_one(self, tables: Iterable[str], error: InfoldError) -> Mapping[Key, str]:
         """Where tables are, some of which may not be looked at. Raises where none may be."""
-        found: dict[Key, str] = {}
-        seen = False
+        locations: dict[Key, str] = {}
+        any_permitted = False
         for table in tables:
             try:
                 location = self.location(table)
-            except InfoldError as one:
-                if one.slug != error.slug:
+            except InfoldError as refusal:
+                if refusal.slug != error.slug:
                     raise
                 location = FORBIDDEN
-            seen = seen or location != FORBIDDEN
+            any_permitted = any_permitted or location != FORBIDDEN
             if location is not None:
-                found[self._key(table)] = location
-        if not seen:
+                locations[self._key(table)] = location
+        if not any_permitted:
             raise error
-        return found
+        return locations
 
     def drop(self, table: str) -> bool:
         """
@@ -188,7 +188,7 @@ class IcebergLake(NamedByCatalog):
         return True
 
     def delete_folder(self, location: str) -> None:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``; a folder that another table uses stays."""
         self.folders.delete_of(location)
 
     def rename(self, renamings: Sequence[Renaming]) -> bool:
@@ -220,7 +220,7 @@ class IcebergLake(NamedByCatalog):
         return done
 
     def made_tables(self) -> Sequence[str]:
-        """See ``ports.Lake``."""
+        """By a step of infold's in the metadata; held back ones by their plain names."""
         every = self.catalog.names(self.namespace)
         own = {name.removesuffix(UNPUBLISHED) for name in every}
         return [name for name in sorted(own) if self._has_steps(name)]
@@ -239,7 +239,7 @@ class IcebergLake(NamedByCatalog):
         return self.folders.holds(head.location)
 
     def can_set_back(self, table: str, snapshot: int) -> bool:
-        """See ``ports.Lake``."""
+        """Not to other columns: the snapshot is kept and has the present schema."""
         location = self.location(table)
         return location is not None and set_back.is_version_kept(read_metadata(location), snapshot)
 
@@ -257,13 +257,13 @@ class IcebergLake(NamedByCatalog):
         write_points.point(f"set back {name}: after")
 
     def was_renamed(self, renamings: Sequence[Renaming]) -> bool:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``; at once, one table that has moved says it of all."""
         if not self.catalog.at_once:
             return self.catalog.finish_rename(self.namespace, renamings)
         return any(self.location(one.to) == one.location for one in renamings)
 
     def folder_for_new(self, table: str) -> str | None:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake`` and :class:`Folders`."""
         return self.folders.for_new(table)
 
     def is_free(self, table: str) -> bool:
@@ -271,7 +271,7 @@ class IcebergLake(NamedByCatalog):
         return self.folders.is_free(*self._key(table))
 
     def size(self, table: str) -> int:
-        """See ``ports.Lake``."""
+        """The bytes of all files in the table's folder, those of old snapshots too."""
         location = self.location(table)
         if location is None:
             return 0
@@ -300,12 +300,12 @@ class IcebergLake(NamedByCatalog):
         )
 
     def file_list_id(self, table: str) -> str:
-        """See ``ports.Lake``."""
+        """See :func:`names_digest`; empty without a table."""
         location = self.location(table)
         return "" if location is None else names_digest(location)
 
     def lost_files(self, table: str) -> Sequence[str]:
-        """See ``ports.Lake``."""
+        """By the manifests of the current snapshot; no data is read."""
         location = self.location(table)
         return () if location is None else missing_data_files(location)
 
@@ -315,22 +315,22 @@ class IcebergLake(NamedByCatalog):
         if location is None:
             return None
         metadata = read_metadata(location)
-        found: Mapping[str, str] = metadata.get("properties") or {}
-        partition = found.get("infold.partition")
+        properties: Mapping[str, str] = metadata.get("properties") or {}
+        partition = properties.get("infold.partition")
         return StoredLayout(
             storage=f"Iceberg v{metadata.get('format-version')}",
-            column=found.get("infold.column"),
+            column=properties.get("infold.column"),
             partition=Granularity(partition) if partition else None,
-            type=found.get("infold.type", "timestamp"),
+            type=properties.get("infold.type", "timestamp"),
         )
 
     def columns(self, table: str, snapshot: int | None = None) -> Mapping[str, Type]:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``; by the metadata file alone."""
         location = self.location(table)
         return {} if location is None else user_columns(read_metadata(location), snapshot)
 
     def has_file(self, table: str, path: str) -> bool:
-        """See ``ports.Lake``."""
+        """By the folder of the newest metadata; False without a table."""
         location = self.location(table)
         if location is None:
             return False
@@ -360,8 +360,8 @@ class IcebergLake(NamedByCatalog):
         if location is None:
             raise command_errors.not_built(name=table)
         stored = open_table(location)
-        wanted = shown_columns(stored.schema(), columns)
-        return scan_where(stored, wanted, where, limit)
+        names = shown_columns(stored.schema(), columns)
+        return scan_where(stored, names, where, limit)
 
     def rows_matching(
         self,
@@ -372,7 +372,7 @@ class IcebergLake(NamedByCatalog):
         beside: Sequence[str] = (),
         limit: int | None = None,
     ) -> pa.Table:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``. Raises ``not_built`` without a table."""
         from infold.lake.iceberg.scan import scan_rows
 
         location = self.location(table)
@@ -383,7 +383,7 @@ class IcebergLake(NamedByCatalog):
         return matching_rows(stored.schema(), read, tests, by, beside)
 
     def column_times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``; none without the table."""
         location = self.location(table)
         if location is None:
             return ()
@@ -391,7 +391,7 @@ class IcebergLake(NamedByCatalog):
         return instants_of(then.select(column).to_arrow().drop_null(), column)
 
     def string_values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``; None also without the table."""
         location = self.location(table)
         if location is None:
             return None
@@ -411,10 +411,10 @@ class IcebergLake(NamedByCatalog):
             for space, name in keys
             if space == self.namespace
         }
-        found = self.catalog.find({*keys, *own})
+        locations = self.catalog.find({*keys, *own})
         return {
-            **{key: at for key, at in found.items() if key in keys},
-            **{own[key]: at for key, at in found.items() if key in own},
+            **{key: at for key, at in locations.items() if key in keys},
+            **{own[key]: at for key, at in locations.items() if key in own},
         }
 
     def _key(self, table: str) -> tuple[str, str]:
@@ -495,8 +495,8 @@ class Folders:
 
     def _holds_table(self, folder: str) -> bool:
         """Whether the metadata of a table is somewhere in a folder."""
-        found = self.catalog.locations(self.namespace).values()
-        return any(places.is_inside(at, folder) for at in found)
+        locations = self.catalog.locations(self.namespace).values()
+        return any(places.is_inside(at, folder) for at in locations)
 
 
 # To find out which files a snapshot needs, its manifests have to be read, which takes most of a
@@ -513,11 +513,11 @@ def names_digest(location: str) -> str:
 
     Empty where that file is gone: the catalog names it, and no digest has the name.
     """
-    found = set(places.file_names(places.folder_of(location)))
-    if "/".join(location.rsplit("/", 2)[1:]) not in found:
+    names = set(places.file_names(places.folder_of(location)))
+    if "/".join(location.rsplit("/", 2)[1:]) not in names:
         return ""
     digest = blake2b(digest_size=16)
-    for name in sorted(name for name in found if not name.endswith(_UNNAMED)):
+    for name in sorted(name for name in names if not name.endswith(_UNNAMED)):
         digest.update(name.encode(errors="surrogateescape") + b"\0")
     return digest.hexdigest()
 
@@ -545,8 +545,8 @@ def _missing_manifests(stored: StaticTable) -> tuple[str, ...]:
     snapshot = stored.current_snapshot()
     if snapshot is None:
         return ()
-    if found := places.missing((snapshot.manifest_list,)):
-        return tuple(found)
+    if missing := places.missing((snapshot.manifest_list,)):
+        return tuple(missing)
     try:
         manifests = snapshot.manifests(stored.io)
     except (EOFError, ValueError):

@@ -43,11 +43,11 @@ class View:
 
     def dated(self) -> Mapping[str, Any]:
         """The metadata with the time at which the view came to be so: now."""
-        now = {"timestamp-ms": time.time_ns() // 1_000_000}
+        stamp = {"timestamp-ms": time.time_ns() // 1_000_000}
         return {
             **self.metadata,
-            "versions": [{**one, **now} for one in self.metadata["versions"]],
-            "version-log": [{**one, **now} for one in self.metadata["version-log"]],
+            "versions": [{**one, **stamp} for one in self.metadata["versions"]],
+            "version-log": [{**one, **stamp} for one in self.metadata["version-log"]],
         }
 
 
@@ -149,9 +149,9 @@ def delete_old_view_files(view: View, before: str | None) -> None:
 
     Whoever died before the catalog named its file left one, which goes as well.
     """
-    now = file_of(view)
-    folder = now.rpartition("/")[0]
-    keep = {now.rpartition("/")[2], (before or "").rpartition("/")[2]}
+    current = file_of(view)
+    folder = current.rpartition("/")[0]
+    keep = {current.rpartition("/")[2], (before or "").rpartition("/")[2]}
     old = [name for name in places.names(folder) if name.startswith(_OWN) and name not in keep]
     if old:
         places.delete(*(places.below(folder, name) for name in old))

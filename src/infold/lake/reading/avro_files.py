@@ -25,7 +25,7 @@ Schema = Any
 
 
 def event_times(file: SourceFile, _source: Source, column: str) -> Iterator[pa.Array]:
-    """See ``FormatFiles``."""
+    """All rows are read for it; nothing where the file has no such column."""
     import pyarrow as pa
 
     from infold.lake.reading.avro_types import arrow_type
@@ -44,8 +44,8 @@ def header(file: SourceFile) -> tuple[Schema, str]:
     """The schema of a file's rows, and how its blocks are packed. OSError if it is damaged."""
     fastavro = _fastavro(file)
     with _damage(), file.raw() as opened:
-        found = fastavro.reader(opened)
-        return _schema(fastavro, found), found.codec
+        reader = fastavro.reader(opened)
+        return _schema(fastavro, reader), reader.codec
 
 
 def without_decimals(file: SourceFile) -> str:
@@ -66,7 +66,7 @@ def _as_bytes(type_: Any) -> Any:
     return type_
 
 
-def _rows(file: SourceFile, wanted: Schema | None = None) -> Iterator[Mapping[str, Any]]:
+def _rows(file: SourceFile, read_as: Schema | None = None) -> Iterator[Mapping[str, Any]]:
     """
     The rows of a file, with plain numbers, bytes and texts for times, decimals and the like.
 
@@ -76,7 +76,7 @@ def _rows(file: SourceFile, wanted: Schema | None = None) -> Iterator[Mapping[st
     with _damage(), file.raw() as opened:
         blocks = fastavro.block_reader(opened)
         plain = fastavro.parse_schema(_without_meaning(_schema(fastavro, blocks)))
-        to = None if wanted is None else fastavro.parse_schema(wanted)
+        to = None if read_as is None else fastavro.parse_schema(read_as)
         for block in blocks:
             for _ in range(block.num_records):
                 yield fastavro.schemaless_reader(
@@ -98,10 +98,10 @@ def _damage() -> Iterator[None]:
 
 
 def _schema(fastavro: ModuleType, opened: Any) -> Schema:
-    found = fastavro.schema.expand_schema(opened.writer_schema)
-    if not isinstance(found, Mapping) or found.get("type") != "record":
+    schema = fastavro.schema.expand_schema(opened.writer_schema)
+    if not isinstance(schema, Mapping) or schema.get("type") != "record":
         raise ValueError("its rows are no records")
-    return found
+    return schema
 
 
 def _without_meaning(schema: Schema) -> Schema:

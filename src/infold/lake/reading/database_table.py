@@ -33,19 +33,19 @@ def list_files(
     folder = extracted_folder(project, source)
     before, extracted = path_prefix(project.root, str(folder)), read_list(folder, source)
     while True:
-        found = _fingerprints(folder, extracted)
-        if (now := read_list(folder, source)) == extracted:
-            return FileListing({before + name: one for name, one in found.items()}), ()
-        extracted = now
+        prints = _fingerprints(folder, extracted)
+        if (newer := read_list(folder, source)) == extracted:
+            return FileListing({before + name: one for name, one in prints.items()}), ()
+        extracted = newer
 
 
 def _fingerprints(folder: Path, extracted: Extracted | None) -> Mapping[str, str]:
     """The fingerprint of each file that a list names, by its name."""
-    found = {}
+    prints = {}
     for file in listed_files(folder, extracted):
         try:
             there = file.stat()
         except FileNotFoundError:  # it went: the next run reads everything again
             continue
-        found[file.name] = stat_fingerprint(there)
-    return found
+        prints[file.name] = stat_fingerprint(there)
+    return prints

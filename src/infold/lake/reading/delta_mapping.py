@@ -32,17 +32,17 @@ class ColumnMapping:
     names: Mapping[Path, str] = field(default_factory=dict)
     ids: Mapping[Path, int] = field(default_factory=dict)
 
-    def others(self, asked: Collection[str]) -> Sequence[tuple[str | Path, str | int]]:
+    def others(self, columns: Collection[str]) -> Sequence[tuple[str | Path, str | int]]:
         """
         What is not found by what it is called, in some columns, or for none in all.
 
         A column itself is there by its name alone.
         """
-        found: dict[Path, str | int] = {**self.names, **self.ids}
+        stored: dict[Path, str | int] = {**self.names, **self.ids}
         return [
             (path if len(path) > 1 else path[0], at)
-            for path, at in sorted(found.items())
-            if path[-1] != at and (path[0] in asked or not asked)
+            for path, at in sorted(stored.items())
+            if path[-1] != at and (path[0] in columns or not columns)
         ]
 
 

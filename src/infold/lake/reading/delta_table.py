@@ -127,11 +127,11 @@ def _version(
     shown = partial(_of_object, source, folder)
     if not places.in_store(folder):
         shown = partial(_of_file, root, Path(folder))
-    found = pa.table(stored.get_add_actions(flatten=True))
+    actions = pa.table(stored.get_add_actions(flatten=True))
     deleted = {shown(uri): positions for uri, positions in _deleted_positions(stored)}
     files: dict[str, ListedFile] = {}
-    paths = [shown(path) for path in found["path"].to_pylist()]
-    sizes, times = found["size_bytes"].to_pylist(), found["modification_time"].to_pylist()
+    paths = [shown(path) for path in actions["path"].to_pylist()]
+    sizes, times = actions["size_bytes"].to_pylist(), actions["modification_time"].to_pylist()
     mapped = _mapping_mark(source, mapping)
     for path, size, at in zip(paths, sizes, times, strict=True):
         marks = _marks(deleted.get(path))
@@ -139,7 +139,7 @@ def _version(
     if unknown := deleted.keys() - files.keys():  # to read their deleted rows would be worst
         why = f"rows are deleted of a file that it does not have: {min(unknown)}"
         raise delta_errors.unreadable(at=folder, why=why)
-    values = {name: found[f"partition.{name}"] for name in partitioned_by}
+    values = {name: actions[f"partition.{name}"] for name in partitioned_by}
     return SourceTable(
         folder=folder,
         schema_json=stored.schema().to_json(),
@@ -168,9 +168,9 @@ def _deleted_positions(stored: DeltaTable) -> Iterator[tuple[str, pa.Array]]:
 
     for entry in stored.deletion_vectors():
         batch = pa.record_batch(entry)
-        kept = batch.column("selection_vector")
+        selected = batch.column("selection_vector")
         for at, uri in enumerate(batch.column("filepath").to_pylist()):
-            positions = pc.indices_nonzero(pc.invert(kept[at].values)).cast(pa.int64())
+            positions = pc.indices_nonzero(pc.invert(selected[at].values)).cast(pa.int64())
             if len(positions):
                 yield uri, positions
 
@@ -248,10 +248,10 @@ def newest_version(project: Project, source: Source) -> Newest:
         raise delta_errors.source_in_hdfs(source=source.name, at=folder)
     if places.in_store(folder):
         places.use(project, folder)
-    found = newest(folder)
-    if found is None:
+    version = newest(folder)
+    if version is None:
         raise _no_table(source, folder)
-    return found
+    return version
 
 
 def _folder(project: Project, path: str) -> str:
@@ -280,15 +280,15 @@ def _of_entry(project: Project, source: Source) -> str:
     table = source.table or ""
     namespace, _, name = table.partition(".")
     try:
-        found = next(iter(client.tables(namespace, [name])), None)
+        table_entry = next(iter(client.tables(namespace, [name])), None)
     except RefusedError:  # there is no such namespace
-        found = None
-    if found is None:
+        table_entry = None
+    if table_entry is None:
         raise run_errors.no_such_table(source=source.name, table=table, catalog=client.place)
-    kind, entry = str(found.tableType), entry_of(found)
+    kind, entry = str(table_entry.tableType), entry_of(table_entry)
     if "VIEW" in kind or not entry.is_delta:
         raise delta_errors.other_entry(
-            source=source.name, table=table, catalog=client.place, kind=_kind(found)
+            source=source.name, table=table, catalog=client.place, kind=_kind(table_entry)
         )
     return _location(project, source, entry.location)
 
@@ -308,12 +308,12 @@ def _location(project: Project, source: Source, location: str) -> str:
     if location.startswith(("/", "file:/")):
         return normpath(places.local_path(location))
     if is_url(location) and scheme_of(location) in SCHEMES:
-        found = _url(location)
-        if kind_of(found) is StoreKind.HDFS:
-            return found  # and refused, as by a path
-        if _is_reached(project, found):
-            return found
-        why = f"target {project.target.name} does not say how {bucket_url(found)} is reached"
+        url = _url(location)
+        if kind_of(url) is StoreKind.HDFS:
+            return url  # and refused, as by a path
+        if _is_reached(project, url):
+            return url
+        why = f"target {project.target.name} does not say how {bucket_url(url)} is reached"
     elif scheme is not None:
         why = f"infold does not read {scheme[1]}:"
     raise delta_errors.source_elsewhere(

@@ -37,10 +37,10 @@ BUDGET = 32 * 1024 * 1024
 PER_FILE = 16 * 1024
 """Opening a file costs as much as so many bytes: some two thousand are looked into at most."""
 
-_PACKED = 5
+_PACKED_COST = 5
 """A packed file of text costs about this much more than its size."""
 
-_AHEAD = MAX
+_FUTURE = MAX
 """The key that counts rows dated in the future, among hours."""
 
 Estimate = tuple[tuple[CellState, ...], int]
@@ -61,7 +61,7 @@ def estimate_cells(
 
     Rows dated later than ``as_of`` are counted by themselves: they wait, or are set aside.
     """
-    cost = sum(file.size * (_PACKED if packing_of(file.path) else 1) for file in files)
+    cost = sum(file.size * (_PACKED_COST if packing_of(file.path) else 1) for file in files)
     cost = cost * FORMATS[source.format].reading_cost + PER_FILE * len(files)
     column = source.event_time_column
     parse = timestamp_parser(source.timestamp_format)
@@ -74,14 +74,14 @@ def estimate_cells(
     try:
         for file in files:
             there = source_file(root, file, stores)
-            found = files_of(source.format).event_times(there, source, column)
-            if found is None:
+            batches = files_of(source.format).event_times(there, source, column)
+            if batches is None:
                 return None
-            for values in found:
+            for values in batches:
                 hours.update(_hours(values, parse, source.timestamp_format, latest))
     except (OSError, pa.ArrowInvalid, pa.ArrowKeyError, ReplacedError, InfoldError):
         return None  # the ingest reports what is wrong with the file
-    ahead = hours.pop(_AHEAD, 0)
+    ahead = hours.pop(_FUTURE, 0)
     cells: Counter[int] = Counter()
     for hour, rows in hours.items():
         cells[granularity.floor(hour)] += rows
@@ -97,12 +97,12 @@ def _hours(values: pa.Array, parse: ParseTimestamp, written: str, latest: int) -
         counts = pc.value_counts(pc.floor_temporal(due, unit="hour"))
         starts = counts.field(0).cast(pa.int64()).to_pylist()
         by_hour = dict(zip(starts, counts.field(1).to_pylist(), strict=True))
-        return by_hour | {_AHEAD: len(known) - len(due)}
+        return by_hour | {_FUTURE: len(known) - len(due)}
     found: dict[int, int] = {}
     for entry in pc.value_counts(values.drop_null()).to_pylist():
         at = parse(str(entry["values"]))
         if at is not None:
-            start = _AHEAD if at > latest else at - at % HOUR
+            start = _FUTURE if at > latest else at - at % HOUR
             found[start] = found.get(start, 0) + entry["counts"]
     return found
 
@@ -115,8 +115,8 @@ def _times(values: pa.Array, written: str) -> pa.Array | None:
         if pa.types.is_timestamp(kind):
             if kind.unit == "ns":  # parts of a microsecond are set aside
                 count = values.cast(pa.int64())
-                whole = pc.equal(pc.multiply(pc.divide(count, 1000), 1000), count)
-                values = values.filter(whole)
+                is_exact = pc.equal(pc.multiply(pc.divide(count, 1000), 1000), count)
+                values = values.filter(is_exact)
             return values.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()).cast(naive)
         if pa.types.is_date(kind):
             return values.cast(naive)
@@ -171,10 +171,10 @@ def _epoch(text: str, unit: int) -> int | None:
 
 def iso(text: str) -> int | None:
     """The instant of a date, with or without a time and a zone; None where it is none."""
-    found = _ISO.fullmatch(text.strip(_SPACE))
-    if found is None:
+    match = _ISO.fullmatch(text.strip(_SPACE))
+    if match is None:
         return None
-    year, month, day, hour, minute, second, fraction, zone = found.groups()
+    year, month, day, hour, minute, second, fraction, zone = match.groups()
     digits = (fraction or "").ljust(6, "0")
     if digits[6:].strip("0"):
         return None  # a part of a microsecond
@@ -193,13 +193,13 @@ def iso(text: str) -> int | None:
 def _zone(text: str) -> tzinfo | None:
     if text in ("Z", "UTC", "GMT", "UT"):
         return UTC
-    found = _OFFSET.fullmatch(text)
-    if found is None:
+    match = _OFFSET.fullmatch(text)
+    if match is None:
         try:
             return ZoneInfo(text)
         except (ZoneInfoNotFoundError, ValueError, OSError):
             return None
-    sign, hours, minutes, seconds, *short = found.groups()
+    sign, hours, minutes, seconds, *short = match.groups()
     if short[0]:
         hours, minutes, seconds = short
     parts = [int(part or 0) for part in (hours, minutes, seconds)]

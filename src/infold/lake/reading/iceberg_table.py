@@ -75,9 +75,9 @@ def location(root: Path, source: Source, own: TableCatalog) -> str:
         source=source.name, table=source.table or "", catalog=catalog.place
     )
     database = getattr(own, "database", None) if source.catalog is None else None
-    if isinstance(database, SqliteDatabase) and (others := tables_named(database, key)):
+    if isinstance(database, SqliteDatabase) and (catalogs := tables_named(database, key)):
         # The target's catalog is one of those that its file has the tables of.
-        error = error.with_facts(("beside it", _BESIDE.format(", ".join(others))))
+        error = error.with_facts(("beside it", _BESIDE.format(", ".join(catalogs))))
     raise error
 
 
@@ -108,7 +108,7 @@ def data_files(location: str, names: Collection[str] = ()) -> tuple[ListedFile, 
         raise run_errors.equality_deletes(location=location) from error
     deleted = _deleted_positions(table.io, tasks)
     columns = _columns_digest(table.schema(), names, table.properties.get(_NAMES_IN_FILES, ""))
-    found = {
+    files = {
         task.file.file_path: ListedFile(
             path=task.file.file_path,
             size=task.file.file_size_in_bytes,
@@ -119,7 +119,7 @@ def data_files(location: str, names: Collection[str] = ()) -> tuple[ListedFile, 
         )
         for task in tasks
     }
-    return tuple(found[path] for path in sorted(found))
+    return tuple(files[path] for path in sorted(files))
 
 
 def _deleted_positions(io: FileIO, tasks: Iterable[FileScanTask]) -> dict[str, set[int]]:
@@ -132,12 +132,12 @@ def _deleted_positions(io: FileIO, tasks: Iterable[FileScanTask]) -> dict[str, s
     # The one reader for position deletes and deletion vectors alike; it has no public name.
     from pyiceberg.io.pyarrow import _read_deletes
 
-    found: defaultdict[str, set[int]] = defaultdict(set)
+    positions_by_file: defaultdict[str, set[int]] = defaultdict(set)
     for entry in {file.file_path: file for task in tasks for file in task.delete_files}.values():
         positions: dict[str, pa.ChunkedArray] = _read_deletes(io, entry)
         for path, deleted_rows in positions.items():
-            found[path].update(deleted_rows.to_pylist())
-    return found
+            positions_by_file[path].update(deleted_rows.to_pylist())
+    return positions_by_file
 
 
 _NAMES_IN_FILES = "schema.name-mapping.default"
@@ -151,15 +151,15 @@ def _columns_digest(schema: Schema, names: Collection[str], in_files: str) -> st
     Iceberg finds a column's values by its id. A name that moved to another id, as by two renames,
     gives other values out of the same file. Types may only be promoted, which keeps them.
     """
-    found = [
+    fields = [
         field.model_dump(mode="json")
         for field in schema.name_mapping.root
         if not names or set(names).intersection(field.names)
     ]
-    found.sort(key=lambda field: str(field["names"]))
-    text = json.dumps(found, sort_keys=True)
+    fields.sort(key=lambda field: str(field["names"]))
+    text = json.dumps(fields, sort_keys=True)
     if in_files:
-        text += _mapped(in_files, {field["field-id"] for field in found})
+        text += _mapped(in_files, {field["field-id"] for field in fields})
     return _digest(text)
 
 
@@ -170,10 +170,10 @@ def _mapped(in_files: str, ids: Collection[int]) -> str:
     Those of others are left out: a column that a table gains gets names too, and is not asked for.
     """
     try:
-        found = [one for one in json.loads(in_files) if one.get("field-id") in ids]
+        mapped = [entry for entry in json.loads(in_files) if entry.get("field-id") in ids]
     except (ValueError, TypeError, AttributeError):
         return in_files  # not as Iceberg has it: whoever reads the rows says so
-    return json.dumps(sorted(found, key=lambda one: int(one["field-id"])), sort_keys=True)
+    return json.dumps(sorted(mapped, key=lambda entry: int(entry["field-id"])), sort_keys=True)
 
 
 def _fingerprint(size: int, columns: str, deleted: Iterable[int]) -> str:

@@ -48,9 +48,9 @@ def _one_by_one(objects: Iterable[bytes], column: str) -> pa.Array:
     import pyarrow as pa
 
     values: list[str | None] = []
-    for one in objects:
+    for text in objects:
         try:
-            value = json.loads(one, parse_float=str, parse_int=str)[column]
+            value = json.loads(text, parse_float=str, parse_int=str)[column]
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
         values.append(None if value is None else str(value))
@@ -115,8 +115,8 @@ def _list(text: bytes, at: int) -> Generator[bytes, None, int]:
                 return at
         else:
             break
-    if rest := text[start:].strip():
-        yield rest
+    if unclosed := text[start:].strip():
+        yield unclosed
     yield NO_END
     return len(text)
 
@@ -137,6 +137,6 @@ def _closed(text: bytes, at: int) -> int:
 
 
 def _over(pattern: re.Pattern[bytes], text: bytes, at: int) -> int:
-    found = pattern.match(text, at)
-    assert found is not None, "it matches nothing too"
-    return found.end()
+    match = pattern.match(text, at)
+    assert match is not None, "it matches nothing too"
+    return match.end()

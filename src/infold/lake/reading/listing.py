@@ -77,9 +77,9 @@ def matching_files(
     try:
         base, parts = _split(root, source)
         shown = path_prefix(root, base)
-        found: dict[str, str] = {}  # two `**` may lead to one file
+        prints: dict[str, str] = {}  # two `**` may lead to one file
         marks = [*marks_above(shown)]
-        _walk(base, parts, shown, _Seen(found, marks), leaves)
+        _walk(base, parts, shown, _Seen(prints, marks), leaves)
     except OSError as error:
         raise run_errors.unreadable_folder(
             source=source.name,
@@ -87,17 +87,17 @@ def matching_files(
             why=error.strerror or str(error),
         ) from error
     if marks and may_be_of_tables(source):
-        refuse_tables(source, found, marks, partial(_names_in, root))
-    for path in found:
+        refuse_tables(source, prints, marks, partial(_names_in, root))
+    for path in prints:
         if not path.isascii() and path.encode(errors="replace").decode() != path:
             raise run_errors.bad_file_name(source=source.name, path=ascii(path))
     young = []
     if source.settle:
         latest = now - source.settle
-        young = [path for path, says in found.items() if written_at(says) > latest]
+        young = [path for path, says in prints.items() if written_at(says) > latest]
     for path in young:
-        del found[path]
-    return FileListing(found), tuple(sorted(young))
+        del prints[path]
+    return FileListing(prints), tuple(sorted(young))
 
 
 def start_and_parts(root: Path, source: Source) -> tuple[str, list[str]]:
@@ -166,8 +166,8 @@ def _walk(
     for by their names in the open folder: the system would look up each part of a whole path.
     """
     any_depth = parts[0] == "**"
-    name, *rest = (parts[1:] or ["*"]) if any_depth else parts
-    matches, hidden = matcher(name, last=not rest), name[0] in HIDDEN
+    name, *deeper = (parts[1:] or ["*"]) if any_depth else parts
+    matches, hidden = matcher(name, last=not deeper), name[0] in HIDDEN
     folders: list[tuple[str, list[str]]] = []
     with _opened(folder) as (opened, here):
         if opened is None or here in above:
@@ -184,9 +184,9 @@ def _walk(
                     folders.append((own, parts))
                 if not matches(own):
                     continue
-                if rest:
+                if deeper:
                     there = _is_folder(entry) and not leaves(below + own)
-                    folders += [(own, rest)] if there else []
+                    folders += [(own, deeper)] if there else []
                 elif fingerprint := _fingerprint(entry):
                     seen.files[below + own] = fingerprint
     for own, more in folders:
@@ -202,8 +202,8 @@ def _opened(folder: str) -> Iterator[tuple[int | None, _Folder]]:
         yield None, (0, 0)
         return
     try:
-        found = os.fstat(opened)
-        yield opened, (found.st_dev, found.st_ino)
+        status = os.fstat(opened)
+        yield opened, (status.st_dev, status.st_ino)
     finally:
         os.close(opened)
 
@@ -231,14 +231,14 @@ def _fingerprint(entry: os.DirEntry[str]) -> str:
     try:
         if not entry.is_file():
             return ""
-        found = entry.stat()
+        status = entry.stat()
     except FileNotFoundError:
         return ""
     except OSError as error:
         if error.errno != ELOOP:
             raise
         return ""
-    return stat_fingerprint(found)
+    return stat_fingerprint(status)
 
 
 def dated_path(project: Project, source: Source) -> DatedPath:
@@ -270,8 +270,8 @@ def list_without(project: Project, source: Source, now: int, skip: Collection[st
         return folder in skip
 
     depth = path.start.count("/") + len(path.names) - 1
-    found, settling = matching_files(project.root, source, now, leave)
-    return Listed(found, settling, len(listed), frozenset(left_out))
+    files, settling = matching_files(project.root, source, now, leave)
+    return Listed(files, settling, len(listed), frozenset(left_out))
 
 
 MOST = 1000
@@ -283,14 +283,14 @@ def other_files(project: Project, source: Source) -> str:
     """The folder before a source's pattern, and the files that are in it."""
     names = _objects(project, source) if is_url(source.path or "") else _files(project, source)
     folder = next(names)
-    found = sorted(islice(names, MOST))
-    if not found:
+    shown = sorted(islice(names, MOST))
+    if not shown:
         return f"{folder} is empty"
-    many = f"{MOST:,} other files or more" if len(found) == MOST else f"{len(found):,} other files"
-    if len(found) == 1:
+    many = f"{MOST:,} other files or more" if len(shown) == MOST else f"{len(shown):,} other files"
+    if len(shown) == 1:
         many = "1 other file"
-    rest = ", …" if len(found) > SHOWN else ""
-    return f"{folder} has {many}: {', '.join(found[:SHOWN])}{rest}"
+    ending = ", …" if len(shown) > SHOWN else ""
+    return f"{folder} has {many}: {', '.join(shown[:SHOWN])}{ending}"
 
 
 def _files(project: Project, source: Source) -> Iterator[str]:
@@ -310,8 +310,8 @@ def _objects(project: Project, source: Source) -> Iterator[str]:
     start, _ = start_of_objects(source)
     yield start.rstrip("/")
     _, key = split(start)
-    for one in bucket_of(start, project.target.stores, project.root).list(key.rstrip("/")):
-        yield one.key[len(key) :]
+    for listed in bucket_of(start, project.target.stores, project.root).list(key.rstrip("/")):
+        yield listed.key[len(key) :]
 
 
 # Which files a table has takes most of a second to find out, and is the same as long as the table
@@ -333,10 +333,10 @@ def kept_files(root: Path, source: Source, version: str, find: Callable[[], File
 
 def _load(file: Path, version: str, names: Sequence[str]) -> Files | None:
     text = kept(file)
-    found = json.loads(text) if text is not None else {}
-    if found.get("location") != version or found["columns"] != names:
+    stored = json.loads(text) if text is not None else {}
+    if stored.get("location") != version or stored["columns"] != names:
         return None
-    return tuple(ListedFile(*values) for values in found["files"])
+    return tuple(ListedFile(*values) for values in stored["files"])
 
 
 def _keep(file: Path, version: str, names: Sequence[str], files: Iterable[ListedFile]) -> None:

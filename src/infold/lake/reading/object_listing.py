@@ -53,10 +53,10 @@ def matching_objects(
     url = glob_of(source.path or "")
     bucket = bucket_of(url, project.target.stores, project.root)
     base, _ = _split(split(url)[1])
-    found = list(bucket.list(base)) or ([] if WILD.search(url) else _alone(bucket, base))
-    if not found and not bucket.has_folder(base):
+    objects = list(bucket.list(base)) or ([] if WILD.search(url) else _alone(bucket, base))
+    if not objects and not bucket.has_folder(base):
         raise _nothing_there(source)
-    return _matching(source, found, now, bucket)
+    return _matching(source, objects, now, bucket)
 
 
 def objects_without(
@@ -68,15 +68,15 @@ def objects_without(
     base = path.start[len(above) :].rstrip("/")
     there = [base]
     for pattern in path.names:
-        there = [one for folder in there for one in _folders(bucket, folder, pattern)]
+        there = [inner for folder in there for inner in _folders(bucket, folder, pattern)]
     if not there and not bucket.has_folder(base):
         raise _nothing_there(source)
-    wanted = [folder for folder in there if above + folder not in skip]
-    with ThreadPoolExecutor(max(1, min(AT_ONCE, len(wanted)))) as pool:
-        pages = pool.map(lambda folder: list(bucket.list(folder)), wanted)
-        found, settling = _matching(source, chain.from_iterable(pages), now, bucket)
+    folders = [folder for folder in there if above + folder not in skip]
+    with ThreadPoolExecutor(max(1, min(AT_ONCE, len(folders)))) as pool:
+        pages = pool.map(lambda folder: list(bucket.list(folder)), folders)
+        files, settling = _matching(source, chain.from_iterable(pages), now, bucket)
     left_out = frozenset(above + folder for folder in there) & skip
-    return Listed(found, settling, len(wanted), left_out)
+    return Listed(files, settling, len(folders), left_out)
 
 
 def _folders(bucket: Bucket, folder: str, pattern: str) -> list[str]:
@@ -107,43 +107,43 @@ def _nothing_there(source: Source) -> InfoldError:
 
 
 def _matching(
-    source: Source, found: Iterable[Object], now: int, bucket: Bucket
+    source: Source, objects: Iterable[Object], now: int, bucket: Bucket
 ) -> tuple[tuple[ListedFile, ...], tuple[str, ...]]:
     """Those of some objects that match."""
     base, parts = _split(split(glob_of(source.path or ""))[1])
     above, latest = _above(source), now - source.settle if source.settle else None
     skip = len(base) + 1 if base else 0
-    seen: list[ListedFile] = []
+    matching: list[ListedFile] = []
     young: list[str] = []
     tables: set[TableFolder] = set()
-    for one in found:
-        if (table := table_with(above + one.key)) is not None:
+    for entry in objects:
+        if (table := table_with(above + entry.key)) is not None:
             tables.add(table)
-        names = one.key[skip:] or one.key.rpartition("/")[2]
+        names = entry.key[skip:] or entry.key.rpartition("/")[2]
         # What has no bytes has no rows; most are what tools leave for the name of a folder.
-        if not one.size or not _matches(names.split("/"), parts):
+        if not entry.size or not _matches(names.split("/"), parts):
             continue
-        path = above + one.key
-        if latest is not None and one.seconds * SECOND > latest:
+        path = above + entry.key
+        if latest is not None and entry.seconds * SECOND > latest:
             young.append(path)
             continue
         refuse_name(source, path)
-        fingerprint = _fingerprint(source, one)
-        seen.append(ListedFile(path, one.size, one.seconds * SECOND, fingerprint))
+        fingerprint = _fingerprint(source, entry)
+        matching.append(ListedFile(path, entry.size, entry.seconds * SECOND, fingerprint))
     if may_be_of_tables(source):
-        urls = [*(file.path for file in seen), *young]
+        urls = [*(file.path for file in matching), *young]
         refuse_files_of(source, urls, tables)
         marks = (above + mark for mark in marks_above(base and base + "/"))
         refuse_tables(source, urls, marks, partial(_names_in, bucket))
-    seen.sort(key=attrgetter("path"))
-    return tuple(seen), tuple(sorted(young))
+    matching.sort(key=attrgetter("path"))
+    return tuple(matching), tuple(sorted(young))
 
 
 def _names_in(bucket: Bucket, url: str) -> Iterator[str]:
     """The names below a folder, as far as one request shows them."""
     folder = split(url)[1]
-    for one in islice(bucket.list(folder), PAGE):
-        yield one.key.removeprefix(folder + "/")
+    for listed in islice(bucket.list(folder), PAGE):
+        yield listed.key.removeprefix(folder + "/")
 
 
 def _alone(bucket: Bucket, key: str) -> list[Object]:
@@ -170,8 +170,8 @@ def _matches(names: Sequence[str], parts: Sequence[str]) -> bool:
         return not names and not parts
     part = parts[0]
     if part == "**":
-        rest = parts[1:] or ["*"]
-        return _matches(names, rest) or (
+        deeper = parts[1:] or ["*"]
+        return _matches(names, deeper) or (
             names[0][:1] not in HIDDEN and len(names) > 1 and _matches(names[1:], parts)
         )
     if names[0][:1] in HIDDEN and part[0] not in HIDDEN:
@@ -180,9 +180,9 @@ def _matches(names: Sequence[str], parts: Sequence[str]) -> bool:
     return bool(matcher(part, last=last)(names[0])) and _matches(names[1:], parts[1:])
 
 
-def _fingerprint(source: Source, one: Object) -> str:
-    plain = f"{one.size}:{one.etag}"
-    return plain if source.file_time_column is None else f"{plain}:{one.seconds * 10**9}"
+def _fingerprint(source: Source, entry: Object) -> str:
+    plain = f"{entry.size}:{entry.etag}"
+    return plain if source.file_time_column is None else f"{plain}:{entry.seconds * 10**9}"
 
 
 def refuse_name(source: Source, path: str) -> None:
@@ -221,9 +221,9 @@ def changed_objects(
 def _is_same(project: Project, source: Source, file: ListedFile | IngestedFile) -> bool:
     bucket = bucket_of(file.path, project.target.stores, project.root)
     try:
-        now = bucket.head(split(file.path)[1])
+        current = bucket.head(split(file.path)[1])
     except FileNotFoundError:
         return False
-    if isinstance(file, ListedFile) and file.modified_at != now.seconds * SECOND:
+    if isinstance(file, ListedFile) and file.modified_at != current.seconds * SECOND:
         return False  # replaced and put back: it may have been read in between
-    return listed_fingerprint(file.fingerprint) == _fingerprint(source, now)
+    return listed_fingerprint(file.fingerprint) == _fingerprint(source, current)

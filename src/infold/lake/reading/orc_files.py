@@ -19,7 +19,7 @@ list_files = listing.list_files
 
 
 def event_times(file: SourceFile, _source: Source, column: str) -> Iterator[pa.Array]:
-    """See ``FormatFiles``."""
+    """Of this column alone, in the chunks that Arrow reads."""
     from pyarrow import orc
 
     yield from orc.ORCFile(file.arrow_file()).read(columns=[column]).column(column).chunks
@@ -30,11 +30,11 @@ def row_counts(project: Project, files: Sequence[ListedFile]) -> Mapping[str, in
     import pyarrow as pa
     from pyarrow import orc
 
-    found = {}
+    counts = {}
     for file in files:
         try:
             there = source_file(project.root, file, project.target.stores)
-            found[file.path] = orc.ORCFile(there.arrow_file()).nrows
+            counts[file.path] = orc.ORCFile(there.arrow_file()).nrows
         except (OSError, pa.ArrowException, ReplacedError):
             continue
-    return found
+    return counts

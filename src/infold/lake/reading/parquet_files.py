@@ -19,7 +19,7 @@ list_files = listing.list_files
 
 
 def event_times(file: SourceFile, _source: Source, column: str) -> Iterator[pa.Array]:
-    """See ``FormatFiles``."""
+    """Of this column alone, in the chunks that Arrow reads."""
     from pyarrow import parquet
 
     yield from parquet.read_table(file.arrow_file(), columns=[column]).column(column).chunks
@@ -30,11 +30,11 @@ def row_counts(project: Project, files: Sequence[ListedFile]) -> Mapping[str, in
     import pyarrow as pa
     from pyarrow import parquet
 
-    found = {}
+    counts = {}
     for file in files:
         try:
             there = source_file(project.root, file, project.target.stores)
-            found[file.path] = parquet.read_metadata(there.arrow_file()).num_rows
+            counts[file.path] = parquet.read_metadata(there.arrow_file()).num_rows
         except (OSError, pa.ArrowInvalid, ReplacedError):
             continue
-    return found
+    return counts

@@ -88,7 +88,7 @@ class _Unpacked(io.BufferedReader):
         self._packed = raw
 
     def close(self) -> None:
-        """Close both."""
+        """Close the packed file as well: nothing else has a hold of it."""
         super().close()
         self._packed.close()
 

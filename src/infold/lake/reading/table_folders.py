@@ -64,8 +64,8 @@ def table_with(path: str) -> TableFolder | None:
     # Twice, as the search for a text is much faster: a listing may have a million files.
     if DELTA not in path and ".metadata.json" not in path and HUDI not in path:
         return None
-    found = _METADATA.fullmatch(path)
-    return found and TableFolder(found["folder"], found["delta"] or found["iceberg"] or HUDI)
+    match = _METADATA.fullmatch(path)
+    return match and TableFolder(match["folder"], match["delta"] or match["iceberg"] or HUDI)
 
 
 def marks_above(start: str) -> Iterator[str]:

@@ -62,12 +62,12 @@ class AzureAccess:
 
     def _config(self) -> dict[str, str]:
         """What obstore and deltalake, which have the same library, are told of it."""
-        given = {"account_key": self.account_key, "sas_key": self.sas_token}
+        options = {"account_key": self.account_key, "sas_key": self.sas_token}
         if self.client_secret:
             names = ("tenant_id", "client_id", "client_secret")
-            given |= {name: getattr(self, name) for name in names}
-        given |= {"account_name": self.account, "endpoint": self.blobs}
-        return {name: text for name, text in given.items() if text}
+            options |= {name: getattr(self, name) for name in names}
+        options |= {"account_name": self.account, "endpoint": self.blobs}
+        return {name: text for name, text in options.items() if text}
 
     def deltalake_options(self) -> Mapping[str, str]:
         """For tables of Delta Lake, opened by deltalake."""
@@ -88,24 +88,24 @@ def access_of(stores: Stores, bucket: str, root: Path) -> AzureAccess:
         name: resolve(getattr(options, name), root, at).strip() if own else _of_environment(names)
         for name, names in _VARIABLES.items()
     }
-    return AzureAccess(host.partition(".")[0], host, options.endpoint.rstrip("/"), **_one(found))
+    return AzureAccess(host.partition(".")[0], host, options.endpoint.rstrip("/"), **_alone(found))
 
 
 def _of_environment(names: Sequence[str]) -> str:
     return next((text for name in names if (text := os.environ.get(name, ""))), "")
 
 
-def _one(found: Mapping[str, str]) -> dict[str, str]:
+def _alone(credentials: Mapping[str, str]) -> dict[str, str]:
     """The first way that is there to say who one is, alone."""
-    if found["account_key"]:
-        return {"account_key": found["account_key"]}
-    if found["sas_token"]:
-        return {"sas_token": found["sas_token"].removeprefix("?")}
+    if credentials["account_key"]:
+        return {"account_key": credentials["account_key"]}
+    if credentials["sas_token"]:
+        return {"sas_token": credentials["sas_token"].removeprefix("?")}
     names = ("tenant_id", "client_id", "client_secret")
-    return {name: found[name] for name in names} if found["client_secret"] else {}
+    return {name: credentials[name] for name in names} if credentials["client_secret"] else {}
 
 
-_PLAIN = "org.apache.hadoop.fs.azurebfs.AzureBlobFileSystem"
+_PLAIN_FILE_SYSTEM = "org.apache.hadoop.fs.azurebfs.AzureBlobFileSystem"
 _OAUTH = "org.apache.hadoop.fs.azurebfs.oauth2"
 
 HADOOP_COMMON: Mapping[str, str] = {
@@ -131,29 +131,29 @@ HADOOP_COMMON: Mapping[str, str] = {
 
 def hadoop_settings(stores: Stores, buckets: Sequence[str], root: Path) -> Mapping[str, str]:
     """For files and tables, by Spark; there are secrets among them. Each account has its own."""
-    found, others = dict(HADOOP_COMMON), dict[str, tuple[str, AzureAccess]]()
+    settings, accounts = dict(HADOOP_COMMON), dict[str, tuple[str, AzureAccess]]()
     for bucket in buckets:
         access = access_of(stores, bucket, root)
-        other, same = others.setdefault(access.host, (bucket, access))
+        other, same = accounts.setdefault(access.host, (bucket, access))
         if same != access:
-            what = f"all containers of account {access.account}"
-            raise store_errors.one_key_for_all(what=what, bucket=bucket, other=other)
-        if access.endpoint != next(iter(others.values()))[1].endpoint:
-            other = next(iter(others.values()))[0]
-            what = "all accounts of Azure's, if one has an endpoint,"
-            raise store_errors.one_key_for_all(what=what, bucket=bucket, other=other)
-        found |= {f"{name}.{access.host}": text for name, text in _settings(access).items()}
+            scope = f"all containers of account {access.account}"
+            raise store_errors.one_key_for_all(what=scope, bucket=bucket, other=other)
+        if access.endpoint != next(iter(accounts.values()))[1].endpoint:
+            other = next(iter(accounts.values()))[0]
+            scope = "all accounts of Azure's, if one has an endpoint,"
+            raise store_errors.one_key_for_all(what=scope, bucket=bucket, other=other)
+        settings |= {f"{name}.{access.host}": text for name, text in _settings(access).items()}
         if access.endpoint:
-            found |= _other_server(access.endpoint)
-    return found
+            settings |= _other_server(access.endpoint)
+    return settings
 
 
 def _other_server(endpoint: str) -> Mapping[str, str]:
     """What leads to a server that is not Azure's; the class of abfss insists on TLS."""
-    found = {"fs.azure.abfs.endpoint": urlsplit(endpoint).netloc}
+    settings = {"fs.azure.abfs.endpoint": urlsplit(endpoint).netloc}
     if endpoint.startswith("http:"):
-        found |= {"fs.abfss.impl": _PLAIN, "fs.azure.always.use.https": "false"}
-    return found
+        settings |= {"fs.abfss.impl": _PLAIN_FILE_SYSTEM, "fs.azure.always.use.https": "false"}
+    return settings
 
 
 def _settings(access: AzureAccess) -> Mapping[str, str]:

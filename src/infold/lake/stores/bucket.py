@@ -38,7 +38,7 @@ class Bucket(Protocol):
 
     @property
     def url(self) -> str:
-        """The URL of it."""
+        """Scheme and name, without a slash at the end."""
 
     def list(self, folder: str, after: str = "") -> Iterator[Listed]:
         """
@@ -94,11 +94,11 @@ class ObjectReader(io.RawIOBase):
         self._at = 0
 
     def readable(self) -> bool:
-        """It is."""
+        """True, which io.RawIOBase asks for."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """True: each read is a request of its own for a range."""
         return True
 
     def tell(self) -> int:
@@ -113,9 +113,9 @@ class ObjectReader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read as much as there is room for."""
-        found = self._part(len(buffer))
-        buffer[: len(found)] = found
-        return len(found)
+        part = self._part(len(buffer))
+        buffer[: len(part)] = part
+        return len(part)
 
     def readall(self) -> bytes:
         """Read all that is left."""
@@ -125,6 +125,6 @@ class ObjectReader(io.RawIOBase):
         end = min(self._at + size, self._size)
         if end <= self._at:
             return b""
-        found = self._bucket.read(self._key, start=self._at, end=end, etag=self._etag)
-        self._at += len(found)
-        return found
+        part = self._bucket.read(self._key, start=self._at, end=end, etag=self._etag)
+        self._at += len(part)
+        return part

@@ -22,17 +22,17 @@ def bucket_of(url: str, stores: Stores, root: Path) -> Bucket:
     """The bucket of a URL. Raises where obstore, a secret or a profile is not there."""
     bucket, key = bucket_url(url), stores.key(url)
     access = access_of(stores, bucket, root)
-    found = _opened.get((bucket, access))
-    if found is None:
+    opened = _opened.get((bucket, access))
+    if opened is None:
         if kind_of(bucket) is StoreKind.HDFS:
             # Its client of HTTP takes a tenth of a quick command to import.
             from infold.lake.stores.webhdfs import HdfsBucket
 
-            found = HdfsBucket(bucket, key, access.open(split(bucket)[0]))
+            opened = HdfsBucket(bucket, key, access.open(split(bucket)[0]))
         else:
-            found = open_bucket(bucket, access, url, key)
-        _opened[bucket, access] = found
-    return found
+            opened = open_bucket(bucket, access, url, key)
+        _opened[bucket, access] = opened
+    return opened
 
 
 # Every method is one request, but for listings, which take one for each thousand objects. A request
@@ -61,9 +61,9 @@ class ObjectBucket:
             for cut in _cuts():
                 with cut:
                     for page in obstore.list(self.store, prefix, offset=last, chunk_size=PAGE):
-                        for one in page:
-                            last = one["path"]
-                            yield self._listed(one)
+                        for entry in page:
+                            last = entry["path"]
+                            yield self._listed(entry)
                     return
 
     def names(self, folder: str) -> Sequence[str]:
@@ -73,9 +73,9 @@ class ObjectBucket:
         with self._named(folder):
             for cut in _cuts():
                 with cut:
-                    found = obstore.list_with_delimiter(self.store, folder or None)
+                    listed = obstore.list_with_delimiter(self.store, folder or None)
                     break
-        keys = [*found["common_prefixes"], *(one["path"] for one in found["objects"])]
+        keys = [*listed["common_prefixes"], *(one["path"] for one in listed["objects"])]
         # One may be there twice: as a folder, and as an empty object that a connector made for it.
         return list(dict.fromkeys(key.rpartition("/")[2] for key in keys))
 
@@ -156,16 +156,16 @@ class ObjectBucket:
             for folders in _folders_of(keys, folder):
                 self.delete([one for one in folders if one not in known])
 
-    def _listed(self, one: Mapping[str, Any]) -> Listed:
+    def _listed(self, entry: Mapping[str, Any]) -> Listed:
         """
         An object as obstore shows it.
 
         Others than S3 may put an ETag between quotes in one answer and not in another.
         """
-        etag = one["e_tag"] or one["version"] or ""
+        etag = entry["e_tag"] or entry["version"] or ""
         if kind_of(self.url) is not StoreKind.S3:
             etag = f'"{etag.strip(chr(34))}"'
-        return Listed(one["path"], one["size"], etag, int(one["last_modified"].timestamp()))
+        return Listed(entry["path"], entry["size"], etag, int(entry["last_modified"].timestamp()))
 
     @contextmanager
     def _named(self, key: str) -> Iterator[None]:
@@ -192,11 +192,11 @@ def _folders_of(keys: Sequence[str], top: str) -> Iterator[Sequence[str]]:
     Spark's connector for Azure makes them: empty objects, or real ones if the account has such.
     These can be deleted once they are empty.
     """
-    found, above = {top}, set(keys)
+    folders, above = {top}, set(keys)
     while above := {key.rpartition("/")[0] for key in above if key.count("/") > top.count("/") + 1}:
-        found |= above
-    for depth in sorted({key.count("/") for key in found}, reverse=True):
-        yield [key for key in found if key.count("/") == depth]
+        folders |= above
+    for depth in sorted({key.count("/") for key in folders}, reverse=True):
+        yield [key for key in folders if key.count("/") == depth]
 
 
 def _cuts() -> Iterator[AbstractContextManager[None]]:

@@ -18,7 +18,7 @@ class StoreFileIO(FileIO):
     """Reads objects. It neither writes nor deletes: pyiceberg is asked for rows only."""
 
     def new_input(self, location: str) -> InputFile:
-        """An object."""
+        """Nothing is asked for until it is opened, or its length is."""
         return StoredFile(location)
 
     def new_output(self, location: str) -> OutputFile:
@@ -34,7 +34,7 @@ class StoredFile(InputFile):
     """An object as it is when it is opened."""
 
     def __len__(self) -> int:
-        """Its bytes."""
+        """Bytes, by a request."""
         return bucket_at(self.location).head(split(self.location)[1]).size
 
     def exists(self) -> bool:
@@ -48,5 +48,5 @@ class StoredFile(InputFile):
     def open(self, seekable: bool = True) -> InputStream:  # noqa: ARG002 (pyiceberg's)
         """The object as a file."""
         bucket, key = bucket_at(self.location), split(self.location)[1]
-        found = bucket.head(key)
-        return ObjectReader(bucket, key, found.size, found.etag)
+        listed = bucket.head(key)
+        return ObjectReader(bucket, key, listed.size, listed.etag)

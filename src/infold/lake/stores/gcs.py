@@ -44,9 +44,9 @@ class GcsAccess:
 
     def deltalake_options(self) -> Mapping[str, str]:
         """For tables of Delta Lake, opened by deltalake."""
-        given = {"google_service_account_key": self.key, "google_base_url": self.endpoint}
+        options = {"google_service_account_key": self.key, "google_base_url": self.endpoint}
         return {
-            **{name: text for name, text in given.items() if text},
+            **{name: text for name, text in options.items() if text},
             **of_deltalake(self.endpoint),
         }
 
@@ -87,12 +87,12 @@ def _key_of_the_environment(at: str) -> tuple[str, str]:
 def _wrong_with(key: str) -> str:
     """Why a key of a service account is none; no part of it is told."""
     try:
-        found = json.loads(key)
+        document = json.loads(key)
     except ValueError:
         return "it is no JSON"
-    if not isinstance(found, dict) or found.get("type") != "service_account":
+    if not isinstance(document, dict) or document.get("type") != "service_account":
         return "it is no key of a service account"
-    lacking = [part for part in _PARTS if not isinstance(found.get(part), str)]
+    lacking = [part for part in _PARTS if not isinstance(document.get(part), str)]
     return f"it has no {lacking[0]}" if lacking else ""
 
 
@@ -118,9 +118,9 @@ def hadoop_settings(stores: Stores, buckets: Sequence[str], root: Path) -> Mappi
 
     The connector has one key and one server for all buckets: others are refused.
     """
-    found = {bucket: access_of(stores, bucket, root) for bucket in buckets}
-    access = found[buckets[0]]
-    for bucket, other in found.items():
+    accesses = {bucket: access_of(stores, bucket, root) for bucket in buckets}
+    access = accesses[buckets[0]]
+    for bucket, other in accesses.items():
         if other != access:
             raise store_errors.one_key_for_all(
                 what="all buckets of Google's", bucket=bucket, other=buckets[0]
@@ -135,8 +135,8 @@ def _server(access: GcsAccess) -> Mapping[str, str]:
 def _authentication(access: GcsAccess) -> Mapping[str, str]:
     names = ("email", "private.key", "private.key.id")
     key = json.loads(access.key) if access.key else {}
-    given = zip(names, (key.get(part, "") for part in _PARTS), strict=True)
+    settings = zip(names, (key.get(part, "") for part in _PARTS), strict=True)
     return {
-        **{f"fs.gs.auth.service.account.{name}": text for name, text in given if text},
+        **{f"fs.gs.auth.service.account.{name}": text for name, text in settings if text},
         "fs.gs.token.server.url": key.get("token_uri") or TOKENS,
     }

@@ -78,6 +78,6 @@ def hadoop_settings(stores: Stores, buckets: Sequence[str], root: Path) -> Mappi
     users = {bucket: access_of(stores, bucket, root).user for bucket in buckets}
     for bucket, user in users.items():
         if user != users[buckets[0]]:
-            what = "all of HDFS"
-            raise store_errors.one_key_for_all(what=what, bucket=bucket, other=buckets[0])
+            scope = "all of HDFS"
+            raise store_errors.one_key_for_all(what=scope, bucket=bucket, other=buckets[0])
     return HADOOP_COMMON

@@ -46,7 +46,7 @@ class _Way:
 _ways: dict[str, _Way] = {}
 """By bucket; that of the target that was opened last, for buckets that none declares, by none."""
 
-_LAST = ""
+_OTHER_BUCKETS = ""
 
 
 def use(project: Project, *urls: str) -> None:
@@ -62,21 +62,21 @@ def use(project: Project, *urls: str) -> None:
         other = _ways.get(bucket, way)
         if other.owner != way.owner and not _is_same(other, way, bucket):
             raise store_errors.two_ways(bucket=split(bucket)[0], one=other.owner, other=way.owner)
-    _ways.update(dict.fromkeys((*buckets, _LAST), way))
+    _ways.update(dict.fromkeys((*buckets, _OTHER_BUCKETS), way))
 
 
 def forget_ways() -> None:
     """Let buckets be reached in other ways from now on; until then, as by the last target."""
-    for bucket in [name for name in _ways if name != _LAST]:
+    for bucket in [name for name in _ways if name != _OTHER_BUCKETS]:
         del _ways[bucket]
 
 
-def _is_same(one: _Way, other: _Way, bucket: str) -> bool:
+def _is_same(first: _Way, second: _Way, bucket: str) -> bool:
     """Whether two ways lead to the same server by the same key."""
-    if one.root == other.root and one.stores.of(bucket) == other.stores.of(bucket):
+    if first.root == second.root and first.stores.of(bucket) == second.stores.of(bucket):
         return True
     try:
-        return _access(one, bucket) == _access(other, bucket)
+        return _access(first, bucket) == _access(second, bucket)
     except InfoldError:  # a secret is not there
         return False
 
@@ -86,12 +86,12 @@ def _access(way: _Way, bucket: str) -> Access:
 
 
 def _way(location: str) -> _Way:
-    found = _ways.get(bucket_url(location)) or _ways.get(_LAST)
-    return found or _Way("", Stores(), Path.cwd())
+    way = _ways.get(bucket_url(location)) or _ways.get(_OTHER_BUCKETS)
+    return way or _Way("", Stores(), Path.cwd())
 
 
 def bucket_at(location: str) -> Bucket:
-    """The bucket that a place is in."""
+    """The bucket of a URL, as the project that named it reaches it; else as the last one does."""
     way = _way(location)
     return bucket_of(location, way.stores, way.root)
 
@@ -231,14 +231,14 @@ def sizes(folder: str) -> Iterator[tuple[str, int]]:
 
 def file_names(folder: str) -> Iterator[str]:
     """The same, names alone: on a disk, nothing more is asked of each file."""
-    found = _objects(folder) if in_store(folder) else _local_files(str(local_path(folder)))
-    return (name for name, _ in found)
+    files = _objects(folder) if in_store(folder) else _local_files(str(local_path(folder)))
+    return (name for name, _ in files)
 
 
 def _objects(folder: str, after: str = "") -> Iterator[tuple[str, Listed]]:
     key = split(folder)[1]
-    found = bucket_at(folder).list(key, f"{key}/{after}".lstrip("/") if after else "")
-    return ((one.key[len(key) :].lstrip("/"), one) for one in found)
+    objects = bucket_at(folder).list(key, f"{key}/{after}".lstrip("/") if after else "")
+    return ((one.key[len(key) :].lstrip("/"), one) for one in objects)
 
 
 def _local_files(folder: str, above: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
@@ -288,8 +288,8 @@ def write(location: str, content: bytes) -> None:
 def oldest_first(folder: str, mark: str) -> Sequence[str]:
     """The names of the files right in a folder that have ``mark`` in them, by when written."""
     if in_store(folder):
-        found = bucket_at(folder).list(split(folder)[1])
-        times = [(one.seconds, one.key.rpartition("/")[2]) for one in found]
+        objects = bucket_at(folder).list(split(folder)[1])
+        times = [(one.seconds, one.key.rpartition("/")[2]) for one in objects]
         return [name for _, name in sorted(times) if mark in name]
     paths = local_path(folder).glob(f"*{mark}*")
     return [path.name for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns)]
@@ -323,14 +323,14 @@ def try_out(folder: str) -> None:
 
 def missing(locations: Sequence[str]) -> Sequence[str]:
     """Those of some files that are not there, or have nothing in them."""
-    found: dict[str, int] = {}
+    sizes_there: dict[str, int] = {}
     folders = {location.rpartition("/")[0] for location in locations if in_store(location)}
     for folder in _highest(folders):
-        found |= {below(folder, name): size for name, size in sizes(folder)}
+        sizes_there |= {below(folder, name): size for name, size in sizes(folder)}
     return tuple(
         one
         for one in locations
-        if not (found.get(one, 0) if in_store(one) else _local_size(local_path(one)))
+        if not (sizes_there.get(one, 0) if in_store(one) else _local_size(local_path(one)))
     )
 
 

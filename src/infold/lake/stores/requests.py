@@ -39,7 +39,7 @@ def client_options(endpoint: str) -> Any:
 
 
 def deltalake_options(endpoint: str) -> Mapping[str, str]:
-    """The same for deltalake."""
+    """The same limits of time and tries under the names that deltalake has for them."""
     return {
         "allow_http": str(endpoint.startswith("http:")).lower(),
         "connect_timeout": f"{CONNECT_SECONDS}s",
@@ -85,18 +85,18 @@ def no_object(text: str) -> bool:
 def refused(error: Exception, *, key: str, at: str) -> InfoldError:
     """The error of a failed request; ``key`` is what infold.yml calls the options of the bucket."""
     text = _COLOURS.sub("", str(error))
-    said = text.partition("\n\nDebug source")[0]
-    if bad := _BAD_KEY.search(said):
+    message_text = text.partition("\n\nDebug source")[0]
+    if bad := _BAD_KEY.search(message_text):
         return store_errors.bad_key(at=at, name=ascii(bad[1]).strip("'"))
-    line = " ".join(said.split())
+    line = " ".join(message_text.split())
     code, message, status_in = _CODE.search(text), _MESSAGE.search(text), _STATUS.search(line)
     why = f"{code[1]}: {message[1]}" if code and message else line[:300]
-    found, status = code[1] if code else "", status_in[1] if status_in else ""
-    if found in _NO_BUCKET:
+    kind, status = code[1] if code else "", status_in[1] if status_in else ""
+    if kind in _NO_BUCKET:
         return store_errors.bucket_missing(key=key, at=at, why=why)
-    if found in _CREDENTIALS or status == "401":
+    if kind in _CREDENTIALS or status == "401":
         return store_errors.credentials_refused(key=key, at=at, why=why)
-    if found in _REGION or status in ("301", "307") or "configured region" in line:
+    if kind in _REGION or status in ("301", "307") or "configured region" in line:
         return store_errors.wrong_region(key=key, at=at, why=why)
     if any(place in line for place in _MACHINE):
         return store_errors.no_credentials(key=key, at=at, why=why)

@@ -63,7 +63,7 @@ class S3Access:
 
     def pyiceberg_properties(self) -> Mapping[str, str]:
         """For the files of tables, read by pyiceberg."""
-        given = {
+        properties = {
             "s3.endpoint": self.endpoint,
             "s3.region": self.region,
             "s3.access-key-id": self.access_key_id,
@@ -73,11 +73,11 @@ class S3Access:
             "s3.connect-timeout": str(CONNECT_SECONDS),
             "s3.request-timeout": str(ANSWER_SECONDS),
         }
-        return {name: text for name, text in given.items() if text}
+        return {name: text for name, text in properties.items() if text}
 
     def deltalake_options(self) -> Mapping[str, str]:
         """For tables of Delta Lake, by deltalake: what is not said, it takes from elsewhere."""
-        given = {
+        options = {
             "aws_endpoint_url": self.endpoint,
             "aws_region": self.region,
             "aws_access_key_id": self.access_key_id,
@@ -85,7 +85,7 @@ class S3Access:
             "aws_session_token": self.session_token,
         }
         return {
-            **{name: text for name, text in given.items() if text},
+            **{name: text for name, text in options.items() if text},
             **of_deltalake(self.endpoint),
             "aws_virtual_hosted_style_request": str(not self.path_style).lower(),
             # A version that is there is never written over.
@@ -111,8 +111,8 @@ def access_of(stores: Stores, bucket: str, root: Path) -> S3Access:
         or DEFAULT_REGION
     )
     style = bool(endpoint) if options.path_style is None else options.path_style
-    found = _credentials(options, profile, root, key)
-    return S3Access(region, endpoint.rstrip("/"), style, *found)
+    credentials = _credentials(options, profile, root, key)
+    return S3Access(region, endpoint.rstrip("/"), style, *credentials)
 
 
 def _credentials(
@@ -145,7 +145,7 @@ def _profile(options: StorageOptions, key: str) -> Mapping[str, str]:
         "AWS_SHARED_CREDENTIALS_FILE": home / "credentials",
         "AWS_CONFIG_FILE": home / "config",
     }
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for variable, usual in reversed(files.items()):
         parser = configparser.RawConfigParser(strict=False)
         try:
@@ -157,10 +157,10 @@ def _profile(options: StorageOptions, key: str) -> Mapping[str, str]:
             ) from None
         for section in (f"profile {name or 'default'}", name or "default"):
             if parser.has_section(section):
-                found |= dict(parser.items(section))
-    if name and not found:
+                settings |= dict(parser.items(section))
+    if name and not settings:
         raise store_errors.no_such_profile(key=key, profile=name, why="no file has it")
-    return found
+    return settings
 
 
 _SIMPLE = "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider"
@@ -193,14 +193,14 @@ def hadoop_settings(stores: Stores, buckets: tuple[str, ...], root: Path) -> Map
     What a bucket does not say is set to nothing: S3A would take that of all buckets, and send the
     requests for a bucket of Amazon's to another server. An empty endpoint is Amazon's.
     """
-    found: dict[str, str] = dict(HADOOP_COMMON)
+    settings: dict[str, str] = dict(HADOOP_COMMON)
     for url in ("", *buckets):
         access, bucket = access_of(stores, url, root), split(url)[0]
         prefix = f"fs.s3a.bucket.{bucket}." if bucket else "fs.s3a."
         provider = _CHAIN
         if access.access_key_id:
             provider = _TEMPORARY if access.session_token else _SIMPLE
-        given = {
+        of_bucket = {
             "endpoint": access.endpoint,
             "endpoint.region": access.region,
             "path.style.access": str(access.path_style).lower(),
@@ -210,5 +210,5 @@ def hadoop_settings(stores: Stores, buckets: tuple[str, ...], root: Path) -> Map
             "session.token": access.session_token,
             "aws.credentials.provider": provider,
         }
-        found |= {f"{prefix}{name}": text for name, text in given.items() if text or bucket}
-    return found
+        settings |= {f"{prefix}{name}": text for name, text in of_bucket.items() if text or bucket}
+    return settings

@@ -42,8 +42,8 @@ def _module(kind: StoreKind) -> Any:
 
 def access_of(stores: Stores, bucket: str, root: Path) -> Access:
     """How the bucket of a URL is reached now. Raises where a secret or a profile is not there."""
-    found: Access = _module(kind_of(bucket)).access_of(stores, bucket, root)
-    return found
+    access: Access = _module(kind_of(bucket)).access_of(stores, bucket, root)
+    return access
 
 
 def hadoop_user(stores: Stores, buckets: Sequence[str], root: Path) -> str:
@@ -57,7 +57,7 @@ def hadoop_settings(stores: Stores, buckets: Sequence[str], root: Path) -> Mappi
     by_kind: dict[StoreKind, list[str]] = {}
     for bucket in buckets:
         by_kind.setdefault(kind_of(bucket), []).append(bucket)
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for kind, own in by_kind.items():
-        found |= _module(kind).hadoop_settings(stores, own, root)
-    return found
+        settings |= _module(kind).hadoop_settings(stores, own, root)
+    return settings

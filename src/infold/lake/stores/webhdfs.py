@@ -40,8 +40,8 @@ class RefusedError(Exception):
     ``kind`` is Java's name of it, or empty where what answers is no WebHDFS.
     """
 
-    def __init__(self, status: int, kind: str, said: str) -> None:
-        super().__init__(f"{kind}: {said}" if kind else said)
+    def __init__(self, status: int, kind: str, message: str) -> None:
+        super().__init__(f"{kind}: {message}" if kind else message)
         self.status = status
         self.kind = kind
 
@@ -74,20 +74,20 @@ class WebHdfs:
 
     def status(self, path: str) -> JsonObject:
         """What the NameNode knows of a file or a folder."""
-        found: JsonObject = self._said("GET", path, "GETFILESTATUS")["FileStatus"]
-        return found
+        status: JsonObject = self._json_answer("GET", path, "GETFILESTATUS")["FileStatus"]
+        return status
 
     def listed(self, path: str) -> Iterator[JsonObject]:
         """What is right in a folder, with a request for each thousand; of a file, itself."""
         last: str | None = None
         while True:
             after = {} if last is None else {"startAfter": last}
-            page = self._said("GET", path, "LISTSTATUS_BATCH", **after)["DirectoryListing"]
-            found = page["partialListing"]["FileStatuses"]["FileStatus"]
-            yield from found
-            if not page["remainingEntries"] or not found:
+            page = self._json_answer("GET", path, "LISTSTATUS_BATCH", **after)["DirectoryListing"]
+            entries = page["partialListing"]["FileStatuses"]["FileStatus"]
+            yield from entries
+            if not page["remainingEntries"] or not entries:
                 return
-            last = found[-1]["pathSuffix"]
+            last = entries[-1]["pathSuffix"]
 
     def read(self, path: str, start: int, length: int | None) -> bytes:
         """The bytes of a file from ``start`` on; all, or so many."""
@@ -100,37 +100,37 @@ class WebHdfs:
 
     def rename(self, path: str, to: str) -> None:
         """Have a file under another name at one instant, in place of what had that name."""
-        self._said("PUT", path, "RENAME", destination=to, renameoptions="OVERWRITE")
+        self._json_answer("PUT", path, "RENAME", destination=to, renameoptions="OVERWRITE")
 
     def delete(self, path: str, *, recursive: bool) -> None:
         """Delete a file or a folder, if it is there."""
-        self._said("DELETE", path, "DELETE", recursive=str(recursive).lower())
+        self._json_answer("DELETE", path, "DELETE", recursive=str(recursive).lower())
 
-    def _said(self, method: str, path: str, op: str, **options: Any) -> JsonObject:
-        """The answer of the NameNode."""
+    def _json_answer(self, method: str, path: str, op: str, **options: Any) -> JsonObject:
+        """The answer of the NameNode, asked again while that may help; an empty one is {}."""
         for pause in _pauses():
             try:
                 answer = self._of_namenode(method, path, op, options)
                 return _json(answer) if answer.content else {}
             except (RefusedError, SilentError) as error:
-                self._rest(error, pause)
+                self._pause_or_raise(error, pause)
         raise AssertionError
 
     def _of_namenode(
         self, method: str, path: str, op: str, options: Mapping[str, Any]
     ) -> requests.Response:
         """The answer of the one that is taken for active; if it is not, the next one is asked."""
-        asked = self._active
-        url = f"{self._addresses[asked]}/webhdfs/v1/{quote(path)}"
+        number = self._active
+        url = f"{self._addresses[number]}/webhdfs/v1/{quote(path)}"
         try:
-            return self._asked(method, url, {"op": op, "user.name": self._user, **options})
+            return self._request(method, url, {"op": op, "user.name": self._user, **options})
         except (RefusedError, SilentError) as error:
             standby = isinstance(error, SilentError) or error.kind == _STANDBY
-            if standby and self._active == asked:  # no other thread has turned to the next one
-                self._active = (asked + 1) % len(self._addresses)
+            if standby and self._active == number:  # no other thread has turned to the next one
+                self._active = (number + 1) % len(self._addresses)
             raise
 
-    def _rest(self, error: RefusedError | SilentError, pause: float | None) -> None:
+    def _pause_or_raise(self, error: RefusedError | SilentError, pause: float | None) -> None:
         """Wait before something is asked again, or raise."""
         several = len(self._addresses) > 1
         refused = isinstance(error, RefusedError) and not error.may_pass(several=several)
@@ -151,15 +151,15 @@ class WebHdfs:
                 if answer.status_code != _REDIRECTED:  # a gateway that has the content itself
                     raise RefusedError(answer.status_code, "", "it names no DataNode")
                 place = answer.headers["Location"]
-                return self._asked(method, place, {}, content).content
+                return self._request(method, place, {}, content).content
             except (RefusedError, SilentError) as error:
                 host = urlsplit(place).hostname
                 if host and isinstance(error, SilentError) and host not in silent:
                     silent.append(host)
-                self._rest(error, pause)
+                self._pause_or_raise(error, pause)
         raise AssertionError
 
-    def _asked(
+    def _request(
         self, method: str, url: str, query: Mapping[str, Any], content: bytes | None = None
     ) -> requests.Response:
         head = {"Content-Type": "application/octet-stream"} if method == "PUT" else None
@@ -189,17 +189,17 @@ def _pauses() -> Iterator[float | None]:
 
 def _json(answer: requests.Response) -> JsonObject:
     try:
-        found: JsonObject = answer.json()
+        document: JsonObject = answer.json()
     except ValueError:
         raise _refused(answer) from None
-    return found
+    return document
 
 
 def _refused(answer: requests.Response) -> RefusedError:
     """The failure that an answer is."""
     try:
-        said = answer.json()["RemoteException"]
-        return RefusedError(answer.status_code, said["exception"], _line(said["message"]))
+        remote = answer.json()["RemoteException"]
+        return RefusedError(answer.status_code, remote["exception"], _line(remote["message"]))
     except (ValueError, KeyError, TypeError):
         line = f"status {answer.status_code}: {_line(answer.text)}"
         return RefusedError(answer.status_code, "", line)
@@ -245,19 +245,19 @@ class HdfsBucket:
         above = [folder]
         with ThreadPoolExecutor(AT_ONCE) as pool:
             while above:
-                now, above[-AT_ONCE:] = above[-AT_ONCE:], []
-                for folders, files in pool.map(self._in_folder, now):
+                folders_now, above[-AT_ONCE:] = above[-AT_ONCE:], []
+                for folders, files in pool.map(self._in_folder, folders_now):
                     above += folders
                     yield from (one for one in files if one.key > after)
 
     def _in_folder(self, folder: str) -> tuple[Sequence[str], Sequence[Listed]]:
         """The folders and the files right in a folder; none where it is none, or is gone."""
         folders, files = [], []
-        for key, one in self._entries(folder):
-            if one["type"] == _FOLDER:
+        for key, entry in self._entries(folder):
+            if entry["type"] == _FOLDER:
                 folders.append(key)
-            elif one["type"] == _FILE and not key.endswith(_COPYING):
-                files.append(self._listed(key, one))
+            elif entry["type"] == _FILE and not key.endswith(_COPYING):
+                files.append(self._listed(key, entry))
         return folders, files
 
     def names(self, folder: str) -> Sequence[str]:
@@ -266,9 +266,9 @@ class HdfsBucket:
 
     def _entries(self, folder: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         with suppress(FileNotFoundError), self._named(folder):
-            for one in self.server.listed(folder):
-                if name := one["pathSuffix"]:
-                    yield f"{folder}/{name}" if folder else name, one
+            for entry in self.server.listed(folder):
+                if name := entry["pathSuffix"]:
+                    yield f"{folder}/{name}" if folder else name, entry
 
     def has_folder(self, folder: str) -> bool:
         """Whether there is such a folder, be it empty."""
@@ -281,10 +281,10 @@ class HdfsBucket:
     def head(self, key: str) -> Listed:
         """A file as it is now."""
         with self._named(key):
-            found = self.server.status(key)
-        if found["type"] != _FILE:
+            status = self.server.status(key)
+        if status["type"] != _FILE:
             raise self._no_file(key)
-        return self._listed(key, found)
+        return self._listed(key, status)
 
     def read(self, key: str, *, start: int = 0, end: int | None = None, etag: str = "") -> bytes:
         """
@@ -296,14 +296,14 @@ class HdfsBucket:
         length = None if end is None else end - start
         try:
             with self._named(key):
-                found = self.server.read(key, start, length)
+                content = self.server.read(key, start, length)
         except InfoldError:  # it may be too short by now
             if etag and self.head(key).etag != etag:
                 raise ReplacedError(f"{self.url}/{key}") from None
             raise
-        if etag and (self.head(key).etag != etag or length not in (None, len(found))):
+        if etag and (self.head(key).etag != etag or length not in (None, len(content))):
             raise ReplacedError(f"{self.url}/{key}")
-        return found
+        return content
 
     def write(self, key: str, content: bytes) -> None:
         """
@@ -352,9 +352,9 @@ class HdfsBucket:
         with self._named(key):
             self.server.delete(key, recursive=recursive)
 
-    def _listed(self, key: str, one: Mapping[str, Any]) -> Listed:
+    def _listed(self, key: str, entry: Mapping[str, Any]) -> Listed:
         """A file as the NameNode shows it; a gateway shows less."""
-        number, size, changed = one.get("fileId"), one["length"], one["modificationTime"]
+        number, size, changed = entry.get("fileId"), entry["length"], entry["modificationTime"]
         if not number:
             raise store_errors.no_number_of_file(key=self.settings, at=f"{self.url}/{key}")
         return Listed(key, size, f"{number}-{size}-{changed}", changed // 1000)
