@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from infold.api.building import (
-    Building,
     choose_models,
     lost_by_beginning,
     notes_apart,
@@ -25,7 +25,6 @@ from infold.api.building import (
     refuse_too_much,
     with_apart,
 )
-from infold.api.listening import told
 from infold.api.opening import (
     by_applied,
     chosen_models,
@@ -41,12 +40,7 @@ from infold.api.opening import (
     refuse_unknown_allowed,
     to_apply,
 )
-from infold.api.quarantine import add_quarantine_entries, list_quarantine_entries
-from infold.api.repairing import after_swaps
-from infold.api.rows import coverage, evaluate, lateness, manifest, session_history, show
 from infold.api.spark_sessions import close, session
-from infold.api.states import states
-from infold.api.verifying import audit_models, verify_models
 from infold.core.audits import AuditReport
 from infold.core.hooks import Sinks
 from infold.core.interval import Interval, now
@@ -64,7 +58,6 @@ from infold.core.report import (
     VerificationReport,
 )
 from infold.core.target import Apply
-from infold.inspecting.explain import explain as explained
 from infold.messages.errors import InfoldError
 from infold.planning.plan_draft import without_refused
 from infold.planning.plan_notes import (
@@ -74,9 +67,10 @@ from infold.planning.plan_notes import (
 )
 from infold.planning.planner import plan as planned
 from infold.planning.selection import select_models
-from infold.running.run_progress import Request
 
 if TYPE_CHECKING:
+    from infold.api.quarantine import add_quarantine_entries, list_quarantine_entries
+    from infold.api.rows import coverage, evaluate, lateness, manifest, session_history, show
     from infold.core.saved_plan import SavedPlan
 
 __all__ = [
@@ -127,6 +121,19 @@ __all__ = [
     "window_of",
     "with_apart",
 ]
+
+_MODULES = {
+    **dict.fromkeys(("add_quarantine_entries", "list_quarantine_entries"), "quarantine"),
+    **dict.fromkeys(("coverage", "evaluate", "lateness", "manifest"), "rows"),
+    **dict.fromkeys(("session_history", "show"), "rows"),
+}
+"""Where functions are that few commands need; they are imported when they are asked for."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(name)
+    return getattr(import_module(f"infold.api.{_MODULES[name]}"), name)
 
 
 def window_of(
@@ -236,6 +243,11 @@ def run(
     Raises RunFailed where some tables are not up to date, once all others are (``fail_fast``: at
     once).
     """
+    from infold.api.building import Building
+    from infold.api.listening import told
+    from infold.api.repairing import after_swaps
+    from infold.running.run_progress import Request
+
     project = once_complete(project)
     asked = replace(asked or PlanOptions(), jobs=jobs)
     if window is not None:
@@ -313,6 +325,8 @@ def verify(
     progress: Progress | None = None,
 ) -> VerificationReport:
     """Compare every stored table with a full rebuild of it."""
+    from infold.api.verifying import verify_models
+
     project = with_apart(project)
     return verify_models(project, chosen_models(project, select, ()), sample, progress)
 
@@ -325,6 +339,8 @@ def audit(
     progress: Progress | None = None,
 ) -> AuditReport:
     """Judge all stored rows by the audits of their models, and record what is found."""
+    from infold.api.verifying import audit_models
+
     project = with_apart(project)
     return audit_models(project, chosen_models(project, select, ()), as_of, progress)
 
@@ -333,6 +349,8 @@ def status(
     project: Project, as_of: int | None = None, *, with_cells: bool = False
 ) -> tuple[ModelStatus, ...]:
     """The state of each model; ``with_cells`` with those of its table, of which there are many."""
+    from infold.api.states import states
+
     project = with_apart(project)
     return states(project, observer_of(project, as_of), with_cells=with_cells)
 
@@ -342,6 +360,7 @@ def explain(
 ) -> Explanation:
     """Everything that is known about a model, or about one cell of it."""
     from infold.declare.definitions import definitions_of
+    from infold.inspecting.explain import explain as explained
 
     declared = definitions_of(once_complete(project)).get(model)
     project = with_apart(project)

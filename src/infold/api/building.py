@@ -44,7 +44,6 @@ from infold.planning.removals import refuse_removals
 from infold.render.definitions import apart_note, waiting_notes
 from infold.running import carry_out_saved
 from infold.running.carry_out_saved import dated_as_saved, listing_as_saved
-from infold.running.execute import Runner
 from infold.running.forget import Dropper, drop_what_is_over
 from infold.running.keep_definitions import keep_definitions
 from infold.running.observe import Observer
@@ -275,6 +274,8 @@ class Building:
                 yield from drop_left_tables(observer.ledger, observer.lake, run, BUILT_APART)
             keep = project.target.keep_old
             yield from drop_what_is_over(observer.ledger, observer.lake, run, now(), keep_old=keep)
+
+        from infold.running.execute import Runner  # a plan needs none of it
 
         runner = Runner(
             project=project,

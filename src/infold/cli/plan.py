@@ -37,7 +37,6 @@ def command(
     """
     from infold import api
     from infold.core.saved_plan import text_of
-    from infold.render import json_shapes
     from infold.render.plan import plan_screen
 
     name = shared_options.environment(env)
@@ -54,6 +53,8 @@ def command(
         saved = api.plan_to_save(project, observed, plan, plan_options, **chosen)
         write_text(save, text_of(saved))
     if as_json:
+        from infold.render import json_shapes
+
         print_json(json_shapes.plan(plan))
         end_if_refused(plan.refused, part=bool(plan), as_json=True)
         return
