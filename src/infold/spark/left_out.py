@@ -96,14 +96,10 @@ def _rows_agreeing(rows: DataFrame, left: DataFrame, shown: Sequence[tuple[str, 
     """The rows that agree with a row of the view in all columns that it passes on."""
     names = [f"__{at}" for at, _ in enumerate(shown)]
     passed = left.select(
-        *(
-            column(view_column).alias(name)
-            for (view_column, _), name in zip(shown, names, strict=True)
-        )
+        *(column(shown_as).alias(name) for (shown_as, _), name in zip(shown, names, strict=True))
     )
     same: list[Column] = [
-        column(table_column).eqNullSafe(F.col(name))
-        for (_, table_column), name in zip(shown, names, strict=True)
+        column(own).eqNullSafe(F.col(name)) for (_, own), name in zip(shown, names, strict=True)
     ]
     return rows.join(passed.distinct(), reduce(and_, same), "left_semi")
 

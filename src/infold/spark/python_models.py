@@ -70,7 +70,7 @@ def python_rows(node: Node, given: Sequence[DataFrame]) -> DataFrame:
         package = type(rows).__module__.partition(".")[0]
         named = f"{package}.{type(rows).__name__}".removeprefix("builtins.")
         what = "None" if rows is None else f"a {named}"
-        raise function_findings.no_data_frame(_function_place(node), model=node.name, what=what)
+        raise function_findings.no_data_frame(_place(node), model=node.name, what=what)
     return _with_declared_columns(node, code, rows)
 
 
@@ -89,7 +89,7 @@ def _row_of_each_key(node: Node, code: PythonCode, rows: DataFrame) -> DataFrame
     types = _unlike_types(rows.select(*(column(name) for name, _ in own)), own)
     if types:
         raise function_findings.other_columns(
-            _function_place(node), model=node.name, missing=[], more=[], types="; ".join(types)
+            _place(node), model=node.name, missing=[], more=[], types="; ".join(types)
         )
     return row_of_each_key(code, rows)
 
@@ -139,18 +139,14 @@ def _python_failure(node: Node, code: PythonCode, error: BaseException) -> Infol
     if (inside := as_python_failure(node, error)) is not None:
         return inside
     if isinstance(error, SyntaxError):  # of another version of Python, or a module that it imports
-        at = _function_place(node)
+        at = _place(node)
     else:
         frames = [
             frame
             for frame in traceback.extract_tb(error.__traceback__)
             if frame.filename in code.files
         ]
-        at = (
-            _spot(code, frames[-1].filename, frames[-1].lineno or 1)
-            if frames
-            else _function_place(node)
-        )
+        at = _spot(code, frames[-1].filename, frames[-1].lineno or 1) if frames else _place(node)
     if (module := _missing_module(error)) is not None:
         return function_findings.package_missing(at, model=node.name, module=module)
     words = str(error).strip().splitlines() or [""]
@@ -169,7 +165,7 @@ def _missing_module(error: BaseException) -> str | None:
 _NOT_INSTALLED = re.compile(r"(?P<package>\w+( >= [\d.]+)?) must be installed")
 
 
-def _function_place(node: Node) -> Spot:
+def _place(node: Node) -> Spot:
     """The function of a model."""
     code = node.model.python
     assert code is not None, "a model in Python"
@@ -196,7 +192,7 @@ def _with_declared_columns(node: Node, code: PythonCode, rows: DataFrame) -> Dat
     if missing or more or types or repeated:
         more += ["two columns of one name"] if repeated else []
         raise function_findings.other_columns(
-            _function_place(node),
+            _place(node),
             model=node.name,
             missing=missing,
             more=more,
@@ -409,13 +405,17 @@ class RowFunction:
     def rows(self, function: Callable[..., Any], given: Any, *, several: bool) -> list[Any]:
         """The rows that a call gives. Raises FunctionFailedError."""
         try:
-            returned = function(given)
-            if returned is None:
+            given_back = function(given)
+            if given_back is None:
                 return []
             plural = (
-                several and isinstance(returned, Iterable) and not isinstance(returned, str | bytes)
+                several
+                and isinstance(given_back, Iterable)
+                and not isinstance(given_back, str | bytes)
             )
-            rows = list(returned) if plural and not isinstance(returned, Mapping) else [returned]
+            rows = (
+                list(given_back) if plural and not isinstance(given_back, Mapping) else [given_back]
+            )
         except BaseException as error:  # noqa: BLE001 (also an exit: the worker would be lost)
             raise self.code.failed(error, shown_rows(given)) from None
         for row in rows:

@@ -86,10 +86,7 @@ class _Search(NamedTuple):
         """The versions and files of the rows."""
         groups = []
         for name, rows in self.frames.items():
-            known = [
-                F.col(technical_column) if technical_column in rows.columns else F.lit(None)
-                for technical_column in (VERSION, FILE)
-            ]
+            known = [F.col(own) if own in rows.columns else F.lit(None) for own in (VERSION, FILE)]
             # At most a row for each version and file with rows of one owner.
             groups += [Group(name, *row) for row in rows.select(*known).distinct().collect()]
         return sorted(groups, key=str)
@@ -134,10 +131,8 @@ class _Search(NamedTuple):
             view = self.work.project[query.input]
             events = self.work.sql(view, {**given, **self.beside})
         at = micros(column(query.time_column)).alias("at")
-        events_of_owner = (
-            events_of_query(events, query).where(_is_event_of(query, self.match)).select(at)
-        )
-        return events_of_owner.where(F.col("at").between(self.start, self.end))
+        theirs = events_of_query(events, query).where(_is_of(query, self.match)).select(at)
+        return theirs.where(F.col("at").between(self.start, self.end))
 
 
 def _in_group(rows: DataFrame, group: Group) -> Column:
@@ -147,7 +142,7 @@ def _in_group(rows: DataFrame, group: Group) -> Column:
     return reduce(Column.__and__, tests, F.lit(True))
 
 
-def _is_event_of(query: SessionsQuery, match: Mapping[str, Any]) -> Column:
+def _is_of(query: SessionsQuery, match: Mapping[str, Any]) -> Column:
     """Whether an event is of the user or identifier with these values in the sessions table."""
     own = F.expr(query.owner_sql) if query.owner_sql else column(query.user)
     value = match[query.user]

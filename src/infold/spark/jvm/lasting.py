@@ -152,11 +152,7 @@ def attach(needed: str, size: Size) -> bool:
     if offered is None:
         return False
     offered.taken()
-    if (
-        offered.needs == needed
-        and (offered.large or size != "large")
-        and _is_answering(offered.jvm)
-    ):
+    if offered.needs == needed and (offered.large or size != "large") and _answers(offered.jvm):
         try:
             _state.kept = _attached(gateway.reach(offered.jvm))
         except Exception:  # noqa: BLE001 (it is about to end, or has; the next one is our own)
@@ -178,7 +174,7 @@ def end(jvm: Jvm) -> None:
             jvm.process.wait(10)
 
 
-def _is_answering(jvm: Jvm) -> bool:
+def _answers(jvm: Jvm) -> bool:
     """Whether the JVM runs and answers: one that was stopped takes connections and says nothing."""
     import socket
 

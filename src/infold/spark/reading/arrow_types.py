@@ -23,13 +23,13 @@ from infold.spark.reading import fit
 
 Convert = Callable[[Column], Column]
 
-_BITS_OF_TYPE: dict[type[T.DataType], int] = {
+_BITS: dict[type[T.DataType], int] = {
     T.ByteType: 8,
     T.ShortType: 16,
     T.IntegerType: 32,
     T.LongType: 64,
 }
-_DIGITS_OF_BITS = {8: 3, 16: 5, 32: 10, 64: 19}
+_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 _EXACT_IN: dict[type[T.DataType], int] = {T.FloatType: 16, T.DoubleType: 32}
 _TIMES = (T.TimestampType, T.TimestampNTZType)
 
@@ -118,7 +118,7 @@ def _integer_fit(arrow: pa.DataType, declared: T.DataType, timestamp_format: str
         fits = isinstance(declared, T.DecimalType) and declared.precision - declared.scale >= 20
         stored: T.DataType = T.DecimalType(20, 0)
         return TypeFit(stored, lambda value: value.cast(declared)) if fits else None
-    stored = next(type_() for type_, width in _BITS_OF_TYPE.items() if width == bits)
+    stored = next(type_() for type_, width in _BITS.items() if width == bits)
     if isinstance(declared, _TIMES) and fit.is_epoch(timestamp_format):
         return TypeFit(
             stored,
@@ -126,11 +126,11 @@ def _integer_fit(arrow: pa.DataType, declared: T.DataType, timestamp_format: str
             checked=True,
         )
     fits = (
-        bits <= _BITS_OF_TYPE.get(type(declared), 0)
+        bits <= _BITS.get(type(declared), 0)
         or bits <= _EXACT_IN.get(type(declared), 0)
         or (
             isinstance(declared, T.DecimalType)
-            and declared.precision - declared.scale >= _DIGITS_OF_BITS[bits]
+            and declared.precision - declared.scale >= _DIGITS[bits]
         )
     )
     return TypeFit(stored, lambda value: value.cast(declared)) if fits else None

@@ -100,16 +100,16 @@ def _name_finder(mapping: ColumnMapping, fields: Iterable[pa.Field]) -> Name:
 
 
 def _as_in_table(
-    own: pa.DataType,
+    file: pa.DataType,
     wanted: T.DataType,
     path: Path,
     mapping: ColumnMapping,
     at: dict[Path, str],
 ) -> pa.DataType:
     """A type of a file with the table's names and fields; ``at`` gets those of the file."""
-    if pa.types.is_struct(own) and isinstance(wanted, T.StructType):
-        types_in_file = {part.name: part.type for part in own}
-        name_of, taken = _name_finder(mapping, own), {part.name.lower() for part in own}
+    if pa.types.is_struct(file) and isinstance(wanted, T.StructType):
+        types_in_file = {part.name: part.type for part in file}
+        name_of, taken = _name_finder(mapping, file), {part.name.lower() for part in file}
         parts = []
         for inner in wanted:
             below = (*path, inner.name)
@@ -118,25 +118,25 @@ def _as_in_table(
                 type_ = _as_in_table(types_in_file[name], inner.dataType, below, mapping, at)
             else:
                 name, type_ = (
-                    _unused_name(name or inner.name, taken),
+                    _unused(name or inner.name, taken),
                     to_arrow_type(inner.dataType),
                 )
             at[below] = name
             parts.append(pa.field(inner.name, type_))
         return pa.struct(parts)
-    if pa.types.is_list(own) and isinstance(wanted, T.ArrayType):
+    if pa.types.is_list(file) and isinstance(wanted, T.ArrayType):
         return pa.list_(
-            _as_in_table(own.value_type, wanted.elementType, (*path, ELEMENT), mapping, at)
+            _as_in_table(file.value_type, wanted.elementType, (*path, ELEMENT), mapping, at)
         )
-    if pa.types.is_map(own) and isinstance(wanted, T.MapType):
+    if pa.types.is_map(file) and isinstance(wanted, T.MapType):
         return pa.map_(
-            _as_in_table(own.key_type, wanted.keyType, (*path, KEY), mapping, at),
-            _as_in_table(own.item_type, wanted.valueType, (*path, VALUE), mapping, at),
+            _as_in_table(file.key_type, wanted.keyType, (*path, KEY), mapping, at),
+            _as_in_table(file.item_type, wanted.valueType, (*path, VALUE), mapping, at),
         )
-    return own
+    return file
 
 
-def _unused_name(name: str, taken: set[str]) -> str:
+def _unused(name: str, taken: set[str]) -> str:
     """A name that no field of a struct has, however Spark compares names; it is taken then."""
     while name.lower() in taken:
         name = f"{name}_"
@@ -218,7 +218,7 @@ def _shape(
             why=f"it finds columns by field ids, and {file.path} has none, or one of them twice",
         ) from None
     names = dict(file_fields.at)
-    in_file = {names[name,]: name for name in file_fields.types}
+    in_file = {names[own,]: own for own in file_fields.types}
     others = [
         *parquet_files.too_fine(file, footer, in_file),
         *(
@@ -310,9 +310,7 @@ def _as_table_column(stored_field: T.StructField, table_field: T.StructField) ->
 def _deleted_rows(table: SourceTable, files: Sequence[PresentFile]) -> pa.Table:
     """The deleted rows of files: a row for each, with the path as Spark has it."""
     deleted = [
-        (file.spark_path, table.deleted[file.path])
-        for file in files
-        if _has_deleted_rows(table, file)
+        (file.spark_path, table.deleted[file.path]) for file in files if _has_deleted(table, file)
     ]
     paths = [pa.array([path] * len(rows), pa.string()) for path, rows in deleted]
     return pa.table(
@@ -323,7 +321,7 @@ def _deleted_rows(table: SourceTable, files: Sequence[PresentFile]) -> pa.Table:
     )
 
 
-def _has_deleted_rows(table: SourceTable, file: PresentFile) -> bool:
+def _has_deleted(table: SourceTable, file: PresentFile) -> bool:
     return file.path in table.deleted
 
 

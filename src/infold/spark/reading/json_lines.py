@@ -217,10 +217,7 @@ def rows(
     # An object of its own: not a list, a number or nothing.
     good = line.rlike(r"^\s*\{") & json_text.alone(F.col(_PARSED))
     texts = parsed.select(
-        *(
-            _declared_text(column).alias(fit.text_name(at))
-            for at, column in enumerate(source.columns)
-        ),
+        *(_text_of(column).alias(fit.text_name(at)) for at, column in enumerate(source.columns)),
         fit.PATH,
         F.make_valid_utf8(line).alias(fit.RAW),
         F.when(~F.is_valid_utf8(line), F.lit(fit.NOT_UTF8))
@@ -232,7 +229,7 @@ def rows(
     return fit.typed_rows(texts, source.columns, source.timestamp_format)
 
 
-def _declared_text(column: Declared) -> Column:
+def _text_of(column: Declared) -> Column:
     place = json_text.place(column.name)
     text = json_text.unmarked(F.try_variant_get(F.col(_PARSED), place, "string"))
     if column.default is None:
@@ -493,10 +490,8 @@ def plain_rows(
     broken = F.count_if(F.col(fit.PROBLEM) == _BROKEN)
     counts = kept.groupBy(fit.PATH).agg(F.count(F.lit(1)).alias("rows"), broken.alias("broken"))
     # At most a row for each file of the step.
-    row_counts = {row[fit.PATH]: row["rows"] for row in counts.collect() if not row["broken"]}
-    complete = frozenset(
-        file.id for file in files if row_counts.get(file.spark_path) == lines[file.id]
-    )
+    sound = {row[fit.PATH]: row["rows"] for row in counts.collect() if not row["broken"]}
+    complete = frozenset(file.id for file in files if sound.get(file.spark_path) == lines[file.id])
     return kept, complete
 
 
@@ -511,10 +506,7 @@ def _texts(spark: SparkSession, source: Source, files: Iterable[PresentFile]) ->
         .json([glob(file.file.location) for file in files])
     )
     return texts.select(
-        *(
-            column(declared.name).alias(fit.text_name(at))
-            for at, declared in enumerate(source.columns)
-        ),
+        *(column(own.name).alias(fit.text_name(at)) for at, own in enumerate(source.columns)),
         F.col(f"{_METADATA}.file_path").alias(fit.PATH),
         F.lit(None).cast("string").alias(fit.RAW),
         F.when(F.col(_BROKEN_TEXT).isNotNull(), F.lit(_BROKEN)).alias(fit.BROKEN),

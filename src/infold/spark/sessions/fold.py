@@ -157,9 +157,7 @@ class SessionsFold:
     def _merged_components(self, components: DataFrame) -> DataFrame:
         """Components that are one session each, made from their merged states."""
         leaves = (quarantine.LEAVES_TABLE,) if self.may_quarantine else ()
-        keyed = self._keyed_sessions(
-            components, (OLD, EVENTS, START, *leaves, *self._entry_columns)
-        )
+        keyed = self._keyed(components, (OLD, EVENTS, START, *leaves, *self._entry_columns))
         new = F.array(F.struct(KEY, ROW))
         if self.may_quarantine:
             head = self._unchanged_head(keyed.schema[ROW].dataType)
@@ -231,22 +229,20 @@ class SessionsFold:
             entry_columns = [entries.alias(_READ_ENTRIES)]
             row = F.when(~F.col(quarantine.LEAVES_TABLE), row)
         return (
-            self._keyed_sessions(sessions, keep)
+            self._keyed(sessions, keep)
             .groupBy(F.col(OWNER).alias(_READ_OWNER), _COMPONENT_START)
             .agg(F.collect_list(row).alias(NEW), F.sum(EVENTS).alias(_READ_EVENTS), *entry_columns)
         )
 
     @returns(KEYED_SESSIONS)
-    def _keyed_sessions(self, sessions: DataFrame, keep: Sequence[str]) -> DataFrame:
+    def _keyed(self, sessions: DataFrame, keep: Sequence[str]) -> DataFrame:
         """Sessions as rows of the table, each a struct beside its key."""
         stored = table_rows(sessions, self.query, self.compiled, self.time, self.step.version, keep)
         if self.part is not None:
             stored = self.part.as_stored(stored, *keep)
-        table_columns = stored.drop(*keep)
-        key = key_of(table_columns, self.node.model.granularity)
-        return stored.select(
-            key.alias(KEY), F.struct(*map(column, table_columns.columns)).alias(ROW), *keep
-        )
+        own = stored.drop(*keep)
+        key = key_of(own, self.node.model.granularity)
+        return stored.select(key.alias(KEY), F.struct(*map(column, own.columns)).alias(ROW), *keep)
 
 
 def commit_changes(

@@ -89,12 +89,10 @@ def more_after_fold(feed: Feed, counts: Counter[str]) -> int:
     return more - counts[REMOVED]
 
 
-def receipt_counts(query: SessionsQuery, counts_by_models: Counter[str]) -> dict[str, Any]:
+def receipt_counts(query: SessionsQuery, counts: Counter[str]) -> dict[str, Any]:
     """The part of a receipt about events left out."""
-    rows = counts_by_models.total()
-    others = tuple(
-        sorted((names, count) for names, count in counts_by_models.items() if names and count)
-    )
+    rows = counts.total()
+    others = tuple(sorted((names, count) for names, count in counts.items() if names and count))
     counts_by_reason = ((left_out_reason(query), rows),) if rows else ()
     return {"set_aside": rows, "set_aside_by": counts_by_reason, "set_aside_also": others}
 
@@ -118,9 +116,7 @@ def names_of_others(work: Work, step: Step) -> Column | None:
         query = node.query
         if node.model.kind is not Kind.SESSIONS or query is None or own is None:
             continue
-        if query.input == own.input and (
-            _names_owner_by_columns(node, own) or _is_current(work, node, step)
-        ):
+        if query.input == own.input and (_plain_owner(node, own) or _is_current(work, node, step)):
             out = owner_of_event(query).isNull()
             if query.where is not None:
                 out = out & F.coalesce(F.expr(query.where), F.lit(False))
@@ -128,7 +124,7 @@ def names_of_others(work: Work, step: Step) -> Column | None:
     return F.concat_ws(", ", *names) if names else None
 
 
-def _names_owner_by_columns(node: Node, own: SessionsQuery) -> bool:
+def _plain_owner(node: Node, own: SessionsQuery) -> bool:
     """Whether a model names the owners of the same rows by columns alone."""
     sessions, query = node.model.sessions, node.query
     if sessions is None or query is None or query.where not in (None, own.where):

@@ -37,7 +37,7 @@ from infold.spark.content import (
     range_predicate,
     row_hash,
 )
-from infold.spark.observed import ObservedAggregates, kept_and_observed, observed
+from infold.spark.observed import Aggregates, kept_and_observed, observed
 
 _FEW_CELLS = 16
 """Up to so many cells are observed: each adds four sums."""
@@ -83,7 +83,7 @@ class ObservedRows:
 
     rows: DataFrame
     cells: Sequence[Interval]
-    seen: ObservedAggregates
+    seen: Aggregates
 
     def states(self) -> CellStates:
         """The states of the cells; waits until the rows have been computed."""

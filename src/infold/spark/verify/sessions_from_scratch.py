@@ -542,7 +542,7 @@ def versions_from_scratch(
         # At most an instant for each copy that was delivered.
         listed = listed.crossJoin(F.broadcast(times.agg(instants)))
     ended = listed.select(F.transform("seen", _row_with_end(query)).alias("all"))
-    ended = ended.select("all", _rows_that_begin(query, places, types).alias("begun"))
+    ended = ended.select("all", _beginning_rows(query, places, types).alias("begun"))
     versions = ended.select("all", "begun", F.posexplode("begun").alias("place", "version"))
     after = F.get(F.col("begun"), F.col("place") + 1)["at"]
     # A version lasts as long as the last row that says so.
@@ -572,9 +572,7 @@ def _row_with_end(query: VersionedQuery) -> Callable[[Column, Column], Column]:
     return ended
 
 
-def _rows_that_begin(
-    query: VersionedQuery, places: dict[str, str], types: dict[str, str]
-) -> Column:
+def _beginning_rows(query: VersionedQuery, places: dict[str, str], types: dict[str, str]) -> Column:
     """Of the ordered rows of a key, those that begin a version."""
     rows_of_key = F.col("all")
     if query.compared is None:

@@ -230,7 +230,7 @@ class Verifier:
         if node.model.kind is Kind.EVENTS:
             return build.definition(work, node, step, moment.files)
         if node.model.kind is Kind.SESSIONS and node.query is not None:
-            return sessions_from_scratch.sessions_of_stretches(work, step, self._events_read)
+            return sessions_from_scratch.sessions_of_stretches(work, step, self._events)
         if node.versions is not None:
             return sessions_from_scratch.versions_from_scratch(
                 recompute.definition(work, node, step),
@@ -244,13 +244,13 @@ class Verifier:
         """How many sessions only the rebuild or only the ledger has in quarantine."""
         if node.query is None:
             return 0
-        expected = sessions_from_scratch.quarantined_in_stretches(work, step, self._events_read)
+        expected = sessions_from_scratch.quarantined_in_stretches(work, step, self._events)
         known = {
             (entry.owner, entry.start, entry.end, entry.events) for entry in moment.quarantined
         }
         return len(expected ^ known)
 
-    def _events_read(self, work: Work, query: SessionsQuery, step: Step) -> DataFrame:
+    def _events(self, work: Work, query: SessionsQuery, step: Step) -> DataFrame:
         """The events that a sessions query reads: a stored table, or a view over one."""
         if query.input in step.inputs:
             return user_columns(work.frame(query.input, step.inputs[query.input][1]))
