@@ -418,13 +418,11 @@ def with_unchanged_columns(work: Work, step: Step, outcome: Outcome) -> Outcome:
     for columns in _columns_read(work.project, node)[:_MOST_SETS]:
         if columns <= same.keys():
             names = [same[name] for name in sorted(columns)]
-            old_states, states = (
+            earlier, new = (
                 _contents_in_columns(node, rows, names, cells) for rows in (before, current)
             )
             equal = Ranges.of(
-                cell
-                for cell in cells
-                if cell in old_states and old_states[cell] == states.get(cell)
+                cell for cell in cells if cell in earlier and earlier[cell] == new.get(cell)
             )
             unchanged += [Unchanged(columns, equal)] if equal else []
     return replace(outcome, unchanged=tuple(unchanged))

@@ -192,11 +192,7 @@ def _with_declared_columns(node: Node, code: PythonCode, rows: DataFrame) -> Dat
     if missing or more or types or repeated:
         more += ["two columns of one name"] if repeated else []
         raise function_findings.other_columns(
-            _place(node),
-            model=node.name,
-            missing=missing,
-            more=more,
-            types="; ".join(types),
+            _place(node), model=node.name, missing=missing, more=more, types="; ".join(types)
         )
     return rows.select(*(column(name).alias(name) for name, _ in code.columns))
 
@@ -405,17 +401,13 @@ class RowFunction:
     def rows(self, function: Callable[..., Any], given: Any, *, several: bool) -> list[Any]:
         """The rows that a call gives. Raises FunctionFailedError."""
         try:
-            given_back = function(given)
-            if given_back is None:
+            result = function(given)
+            if result is None:
                 return []
             plural = (
-                several
-                and isinstance(given_back, Iterable)
-                and not isinstance(given_back, str | bytes)
+                several and isinstance(result, Iterable) and not isinstance(result, str | bytes)
             )
-            rows = (
-                list(given_back) if plural and not isinstance(given_back, Mapping) else [given_back]
-            )
+            rows = list(result) if plural and not isinstance(result, Mapping) else [result]
         except BaseException as error:  # noqa: BLE001 (also an exit: the worker would be lost)
             raise self.code.failed(error, shown_rows(given)) from None
         for row in rows:

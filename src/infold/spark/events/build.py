@@ -256,15 +256,12 @@ def _in_memory(arriving: DataFrame, observed: Aggregates | Mapping[int, int] | N
     A frame that is merely persisted would be read again once a table in its plan is written. The
     first action fills it, unless reading itself is observed.
     """
-    return arriving.localCheckpoint(
-        eager=not isinstance(observed, Mapping | KnownAggregates | None)
-    )
+    is_known = isinstance(observed, Mapping | KnownAggregates | None)
+    return arriving.localCheckpoint(eager=not is_known)
 
 
 def _rows_read(
-    observed: Aggregates | Mapping[int, int] | None,
-    counts: list[RowCount],
-    files: Iterable[int],
+    observed: Aggregates | Mapping[int, int] | None, counts: list[RowCount], files: Iterable[int]
 ) -> int | None:
     """How many rows some files have, if they were counted; only new files are observed."""
     if isinstance(observed, Mapping):

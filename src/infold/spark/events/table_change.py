@@ -249,11 +249,7 @@ def _competing(
 
 
 def _stored_copies(
-    ingest: Ingest,
-    identity: Identity,
-    new: DataFrame,
-    tally: IngestCounts,
-    gone: Sequence[int],
+    ingest: Ingest, identity: Identity, new: DataFrame, tally: IngestCounts, gone: Sequence[int]
 ) -> tuple[DataFrame | None, int]:
     """
     Stored copies of the new events, and how many rows were scanned for them.

@@ -57,8 +57,7 @@ class _ProjectModules(MetaPathFinder, Loader):
     def _file(self, name: str) -> str | None:
         path = name.replace(".", "/")
         return next(
-            (file for file in (f"{path}/__init__.py", f"{path}.py") if file in self.files),
-            None,
+            (file for file in (f"{path}/__init__.py", f"{path}.py") if file in self.files), None
         )
 
     def _is_package(self, name: str) -> bool:

@@ -120,11 +120,9 @@ def _items(value: object) -> Sequence[Any]:
 def values_of(column: pa.Array) -> list[Any]:
     """The values of a column as a function of rows is given them."""
     values = column.to_pylist()
-    return (
-        [_as_python(value, column.type) for value in values]
-        if _is_converted(column.type)
-        else values
-    )
+    if not _is_converted(column.type):
+        return values
+    return [_as_python(value, column.type) for value in values]
 
 
 def _is_converted(type_: pa.DataType) -> bool:

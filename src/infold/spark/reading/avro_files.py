@@ -179,6 +179,4 @@ AVRO = Jar(
 
 def source_jars(project: Project) -> tuple[Jar, ...]:
     """Those of the formats that a project has sources of."""
-    return (
-        (AVRO,) if any(source.format is Format.AVRO for source in project.sources.values()) else ()
-    )
+    return (AVRO,) if any(each.format is Format.AVRO for each in project.sources.values()) else ()

@@ -100,11 +100,7 @@ def _name_finder(mapping: ColumnMapping, fields: Iterable[pa.Field]) -> Name:
 
 
 def _as_in_table(
-    file: pa.DataType,
-    wanted: T.DataType,
-    path: Path,
-    mapping: ColumnMapping,
-    at: dict[Path, str],
+    file: pa.DataType, wanted: T.DataType, path: Path, mapping: ColumnMapping, at: dict[Path, str]
 ) -> pa.DataType:
     """A type of a file with the table's names and fields; ``at`` gets those of the file."""
     if pa.types.is_struct(file) and isinstance(wanted, T.StructType):
@@ -117,10 +113,7 @@ def _as_in_table(
             if name is not None and name in types_in_file:
                 type_ = _as_in_table(types_in_file[name], inner.dataType, below, mapping, at)
             else:
-                name, type_ = (
-                    _unused(name or inner.name, taken),
-                    to_arrow_type(inner.dataType),
-                )
+                name, type_ = (_unused(name or inner.name, taken), to_arrow_type(inner.dataType))
             at[below] = name
             parts.append(pa.field(inner.name, type_))
         return pa.struct(parts)

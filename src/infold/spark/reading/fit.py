@@ -121,9 +121,8 @@ def _timestamp(text: Column, timestamp_format: str) -> Column:
         # Text without a date would be a time of today, which is no function of the file.
         return F.when(text.rlike(_DATE) & exact, instant)
     if timestamp_format in EPOCH_UNITS:
-        value = _decimal(text, _EPOCH_TYPES[timestamp_format]) * F.lit(
-            EPOCH_UNITS[timestamp_format]
-        )
+        unit = F.lit(EPOCH_UNITS[timestamp_format])
+        value = _decimal(text, _EPOCH_TYPES[timestamp_format]) * unit
         return F.timestamp_micros(value.try_cast("bigint"))
     return F.when(exact, F.try_to_timestamp(text, F.lit(timestamp_format)))
 

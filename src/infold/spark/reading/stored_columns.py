@@ -159,10 +159,7 @@ def drift_of(
 
 
 def column_fit(
-    arrow: pa.DataType | None,
-    column: Column,
-    wanted: T.DataType,
-    timestamp_format: str,
+    arrow: pa.DataType | None, column: Column, wanted: T.DataType, timestamp_format: str
 ) -> TypeFit:
     """How a stored column is type_fit for a declared one; one that is not there is its default."""
     if arrow is None:

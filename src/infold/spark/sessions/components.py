@@ -203,8 +203,7 @@ class Components:
         changes = self._changed_and_manual_spans()
         if self.part is not None and self.part.has_new_end:
             return changes.unionByName(
-                self._spans_over_border(changes.schema[OWNER].dataType),
-                allowMissingColumns=True,
+                self._spans_over_border(changes.schema[OWNER].dataType), allowMissingColumns=True
             )
         if self.step.stored_by is None:
             return changes

@@ -123,9 +123,8 @@ class SessionsFold:
         self, components: DataFrame
     ) -> tuple[DataFrame | None, Totals, quarantine.MovedEntries]:
         to_read, mergeable = components.where(AGAIN), components.where(~F.col(AGAIN))
-        changed = (
-            None if self.components.reads_all_again else self._changed_without_reading(mergeable)
-        )
+        reads_all = self.components.reads_all_again
+        changed = None if reads_all else self._changed_without_reading(mergeable)
         if changed is not None and self.components.small:
             # They are few, and looked at four times. Their expressions are long: Spark is to plan
             # them once, and not each time.

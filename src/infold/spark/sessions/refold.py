@@ -199,9 +199,8 @@ def spans_that_change(
         .withColumn(_MAY_CHANGE, F.col(_MAY_SPLIT) | ((F.col(_BEGINS) == 0) & F.col(_MAY_CONNECT)))
     )
     divided = F.col(_MAY_SPLIT) | ((F.col(_BEGINS) == 0) & F.coalesce(_PARTED_NOW, F.lit(False)))
-    read = F.bool_or(divided) | F.lit(
-        redefinition.cuts_within_islands or redefinition.may_quarantine
-    )
+    reads_all = redefinition.cuts_within_islands or redefinition.may_quarantine
+    read = F.bool_or(divided) | F.lit(reads_all)
     runs = numbered.groupBy(_OWNER_HASH, OWNER, _RUN).agg(
         F.min(START).alias(START),
         F.max(END).alias(END),
@@ -224,9 +223,8 @@ def _parted(
 ) -> tuple[Column, Column]:
     """Whether the times part a session from what reaches up to it, by both definitions."""
     apart = reached < start  # an entry reaches over what it has left in the table
-    pair = (are_parted(query, reached, start) for query in (before, redefinition))
-    was, is_now = (apart & parted for parted in pair)
-    return was, is_now
+    was = apart & are_parted(before, reached, start)
+    return was, apart & are_parted(redefinition, reached, start)
 
 
 @returns(STORED_SPANS)

@@ -150,11 +150,7 @@ def _rows_and_count(work: Work, node: Node, step: Step) -> tuple[DataFrame, Aggr
 
 
 def build(
-    work: Work,
-    node: Node,
-    step: Step,
-    rows: DataFrame,
-    row_counts: Sequence[Aggregates] = (),
+    work: Work, node: Node, step: Step, rows: DataFrame, row_counts: Sequence[Aggregates] = ()
 ) -> Outcome:
     """Replace the whole table by its rows, in one commit."""
     before, snapshot_before = work.cells(step.model), work.snapshot(step.model, step.version - 1)
