@@ -57,12 +57,12 @@ class DefinitionAnalyser:
 
     def judge(self, models: Iterable[str]) -> Mapping[str, InfoldError]:
         """What is wrong with models; one that reads a wrong model is not judged."""
-        wanted = frozenset(models)
-        needed = wanted | self.project.upstream(wanted)
+        requested = frozenset(models)
+        needed = requested | self.project.upstream(requested)
         for node in self.project:
             if node.name in needed and all(name in self.schemas for name in self._reads(node)):
                 self._analyse(node)
-        return {name: error for name, error in self.found.items() if name in wanted}
+        return {name: error for name, error in self.found.items() if name in requested}
 
     def _reads(self, node: Node) -> Iterator[str]:
         return (name for name in node.reads if name in self.project and name != node.name)

@@ -85,8 +85,8 @@ def python_events(node: Node, rows: DataFrame, carried: str | None = None) -> Da
 def _row_of_each_key(node: Node, code: PythonCode, rows: DataFrame) -> DataFrame:
     _load_modules(node, code)
     keys = {name.lower() for name in code.group_by}
-    own = [(name, type_) for name, type_ in code.columns if name.lower() in keys]
-    types = _unlike_types(rows.select(*(column(name) for name, _ in own)), own)
+    key_types = [(name, type_) for name, type_ in code.columns if name.lower() in keys]
+    types = _unlike_types(rows.select(*(column(name) for name, _ in key_types)), key_types)
     if types:
         raise function_findings.other_columns(
             _place(node), model=node.name, missing=[], more=[], types="; ".join(types)
@@ -202,9 +202,11 @@ def _unlike_types(rows: DataFrame, declared: Sequence[tuple[str, str]]) -> list[
     returned_types = {field.name.lower(): field.dataType for field in rows.schema.fields}
     types = []
     for name, text in declared:
-        returned, own = returned_types.get(name.lower()), _spark_type(text)
-        if returned is not None and not _same_type(returned, own):
-            types.append(f"{name} is {returned.simpleString()}, declared {own.simpleString()}")
+        returned, declared_as = returned_types.get(name.lower()), _spark_type(text)
+        if returned is not None and not _same_type(returned, declared_as):
+            types.append(
+                f"{name} is {returned.simpleString()}, declared {declared_as.simpleString()}"
+            )
     return types
 
 
@@ -505,9 +507,9 @@ class EachKey:
             rows_by_key = batch.column(_ROWS)
             for at in range(batch.num_rows):  # one key after the other: some have many rows
                 [rows] = self.function.values("rows", rows_by_key.slice(at, 1))
-                own = self.function.rows(function, rows, several=False)
-                results += own
-                places += [at] * len(own)
+                results_here = self.function.rows(function, rows, several=False)
+                results += results_here
+                places += [at] * len(results_here)
             keys = [batch.column(name).take(pa.array(places, pa.int64())) for name in self.keys]
             columns = [
                 *keys,
@@ -516,6 +518,6 @@ class EachKey:
             names = [*self.keys, *(name for name, _ in self.function.columns)]
             yield pa.RecordBatch.from_arrays(columns, names=names)
 
-    def _given(self, every: pa.Array, places: Sequence[int], at: int) -> Any:
-        [rows] = self.function.values("rows", every.slice(places[at], 1))
+    def _given(self, rows_by_key: pa.Array, places: Sequence[int], at: int) -> Any:
+        [rows] = self.function.values("rows", rows_by_key.slice(places[at], 1))
         return rows

@@ -238,10 +238,10 @@ def _shown_secrets(
     there: Mapping[str, str], catalog: SparkCatalog
 ) -> Iterator[tuple[str, str, str]]:
     """The server's words for what it hides, if they leave out a secret that infold's hide."""
-    own = common_settings()[REDACTED]
+    pattern = common_settings()[REDACTED]
     words = there[REDACTED] or SPARK_HIDES
-    if any(re.search(own, key) and not re.search(words, key) for key in catalog.secrets):
-        yield REDACTED, words, own
+    if any(re.search(pattern, key) and not re.search(words, key) for key in catalog.secrets):
+        yield REDACTED, words, pattern
 
 
 def _refuse_without_storage(

@@ -214,9 +214,9 @@ def doubts(states: States) -> list[str]:
             conditions += [f"{name} < 0", f"{name} > {ROWS}"]  # the table was tampered with
         elif part.merge is not Merge.SUM and part.by is None:
             inside = "<" if part.merge is Merge.LEAST else ">"
-            gone = f"r_{name} IS NOT NULL AND NOT coalesce(s_{name} {inside} r_{name}, false)"
-            again = f"a_{name} {inside}= s_{name}"
-            conditions.append(f"{ROWS} > 0 AND {gone} AND NOT coalesce({again}, false)")
+            lost_end = f"r_{name} IS NOT NULL AND NOT coalesce(s_{name} {inside} r_{name}, false)"
+            regained = f"a_{name} {inside}= s_{name}"
+            conditions.append(f"{ROWS} > 0 AND {lost_end} AND NOT coalesce({regained}, false)")
     return [*conditions, *(value.doubt for _, value in states.values if value.doubt != "false")]
 
 
@@ -338,12 +338,12 @@ def _outputs_of_parts(rows: DataFrame, query: GroupedQuery, states: States) -> D
 
 def _output_columns(parts: DataFrame, query: GroupedQuery, states: States, *keep: str) -> DataFrame:
     """The columns of the table, of rows with merged parts, and the values of its aggregates."""
-    own = dict(zip((key.name for key in query.keys), key_columns(query), strict=True))
+    key_column = dict(zip((key.name for key in query.keys), key_columns(query), strict=True))
     valued = parts.withColumns({name: F.expr(value.sql) for name, value in states.values})
     outputs = [
         F.expr(f"CASE WHEN {_ROW_FOLLOWS} THEN ({out.sql}\n) END")
         if out.sql
-        else F.col(own[out.name])
+        else F.col(key_column[out.name])
         for out in states.outputs
     ]
     named = [value.alias(out.name) for value, out in zip(outputs, states.outputs, strict=True)]
@@ -361,10 +361,10 @@ def fold(work: Work, model: StatedModel, step: Step) -> Outcome:
     read, scanned = (looked_at["rows"] or 0) + totals.stored, folding.feed.rows_to_scan
     scanned += sum(state.rows for state in work.cells(step.model))
     if looked_at["doubts"]:
-        again, rows_seen = folding.read_again(rows.where(DOUBT), looked_at["doubts"])
-        again = again.localCheckpoint()
-        more, _ = totals_of(again, keys=few)
-        certain, totals = certain.select(*again.columns).unionByName(again), totals + more
+        read_rows, rows_seen = folding.read_again(rows.where(DOUBT), looked_at["doubts"])
+        read_rows = read_rows.localCheckpoint()
+        more, _ = totals_of(read_rows, keys=few)
+        certain, totals = certain.select(*read_rows.columns).unionByName(read_rows), totals + more
         rows_read, looked_at_again = folding.scanned_for(rows_seen)
         read, scanned = read + rows_read + more.stored, scanned + looked_at_again
     differs = ~F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH)) | F.coalesce(is_restated(), F.lit(False))
@@ -433,10 +433,10 @@ class StateFold(KeyedFold):
     def _hashed(self, rows: DataFrame) -> DataFrame:
         """The rows with their hashes; the version of one that did not change is the stored one."""
         names = [output.name for output in self.states.outputs]
-        there = F.col(KEY).isNotNull()
-        own = row_hash(rows.select(*map(column, names)).schema)
+        has_row = F.col(KEY).isNotNull()
+        hash_ = row_hash(rows.select(*map(column, names)).schema)
         hashed = rows.withColumns(
-            {NEW_HASH: F.when(there, own), NEW_STATE: F.when(there, state_hash(rows.schema))}
+            {NEW_HASH: F.when(has_row, hash_), NEW_STATE: F.when(has_row, state_hash(rows.schema))}
         )
         same = F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH))
         version = F.when(same, F.col(OLD_VERSION)).otherwise(F.lit(self.step.version))

@@ -211,10 +211,10 @@ class KeyedFold:
         same = F.col(OLD_KEY) == F.col(TOUCHED_KEY)
         return stored.join(sent.select(TOUCHED_KEY), same, "left_semi")
 
-    def scanned_for(self, seen: Aggregates) -> tuple[int, int]:
+    def scanned_for(self, row_count: Aggregates) -> tuple[int, int]:
         """How many rows a scan of the input found, and how many it looked at."""
         # Spark forgets what it observed in a plan that turned out to be empty.
-        return int(seen.get.get("rows") or 0), sum(state.rows for state in self.feed.cells)
+        return int(row_count.get.get("rows") or 0), sum(state.rows for state in self.feed.cells)
 
     def rows_of_keys(
         self, touched: DataFrame, counts: KeyCounts

@@ -367,9 +367,9 @@ def rows_to_load(node: Node, rows: DataFrame, how: LoadPlan) -> tuple[DataFrame,
         F.count_if(is_copy & F.col(DIFFERS)).alias("conflicting"),
         F.count_if(is_copy & F.col(ELSEWHERE)).alias("elsewhere"),
     )
-    kept = ranked.where(F.col("_copy") == 1).select(*map(column, names))
+    first_copies = ranked.where(F.col("_copy") == 1).select(*map(column, names))
     if identity.time is not None and how.period is not None:
         # Copies met by key; files are written by time.
-        shuffled = kept.repartition(how.tasks, how.period)
-        kept = shuffled.sortWithinPartitions(*map(column, order))
-    return kept, copy_counts
+        shuffled = first_copies.repartition(how.tasks, how.period)
+        first_copies = shuffled.sortWithinPartitions(*map(column, order))
+    return first_copies, copy_counts

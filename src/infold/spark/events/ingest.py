@@ -184,8 +184,8 @@ class Ingest:
         if self.cells_in_force is None:
             return judged
         tests = [
-            (F.col(AT) >= F.lit(own.start)) & (F.col(AT) < F.lit(own.end))
-            for own in self.cells_in_force
+            (F.col(AT) >= F.lit(cell.start)) & (F.col(AT) < F.lit(cell.end))
+            for cell in self.cells_in_force
         ]
         inside = reduce(Column.__or__, tests, F.lit(False))
         return judged.where(F.col(AT).isNull() | inside if self.is_newest else inside)
@@ -242,14 +242,14 @@ class Ingest:
 
         ``arriving`` are the rows of ``files`` by each definition in force, read with ``bounds``.
         """
-        some = {id_ for id_, rows in tally.aside.items() if rows}
-        if not arriving or not some:
+        affected = {id_ for id_, rows in tally.aside.items() if rows}
+        if not arriving or not affected:
             return 0
         paths = {id_: file.path for id_, file in {**self.new, **self.reingested}.items()}
         aside = [
             part.with_texts(
                 read.rows,
-                {id_: files[id_] for id_ in read.without_texts & some & paths.keys()},
+                {id_: files[id_] for id_ in read.without_texts & affected & paths.keys()},
                 bounds,
             )
             for part, read in arriving

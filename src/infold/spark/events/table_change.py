@@ -195,8 +195,8 @@ def _as_in_table(ingest: Ingest, judged: DataFrame) -> tuple[DataFrame, str]:
     if ingest.is_newest:
         return judged, HASH
     stored = user_columns(ingest.work.tables.read(ingest.step.model)).schema
-    own = {name.lower() for name in ingest.node.columns}
-    beside = [name for name in judged.columns if name.lower() not in own]
+    model_names = {name.lower() for name in ingest.node.columns}
+    beside = [name for name in judged.columns if name.lower() not in model_names]
     rows = as_stored(stored, ingest.step.model, judged, beside)
     return rows.withColumn(_STORED_HASH, row_hash(stored)), _STORED_HASH
 
@@ -240,16 +240,16 @@ def _competing(
     rows: DataFrame, identity: Identity, origin: int, *, gone: bool = False
 ) -> DataFrame:
     """Rows as competing copies; only stored ones have a version already."""
-    own = model_columns(rows)
-    columns = [*own, FILE, HASH, *([VERSION] if origin == STORED else [])]
+    names = model_columns(rows)
+    columns = [*names, FILE, HASH, *([VERSION] if origin == STORED else [])]
     rivals = rows.select(
         *map(column, columns), F.lit(origin).alias(ORIGIN), F.lit(gone).alias(GONE)
     )
-    return identity.prepared(rivals, own)
+    return identity.prepared(rivals, names)
 
 
 def _stored_copies(
-    ingest: Ingest, identity: Identity, new: DataFrame, tally: IngestCounts, gone: Sequence[int]
+    ingest: Ingest, identity: Identity, new: DataFrame, tally: IngestCounts, removed: Sequence[int]
 ) -> tuple[DataFrame | None, int]:
     """
     Stored copies of the new events, and how many rows were scanned for them.
@@ -279,8 +279,8 @@ def _stored_copies(
         if not cells:
             return None, scanned
     rows = ingest.stored(cells)
-    if gone:
-        rows = rows.where(~F.col(FILE).isin(list(gone)))
+    if removed:
+        rows = rows.where(~F.col(FILE).isin(list(removed)))
     return with_hash(copies.rows_with_identity_of(rows, keys, identity.keys)), scanned
 
 

@@ -161,7 +161,7 @@ def _usable_validity(rows: DataFrame, match: Match, changed: ChangedRows) -> Val
 @returns(CHANGED_KEYS)
 def _changed_keys(match: Match, changed: ChangedRows) -> DataFrame:
     """The keys of a lookup's changed rows, once each."""
-    keys = [F.expr(own).alias(f"__key{at}") for at, (_, own) in enumerate(match.pairs)]
+    keys = [F.expr(sql).alias(f"__key{at}") for at, (_, sql) in enumerate(match.pairs)]
     return changed_lookup_rows(changed).select(*keys).dropna().distinct()
 
 
@@ -183,7 +183,7 @@ def _changed_stretches(match: Match, validity: Validity, changed: ChangedRows) -
         start, end = column(validity.start), column(validity.end)
         lasts = (end > start) | (end.isNull() & F.lit(validity.open))
         valid = rows.where(start.isNotNull() & lasts)
-        keys = [F.expr(own).alias(f"__key{at}") for at, (_, own) in enumerate(match.pairs)]
+        keys = [F.expr(sql).alias(f"__key{at}") for at, (_, sql) in enumerate(match.pairs)]
         values = F.struct(F.lit(0), *map(column, names)).alias(_VALUES)
         for at, step in ((start, sign), (end, -sign)):
             points.append(valid.select(*keys, values, at.alias(_FROM), F.lit(step).alias(_STEP)))

@@ -288,7 +288,9 @@ def _end_workers(java_gateway: JavaGateway) -> None:
     Spark can end them, and start others later; it has no public way to be asked to.
     """
     env = java_gateway.jvm.org.apache.spark.SparkEnv.get()
-    (field,) = (own for own in env.getClass().getDeclaredFields() if own.getName() == WORKERS)
+    (field,) = (
+        member for member in env.getClass().getDeclaredFields() if member.getName() == WORKERS
+    )
     field.setAccessible(True)
     converters = java_gateway.jvm.scala.jdk.javaapi.CollectionConverters
     for factory in converters.asJavaCollection(field.get(env).values()).toArray():

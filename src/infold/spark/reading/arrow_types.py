@@ -81,7 +81,9 @@ def _stored_parts(arrow: pa.DataType, target: T.DataType) -> T.DataType | None:
     elif isinstance(target, T.StructType) and pa.types.is_struct(arrow):
         fields = [arrow.field(at) for at in range(arrow.num_fields)]
         if [field.name for field in fields] == target.names:
-            pairs = [(field.type, own.dataType) for field, own in zip(fields, target, strict=True)]
+            pairs = [
+                (field.type, part.dataType) for field, part in zip(fields, target, strict=True)
+            ]
     stored = [part for pair in pairs if (part := _stored_part(*pair)) is not None]
     if not pairs or len(stored) < len(pairs):
         return None

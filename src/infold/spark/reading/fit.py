@@ -221,7 +221,7 @@ def _misfit(value: Column, type_: T.DataType, timestamp_format: str) -> Column:
         keys = F.transform(F.map_keys(value), lambda item: _typed(item, key, timestamp_format))
         misfits |= F.size(F.array_distinct(keys)) < F.size(keys)
     elif isinstance(type_, T.StructType):
-        parts = (_misfit(value[one.name], one.dataType, timestamp_format) for one in type_)
+        parts = (_misfit(value[field.name], field.dataType, timestamp_format) for field in type_)
         misfits = F.coalesce(*(F.when(part, F.lit(True)) for part in parts), F.lit(False))
     elif isinstance(type_, T.StringType) and not isinstance(type_, T.VarcharType | T.CharType):
         return F.lit(False)

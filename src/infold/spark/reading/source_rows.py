@@ -372,7 +372,12 @@ def _unreadable(
 def column_types(spark: SparkSession, project: Project, source: Source) -> T.StructType:
     """The columns of a source, with the types that its rows have once they are read."""
     columns = READERS[source.format].columns(spark, project, source.of_files)
-    columns = [*columns, *(one for one in source.columns if one.name in source.partition_columns)]
-    types = T.StructType([T.StructField(one.name, fit.stored_type(one)) for one in columns])
+    columns = [
+        *columns,
+        *(declared for declared in source.columns if declared.name in source.partition_columns),
+    ]
+    types = T.StructType(
+        [T.StructField(declared.name, fit.stored_type(declared)) for declared in columns]
+    )
     name = source.file_time_column
     return types if name is None else types.add(name, T.TimestampType())

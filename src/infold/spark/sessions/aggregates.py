@@ -89,10 +89,10 @@ def compile_aggregates(
 
 def shown_columns(aggregates: Sequence[Aggregate], outputs: Sequence[Output]) -> dict[str, str]:
     """The column that is just the value of an aggregate, or of another one like it."""
-    own = {output.sql.strip().strip("`"): output.name for output in outputs}
-    like = {_call_key(call): own[call.name] for call in aggregates if call.name in own}
+    output_of = {output.sql.strip().strip("`"): output.name for output in outputs}
+    like = {_call_key(call): output_of[call.name] for call in aggregates if call.name in output_of}
     columns = {call.name: like.get(_call_key(call)) for call in aggregates}
-    return {name: own.get(name, column) for name, column in columns.items() if column}
+    return {name: output_of.get(name, column) for name, column in columns.items() if column}
 
 
 def _call_key(aggregate: Aggregate) -> tuple[object, ...]:

@@ -197,8 +197,8 @@ class SessionsFold:
         if self.may_quarantine:
             # Where only the head was read again, the entry is the component's own.
             entries_read = F.coalesce(_READ_ENTRIES, quarantine.no_entries())
-            own = F.col(quarantine.NEW_ENTRIES)
-            entries = F.when(F.col(quarantine.HEAD_END).isNull(), entries_read).otherwise(own)
+            known = F.col(quarantine.NEW_ENTRIES)
+            entries = F.when(F.col(quarantine.HEAD_END).isNull(), entries_read).otherwise(known)
             joined = joined.withColumn(quarantine.NEW_ENTRIES, entries)
         return joined.select(
             OLD,
@@ -239,9 +239,9 @@ class SessionsFold:
         stored = table_rows(sessions, self.query, self.compiled, self.time, self.step.version, keep)
         if self.part is not None:
             stored = self.part.as_stored(stored, *keep)
-        own = stored.drop(*keep)
-        key = key_of(own, self.node.model.granularity)
-        return stored.select(key.alias(KEY), F.struct(*map(column, own.columns)).alias(ROW), *keep)
+        row = stored.drop(*keep)
+        key = key_of(row, self.node.model.granularity)
+        return stored.select(key.alias(KEY), F.struct(*map(column, row.columns)).alias(ROW), *keep)
 
 
 def commit_changes(

@@ -150,10 +150,10 @@ def retyped(rows: DataFrame, parts: Mapping[tuple[str, ...], T.DataType]) -> Dat
     for field in rows.schema:
         name = field.name.lower()
         inner = {path[1:]: type_ for path, type_ in parts.items() if path[0].lower() == name}
-        own = column(field.name)
+        cast = column(field.name)
         if inner:
-            own = own.cast(_with_parts(field.dataType, (), inner)).alias(field.name)
-        columns.append(own)
+            cast = cast.cast(_with_parts(field.dataType, (), inner)).alias(field.name)
+        columns.append(cast)
     return rows.select(*columns)
 
 

@@ -177,13 +177,13 @@ def _rows_where(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
 
 def _as_given(derivation: Derivation, types: dict[str, T.DataType]) -> bool:
     """Whether stored values are all that expressions over them need to know."""
-    kept = {old for _, old in derivation.plain}
+    kept_names = {old for _, old in derivation.plain}
     return not any(
         contains_type(types[name.lower()], *_FLOATING) for name in derivation.grouped
     ) and not any(
         contains_type(_type_at(types, path), T.IntegerType)
         for path in derivation.read_by_value
-        if path[0] not in kept
+        if path[0] not in kept_names
     )
 
 

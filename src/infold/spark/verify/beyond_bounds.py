@@ -50,19 +50,19 @@ class BeyondBounds:
 
 
 def differing_beyond_bounds(
-    work: Work, node: Node, step: Step, time: str | None, near: DataFrame, cells: Ranges
+    work: Work, node: Node, step: Step, time: str | None, bounded: DataFrame, cells: Ranges
 ) -> BeyondBounds | None:
     """
     How a model's ``cells`` differ if they are computed from rows beyond their declared bounds.
 
-    ``near`` are its rows as computed within them, ``time`` its partition column; ``step`` builds
+    ``bounded`` are its rows as computed within them, ``time`` its partition column; ``step`` builds
     the whole model.
     """
     if not node.bounds_declared or time is None:
         return None
     judge = _BoundsJudge(work, node, step, time)
     comparison = compare(
-        near,
+        bounded,
         judge.whole(cells),
         time,
         node.model.granularity,
@@ -136,9 +136,11 @@ class _BoundsJudge:
             ),
             references=tuple(replace(reference, bound=None) for reference in self.node.references),
         )
-        near = recompute.definition(self.work, node, replace(self.step, cells=cells))
+        bounded = recompute.definition(self.work, node, replace(self.step, cells=cells))
         granularity = self.node.model.granularity
-        comparison = compare(near, whole, self.time, granularity, left_out=self.node.undetermined)
+        comparison = compare(
+            bounded, whole, self.time, granularity, left_out=self.node.undetermined
+        )
         return [cell for cell, _, _ in comparison.differing]
 
     def whole(self, cells: Ranges) -> DataFrame:

@@ -351,11 +351,13 @@ def _cells_to_compare(node: Node, moment: Moment, sample: int | None) -> Ranges:
 def _note_on_pending(node: Node, moment: Moment) -> str:
     """A note on cells that are not compared because they are not built."""
     pending = moment.trace.pending
-    gone = [part for entry in pending if entry.cause is Cause.REDEFINED for part in entry.ranges]
-    if not gone:
+    redefined = [
+        part for entry in pending if entry.cause is Cause.REDEFINED for part in entry.ranges
+    ]
+    if not redefined:
         return "without the cells still pending"
     filled = Ranges.of(state.cell for state in moment.cells if state.rows)
-    return formatting.rebuilt_part_text(filled, Ranges.of(gone), node.model.granularity)
+    return formatting.rebuilt_part_text(filled, Ranges.of(redefined), node.model.granularity)
 
 
 def _cells_unlike_ledger(moment: Moment, result: Comparison, cells: Ranges) -> tuple[Interval, ...]:
