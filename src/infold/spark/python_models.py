@@ -507,9 +507,9 @@ class EachKey:
             rows_by_key = batch.column(_ROWS)
             for at in range(batch.num_rows):  # one key after the other: some have many rows
                 [rows] = self.function.values("rows", rows_by_key.slice(at, 1))
-                results_here = self.function.rows(function, rows, several=False)
-                results += results_here
-                places += [at] * len(results_here)
+                key_results = self.function.rows(function, rows, several=False)
+                results += key_results
+                places += [at] * len(key_results)
             keys = [batch.column(name).take(pa.array(places, pa.int64())) for name in self.keys]
             columns = [
                 *keys,

@@ -99,9 +99,11 @@ def definition(work: Work, node: Node, step: Step, ingested: Sequence[IngestedFi
         return _defined_rows(work, node, step, source, files)
     stored = user_columns(work.tables.read(step.model)).schema
     parts = []
-    for force, part in steps_in_force(work, step):
-        rows = _defined_rows(force.work, force.node, part, source_in_force(source, force), files)
-        parts.append(as_stored(stored, step.model, clamped(force.node, part.cells, rows)))
+    for in_force, part in steps_in_force(work, step):
+        rows = _defined_rows(
+            in_force.work, in_force.node, part, source_in_force(source, in_force), files
+        )
+        parts.append(as_stored(stored, step.model, clamped(in_force.node, part.cells, rows)))
     return reduce(DataFrame.unionByName, parts)
 
 

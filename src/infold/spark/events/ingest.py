@@ -184,8 +184,8 @@ class Ingest:
         if self.cells_in_force is None:
             return judged
         tests = [
-            (F.col(AT) >= F.lit(cell.start)) & (F.col(AT) < F.lit(cell.end))
-            for cell in self.cells_in_force
+            (F.col(AT) >= F.lit(stretch.start)) & (F.col(AT) < F.lit(stretch.end))
+            for stretch in self.cells_in_force
         ]
         inside = reduce(Column.__or__, tests, F.lit(False))
         return judged.where(F.col(AT).isNull() | inside if self.is_newest else inside)

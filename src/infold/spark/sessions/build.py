@@ -146,7 +146,7 @@ def all_sessions(
     """The sessions of events; most of a large table's are whole islands."""
     prepared = prepared_events(events, query, compiled)
     if size < QUICK_BUILD_EVENTS or not can_merge(query, compiled):
-        return _divided(prepared, query, compiled)
+        return _sessions_from(prepared, query, compiled)
     slices = sliced_events(events, query, compiled, borders)
     islands = quick_islands(prepared, query, compiled, values, slices)
     if query.may_quarantine:
@@ -158,16 +158,18 @@ def all_sessions(
     to_divide = islands.where(divided)
     count = to_divide.count()
     if count > MOST_DIVIDED_ISLANDS:
-        return _divided(prepared, query, compiled)
+        return _sessions_from(prepared, query, compiled)
     if count == 0:
         return islands
     # At most ``MOST_DIVIDED_ISLANDS`` rows.
     events_to_divide = events_within(prepared, F.broadcast(spans_of(to_divide)))
-    return islands.where(~divided).unionByName(_divided(events_to_divide, query, compiled))
+    return islands.where(~divided).unionByName(_sessions_from(events_to_divide, query, compiled))
 
 
 @returns(ISLANDS)
-def _divided(events: DataFrame, query: SessionsQuery, compiled: CompiledAggregates) -> DataFrame:
+def _sessions_from(
+    events: DataFrame, query: SessionsQuery, compiled: CompiledAggregates
+) -> DataFrame:
     """Sessions made from prepared events, with their entries where there is a quarantine."""
     sessions = sessions_of(events, query, compiled)
     return quarantine.with_new_entries(sessions, query) if query.may_quarantine else sessions

@@ -147,7 +147,7 @@ class DerivedSessions:
         return build(self.events, self.new).schema
 
     @cached_property
-    def _islands(self) -> T.StructType:
+    def _island_types(self) -> T.StructType:
         """The columns and types of islands by the new definition, with the parts of states."""
         compiled = self._compiled[1]
         ready = prepared_events(self.events, self.new, compiled)
@@ -177,7 +177,7 @@ class DerivedSessions:
 
     def is_exact(self) -> bool:
         """Whether rows and states are those that a build would store."""
-        if self.where and not _is_told_by_value(self._islands[OWNER].dataType):
+        if self.where and not _is_told_by_value(self._island_types[OWNER].dataType):
             return False
         redefined = self._compiled[1]
         lacking = {part.name for part in redefined.parts} - self._state_parts.keys()
@@ -200,7 +200,7 @@ class DerivedSessions:
             stored_owner(self.old).alias(OWNER),
             *(sql.alias(name) for name, sql in self._state_parts.items()),
         ).schema
-        pairs = [(field.dataType, self._islands[field.name].dataType) for field in stored]
+        pairs = [(field.dataType, self._island_types[field.name].dataType) for field in stored]
         kept = {**self._kept, FIRST: FIRST, LAST: LAST}
         types = self.stored.schema, self._built_schema
         pairs += [(types[0][old].dataType, types[1][name].dataType) for name, old in kept.items()]
@@ -222,7 +222,7 @@ class DerivedSessions:
 
     def _sessions(self) -> DataFrame:
         """The sessions that stay, with the parts of their states, and the outputs that are kept."""
-        types = self._islands
+        types = self._island_types
         null = F.lit(None)
         sessions = self.stored.select(
             stored_owner(self.old).cast(types[OWNER].dataType).alias(OWNER),
@@ -249,7 +249,7 @@ class DerivedSessions:
     def kept_owners(self, sessions: Sequence[tuple[str | None, int | None]]) -> set[object]:
         """Those of some pairs of an owner and a start whose owner stays."""
         frame = self.stored.sparkSession.createDataFrame(sessions, _OWNER_AND_START)
-        typed = frame.withColumn(OWNER, F.col(_OWNER_TEXT).cast(self._islands[OWNER].dataType))
+        typed = frame.withColumn(OWNER, F.col(_OWNER_TEXT).cast(self._island_types[OWNER].dataType))
         # At most a row for each session in quarantine.
         rows = self._with_owners_that_stay(typed).select(_OWNER_TEXT, START).collect()
         return {(row[_OWNER_TEXT], row[START]) for row in rows}

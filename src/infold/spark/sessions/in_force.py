@@ -68,8 +68,9 @@ def parts_in_force(work: Work, step: Step) -> list[Part]:
     """The parts of a table after a step, in order."""
     stretches = _kept_stretches(step) if work.tables.exists(step.model) else {}
     parts = []
-    for times, digest, force in _stretches(work, step):
-        own, node, newest = replace(force.work, earlier=()), force.node, force.is_newest
+    for times, digest, in_force in _stretches(work, step):
+        part_work = replace(in_force.work, earlier=())
+        node, newest = in_force.node, in_force.is_newest
         part_step = replace(
             step,
             inputs={entry.name: step.inputs[entry.name] for entry in node.stored_inputs},
@@ -82,10 +83,10 @@ def parts_in_force(work: Work, step: Step) -> list[Part]:
             if node.is_lookup(name)
         )
         stretch = next((s for s in stretches.get(digest, ()) if _begins_with(s, times)), None)
-        keeps = stretch is not None and same and foldable(own, node, part_step)
+        keeps = stretch is not None and same and foldable(part_work, node, part_step)
         has_new_end = stretch is not None and stretch.end > times.end
-        query = query_of(own, part_step).during(times)
-        parts.append(Part(times, own, part_step, query, keeps, has_new_end))
+        query = query_of(part_work, part_step).during(times)
+        parts.append(Part(times, part_work, part_step, query, keeps, has_new_end))
     parts.sort(key=lambda part: part.times)
     return _with_schema(work, step, parts)
 

@@ -86,8 +86,8 @@ def _query_rows(
         if own_work is work:
             return _rows_by_query(own_work, own_node, part, narrow=narrow, together=together)
         # Rows beyond declared bounds are no part of an earlier definition.
-        near = narrow or own_node.bounds_declared
-        rows = _rows_by_query(own_work, own_node, part, narrow=near, together=together)
+        narrow_here = narrow or own_node.bounds_declared
+        rows = _rows_by_query(own_work, own_node, part, narrow=narrow_here, together=together)
         return _rows_with_cells(own_node, rows)
 
     return rows_in_force(work, step, compute)
