@@ -57,12 +57,12 @@ class DefinitionAnalyser:
 
     def judge(self, models: Iterable[str]) -> Mapping[str, InfoldError]:
         """What is wrong with models; one that reads a wrong model is not judged."""
-        wanted = frozenset(models)
-        needed = wanted | self.project.upstream(wanted)
+        requested = frozenset(models)
+        needed = requested | self.project.upstream(requested)
         for node in self.project:
             if node.name in needed and all(name in self.schemas for name in self._reads(node)):
                 self._analyse(node)
-        return {name: error for name, error in self.found.items() if name in wanted}
+        return {name: error for name, error in self.found.items() if name in requested}
 
     def _reads(self, node: Node) -> Iterator[str]:
         return (name for name in node.reads if name in self.project and name != node.name)
@@ -187,11 +187,9 @@ def with_columns_to_be(work: Work, stored: Mapping[str, DataFrame]) -> dict[str,
 def _session_columns(events: DataFrame, query: SessionsQuery) -> DataFrame:
     """The columns of a sessions model, with the types of its expressions; no session is made."""
     taken = events.where(query.where) if query.where else events
-    declared = [cut_sql for cut in query.cuts for cut_sql in cut.event_sql]
-    conditions = [cut_sql.sql for cut_sql in declared if cut_sql.type is SqlType.BOOLEAN]
-    texts = [
-        f"cast({cut_sql.sql} AS string)" for cut_sql in declared if cut_sql.type is SqlType.STRING
-    ]
+    declared = [part for cut in query.cuts for part in cut.event_sql]
+    conditions = [part.sql for part in declared if part.type is SqlType.BOOLEAN]
+    texts = [f"cast({part.sql} AS string)" for part in declared if part.type is SqlType.STRING]
     owner = F.expr(query.owner_sql) if query.owner_sql else column(query.user)
     if query.fallback is not None:
         texts.append(f"cast({query.fallback.user} AS string)")

@@ -94,8 +94,8 @@ def _bit_masks(tests: Sequence[Column]) -> Iterator[Column]:
     Two by two, as a client of Spark Connect takes no expression of a hundred levels.
     """
     for at in range(0, len(tests), _MASK_BITS):
-        some = enumerate(tests[at : at + _MASK_BITS])
-        bits = [F.shiftleft(test.cast("bigint"), bit) for bit, test in some]
+        numbered = enumerate(tests[at : at + _MASK_BITS])
+        bits = [F.shiftleft(test.cast("bigint"), bit) for bit, test in numbered]
         while len(bits) > 1:
             bits = [reduce(add, bits[i : i + 2]) for i in range(0, len(bits), 2)]
         yield bits[0]
@@ -322,13 +322,13 @@ def rows_in_cells(
     Some may be of another granularity, as a table has had more than one.
     """
     ranges = Ranges.of(cells)
-    near = rows.where(time_predicate(rows, name, ranges))
+    candidates = rows.where(time_predicate(rows, name, ranges))
     if granularity is None or len(ranges.parts) <= LITERAL_RANGES:
-        return near  # there is one cell, or the predicate is exact
+        return candidates  # there is one cell, or the predicate is exact
     unit = next(each for each in (granularity, *_UNITS) if each.cover(ranges) == ranges)
     cells_of_unit = (cell for part in ranges for cell in unit.cells(part))
     starts = ", ".join(f"{cell.start}L" for cell in cells_of_unit)
-    marked = near.withColumn(_CELL, cell_start(column(name), unit))
+    marked = candidates.withColumn(_CELL, cell_start(column(name), unit))
     return marked.where(F.expr(f"{_CELL} IN ({starts})")).drop(_CELL)
 
 

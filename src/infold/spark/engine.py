@@ -234,11 +234,9 @@ def _has_retyped_inputs(work: Work, step: Step) -> bool:
             continue
         if was_dropped(versions) or work.snapshot(name, since) is None:
             return True  # what it was can no longer be seen
-        before, types_now = (_column_types(work, name, version) for version in (since, upto))
+        before, after = (_column_types(work, name, version) for version in (since, upto))
         retyped = {
-            column
-            for column in before.keys() & types_now.keys()
-            if before[column] != types_now[column]
+            column for column in before.keys() & after.keys() if before[column] != after[column]
         }
         columns_read = ColumnsRead(work.project)(node.name, name) if retyped else frozenset()
         if retyped if columns_read is None else retyped & columns_read:
@@ -369,9 +367,7 @@ class Maintenance:
         named = {head.number, *read}
         versions = self.ledger.versions(model, min(named) - 1)
         pinned = {version.snapshot for version in versions if version.number in named}
-        return max(
-            (n for n, snapshot in enumerate(history.main, 1) if snapshot in pinned), default=0
-        )
+        return max((n for n, at in enumerate(history.main, 1) if at in pinned), default=0)
 
 
 def _error_in_a_line(error: Exception) -> str:
@@ -422,30 +418,28 @@ def with_unchanged_columns(work: Work, step: Step, outcome: Outcome) -> Outcome:
     for columns in _columns_read(work.project, node)[:_MOST_SETS]:
         if columns <= same.keys():
             names = [same[name] for name in sorted(columns)]
-            content_before, content_now = (
+            earlier, new = (
                 _contents_in_columns(node, rows, names, cells) for rows in (before, current)
             )
             equal = Ranges.of(
-                cell
-                for cell in cells
-                if cell in content_before and content_before[cell] == content_now.get(cell)
+                cell for cell in cells if cell in earlier and earlier[cell] == new.get(cell)
             )
             unchanged += [Unchanged(columns, equal)] if equal else []
     return replace(outcome, unchanged=tuple(unchanged))
 
 
-def _columns_read(project: Project, read_node: Node) -> list[frozenset[str]]:
+def _columns_read(project: Project, table: Node) -> list[frozenset[str]]:
     """
     The sets of columns that the readers of a table use, those of all columns left out.
 
     The column that puts rows into cells is always one of them.
     """
-    read, time = ColumnsRead(project), time_column(read_node)
+    read, time = ColumnsRead(project), time_column(table)
     column_sets = {
-        read(node.name, read_node.name)
+        read(node.name, table.name)
         for node in project
         if node.model.kind.is_stored
-        and any(entry.name == read_node.name for entry in node.stored_inputs)
+        and any(entry.name == table.name for entry in node.stored_inputs)
     }
     of_cells = {time.lower()} if time else set[str]()
     with_time_column = {columns | of_cells for columns in column_sets if columns is not None}

@@ -61,12 +61,12 @@ class FrameSchema:
     def check(self, frame: DataFrame) -> None:
         """Raise AssertionError unless a frame has these columns."""
         types = dict(frame.dtypes)
-        for declared in self.columns:
-            assert declared.when or declared.name in types, (
-                f"{self.row}: no {declared.name} in {[*types]}"
+        for column in self.columns:
+            assert column.when or column.name in types, (
+                f"{self.row}: no {column.name} in {[*types]}"
             )
-            type_ = types.pop(declared.name, None)
-            assert type_ is None or declared.fits(type_), f"{self.row}: {declared.name} is {type_}"
+            type_ = types.pop(column.name, None)
+            assert type_ is None or column.fits(type_), f"{self.row}: {column.name} is {type_}"
         assert self.others or not types, f"{self.row}: {types} is not declared"
 
 

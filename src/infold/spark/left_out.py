@@ -67,7 +67,7 @@ def _hashes_left_out(work: Work, node: Node, table: str, rows: DataFrame) -> Dat
     ]
     left = unassigned_events(_through_view(work, node, table, rows), query)
     candidates = _rows_agreeing(rows, left, shown).dropDuplicates([HASH])
-    turn = Window.partitionBy(*(column(own) for _, own in shown)).orderBy(HASH)
+    turn = Window.partitionBy(*(column(name) for _, name in shown)).orderBy(HASH)
     turns = candidates.withColumn(TURN, F.row_number().over(turn)).localCheckpoint()
     # One row.
     [[most]] = turns.agg(F.max(TURN)).collect()
@@ -86,9 +86,11 @@ def _left_out_by_turn(
     """The rows that a model leaves out, for each turn."""
     assert node.query is not None
     for number in range(1, most + 1):
-        some = turns.where(F.col(TURN) == number)
+        turn_rows = turns.where(F.col(TURN) == number)
         yield _rows_agreeing(
-            some, unassigned_events(_through_view(work, node, table, some), node.query), shown
+            turn_rows,
+            unassigned_events(_through_view(work, node, table, turn_rows), node.query),
+            shown,
         )
 
 
@@ -96,14 +98,10 @@ def _rows_agreeing(rows: DataFrame, left: DataFrame, shown: Sequence[tuple[str, 
     """The rows that agree with a row of the view in all columns that it passes on."""
     names = [f"__{at}" for at, _ in enumerate(shown)]
     passed = left.select(
-        *(
-            column(view_column).alias(name)
-            for (view_column, _), name in zip(shown, names, strict=True)
-        )
+        *(column(shown_as).alias(name) for (shown_as, _), name in zip(shown, names, strict=True))
     )
     same: list[Column] = [
-        column(table_column).eqNullSafe(F.col(name))
-        for (_, table_column), name in zip(shown, names, strict=True)
+        column(own).eqNullSafe(F.col(name)) for (_, own), name in zip(shown, names, strict=True)
     ]
     return rows.join(passed.distinct(), reduce(and_, same), "left_semi")
 
@@ -116,5 +114,5 @@ def _through_view(work: Work, node: Node, table: str, rows: DataFrame) -> DataFr
         entry.name: user_columns(_newest_rows(work, entry.name).where(F.lit(entry.name not in fed)))
         for entry in node.inputs
     }
-    own = user_columns(rows).drop(HASH, TURN)
-    return work.sql(work.project[node.query.input], {**frames, table: own})
+    table_rows = user_columns(rows).drop(HASH, TURN)
+    return work.sql(work.project[node.query.input], {**frames, table: table_rows})

@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from infold.spark.remote import is_remote
 
 
-class ObservedAggregates(Protocol):
+class Aggregates(Protocol):
     """Aggregates by their names; asking for them waits until the rows have been computed."""
 
     @property
@@ -33,7 +33,7 @@ class KnownAggregates:
     get: Mapping[str, Any]
 
 
-def observed(rows: DataFrame, *aggregates: Column) -> tuple[DataFrame, ObservedAggregates]:
+def observed(rows: DataFrame, *aggregates: Column) -> tuple[DataFrame, Aggregates]:
     """The same rows, and aggregates that are known once these have been computed."""
     if is_remote(rows.sparkSession):
         computed = rows.localCheckpoint()

@@ -70,7 +70,7 @@ def python_rows(node: Node, given: Sequence[DataFrame]) -> DataFrame:
         package = type(rows).__module__.partition(".")[0]
         named = f"{package}.{type(rows).__name__}".removeprefix("builtins.")
         what = "None" if rows is None else f"a {named}"
-        raise function_findings.no_data_frame(_function_place(node), model=node.name, what=what)
+        raise function_findings.no_data_frame(_place(node), model=node.name, what=what)
     return _with_declared_columns(node, code, rows)
 
 
@@ -85,11 +85,11 @@ def python_events(node: Node, rows: DataFrame, carried: str | None = None) -> Da
 def _row_of_each_key(node: Node, code: PythonCode, rows: DataFrame) -> DataFrame:
     _load_modules(node, code)
     keys = {name.lower() for name in code.group_by}
-    own = [(name, type_) for name, type_ in code.columns if name.lower() in keys]
-    types = _unlike_types(rows.select(*(column(name) for name, _ in own)), own)
+    key_types = [(name, type_) for name, type_ in code.columns if name.lower() in keys]
+    types = _unlike_types(rows.select(*(column(name) for name, _ in key_types)), key_types)
     if types:
         raise function_findings.other_columns(
-            _function_place(node), model=node.name, missing=[], more=[], types="; ".join(types)
+            _place(node), model=node.name, missing=[], more=[], types="; ".join(types)
         )
     return row_of_each_key(code, rows)
 
@@ -139,18 +139,14 @@ def _python_failure(node: Node, code: PythonCode, error: BaseException) -> Infol
     if (inside := as_python_failure(node, error)) is not None:
         return inside
     if isinstance(error, SyntaxError):  # of another version of Python, or a module that it imports
-        at = _function_place(node)
+        at = _place(node)
     else:
         frames = [
             frame
             for frame in traceback.extract_tb(error.__traceback__)
             if frame.filename in code.files
         ]
-        at = (
-            _spot(code, frames[-1].filename, frames[-1].lineno or 1)
-            if frames
-            else _function_place(node)
-        )
+        at = _spot(code, frames[-1].filename, frames[-1].lineno or 1) if frames else _place(node)
     if (module := _missing_module(error)) is not None:
         return function_findings.package_missing(at, model=node.name, module=module)
     words = str(error).strip().splitlines() or [""]
@@ -169,7 +165,7 @@ def _missing_module(error: BaseException) -> str | None:
 _NOT_INSTALLED = re.compile(r"(?P<package>\w+( >= [\d.]+)?) must be installed")
 
 
-def _function_place(node: Node) -> Spot:
+def _place(node: Node) -> Spot:
     """The function of a model."""
     code = node.model.python
     assert code is not None, "a model in Python"
@@ -196,11 +192,7 @@ def _with_declared_columns(node: Node, code: PythonCode, rows: DataFrame) -> Dat
     if missing or more or types or repeated:
         more += ["two columns of one name"] if repeated else []
         raise function_findings.other_columns(
-            _function_place(node),
-            model=node.name,
-            missing=missing,
-            more=more,
-            types="; ".join(types),
+            _place(node), model=node.name, missing=missing, more=more, types="; ".join(types)
         )
     return rows.select(*(column(name).alias(name) for name, _ in code.columns))
 
@@ -210,9 +202,11 @@ def _unlike_types(rows: DataFrame, declared: Sequence[tuple[str, str]]) -> list[
     returned_types = {field.name.lower(): field.dataType for field in rows.schema.fields}
     types = []
     for name, text in declared:
-        returned, own = returned_types.get(name.lower()), _spark_type(text)
-        if returned is not None and not _same_type(returned, own):
-            types.append(f"{name} is {returned.simpleString()}, declared {own.simpleString()}")
+        returned, declared_as = returned_types.get(name.lower()), _spark_type(text)
+        if returned is not None and not _same_type(returned, declared_as):
+            types.append(
+                f"{name} is {returned.simpleString()}, declared {declared_as.simpleString()}"
+            )
     return types
 
 
@@ -409,13 +403,13 @@ class RowFunction:
     def rows(self, function: Callable[..., Any], given: Any, *, several: bool) -> list[Any]:
         """The rows that a call gives. Raises FunctionFailedError."""
         try:
-            returned = function(given)
-            if returned is None:
+            result = function(given)
+            if result is None:
                 return []
             plural = (
-                several and isinstance(returned, Iterable) and not isinstance(returned, str | bytes)
+                several and isinstance(result, Iterable) and not isinstance(result, str | bytes)
             )
-            rows = list(returned) if plural and not isinstance(returned, Mapping) else [returned]
+            rows = list(result) if plural and not isinstance(result, Mapping) else [result]
         except BaseException as error:  # noqa: BLE001 (also an exit: the worker would be lost)
             raise self.code.failed(error, shown_rows(given)) from None
         for row in rows:
@@ -513,9 +507,9 @@ class EachKey:
             rows_by_key = batch.column(_ROWS)
             for at in range(batch.num_rows):  # one key after the other: some have many rows
                 [rows] = self.function.values("rows", rows_by_key.slice(at, 1))
-                own = self.function.rows(function, rows, several=False)
-                results += own
-                places += [at] * len(own)
+                key_results = self.function.rows(function, rows, several=False)
+                results += key_results
+                places += [at] * len(key_results)
             keys = [batch.column(name).take(pa.array(places, pa.int64())) for name in self.keys]
             columns = [
                 *keys,
@@ -524,6 +518,6 @@ class EachKey:
             names = [*self.keys, *(name for name, _ in self.function.columns)]
             yield pa.RecordBatch.from_arrays(columns, names=names)
 
-    def _given(self, every: pa.Array, places: Sequence[int], at: int) -> Any:
-        [rows] = self.function.values("rows", every.slice(places[at], 1))
+    def _given(self, rows_by_key: pa.Array, places: Sequence[int], at: int) -> Any:
+        [rows] = self.function.values("rows", rows_by_key.slice(places[at], 1))
         return rows

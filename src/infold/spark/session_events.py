@@ -86,10 +86,7 @@ class _Search(NamedTuple):
         """The versions and files of the rows."""
         groups = []
         for name, rows in self.frames.items():
-            known = [
-                F.col(technical_column) if technical_column in rows.columns else F.lit(None)
-                for technical_column in (VERSION, FILE)
-            ]
+            known = [F.col(own) if own in rows.columns else F.lit(None) for own in (VERSION, FILE)]
             # At most a row for each version and file with rows of one owner.
             groups += [Group(name, *row) for row in rows.select(*known).distinct().collect()]
         return sorted(groups, key=str)
@@ -134,29 +131,29 @@ class _Search(NamedTuple):
             view = self.work.project[query.input]
             events = self.work.sql(view, {**given, **self.beside})
         at = micros(column(query.time_column)).alias("at")
-        events_of_owner = (
-            events_of_query(events, query).where(_is_event_of(query, self.match)).select(at)
-        )
-        return events_of_owner.where(F.col("at").between(self.start, self.end))
+        owned = events_of_query(events, query).where(_is_of(query, self.match)).select(at)
+        return owned.where(F.col("at").between(self.start, self.end))
 
 
 def _in_group(rows: DataFrame, group: Group) -> Column:
     """Whether a row is of a group."""
     marks = ((VERSION, group.version), (FILE, group.file))
-    tests = [F.col(name).eqNullSafe(F.lit(own)) for name, own in marks if name in rows.columns]
+    tests = [F.col(name).eqNullSafe(F.lit(value)) for name, value in marks if name in rows.columns]
     return reduce(Column.__and__, tests, F.lit(True))
 
 
-def _is_event_of(query: SessionsQuery, match: Mapping[str, Any]) -> Column:
+def _is_of(query: SessionsQuery, match: Mapping[str, Any]) -> Column:
     """Whether an event is of the user or identifier with these values in the sessions table."""
-    own = F.expr(query.owner_sql) if query.owner_sql else column(query.user)
+    identifier = F.expr(query.owner_sql) if query.owner_sql else column(query.user)
     value = match[query.user]
     if value is not None or query.fallback is None:
-        return _has_value(own, value)
+        return _has_value(identifier, value)
     [user] = [given for name, given in match.items() if name != query.user]
-    return own.isNull() & _has_value(F.expr(query.fallback.user), user)
+    return identifier.isNull() & _has_value(F.expr(query.fallback.user), user)
 
 
-def _has_value(own: Column, value: object) -> Column:
+def _has_value(owner: Column, value: object) -> Column:
     """Whether a column has a value; text is compared as text, as the ledger stores it."""
-    return own.cast("string") == value if isinstance(value, str) else own.eqNullSafe(F.lit(value))
+    return (
+        owner.cast("string") == value if isinstance(value, str) else owner.eqNullSafe(F.lit(value))
+    )

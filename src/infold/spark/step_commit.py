@@ -202,7 +202,7 @@ def commit_step(
     if isinstance(write, NewColumns):
         snapshot = work.tables.evolve(step.model, write.names, write.types, work.stamp(step))
         return replace(outcome, snapshot=snapshot)
-    with write.settings(work), _rows_with_audits(work, step, write) as (rows, audits):
+    with write.settings(work), _audited(work, step, write) as (rows, audits):
         snapshot = new_snapshot = write.commit(work, step, rows)
     if count is not None:
         computed = count(new_snapshot)
@@ -215,9 +215,7 @@ def commit_step(
 
 
 @contextmanager
-def _rows_with_audits(
-    work: Work, step: Step, write: Write
-) -> Iterator[tuple[DataFrame, StepAudits | None]]:
+def _audited(work: Work, step: Step, write: Write) -> Iterator[tuple[DataFrame, StepAudits | None]]:
     """The rows to write in the block, with the audits of their model, if it has any."""
     node = work.project[step.model]
     if not node.model.audits:

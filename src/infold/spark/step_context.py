@@ -64,8 +64,10 @@ class Work:
 
     def definitions_of(self, model: str) -> tuple[DefinitionInForce, ...]:
         """The definitions in force of the step's table, the newest first: mostly that alone."""
-        kept = Ranges.of(part for stretch in self.earlier for part in stretch.cells)
-        newest = DefinitionInForce(Ranges.ever() - kept, self.project[model], self, is_newest=True)
+        stretches = Ranges.of(part for stretch in self.earlier for part in stretch.cells)
+        newest = DefinitionInForce(
+            Ranges.ever() - stretches, self.project[model], self, is_newest=True
+        )
         return newest, *(
             DefinitionInForce(
                 *(stretch.cells, stretch.node, replace(self, project=stretch.project, earlier=())),

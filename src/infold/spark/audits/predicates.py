@@ -18,7 +18,7 @@ from infold.messages import audit_findings
 from infold.messages.errors import InfoldError
 from infold.spark.audits.findings import counted, result, row_texts
 from infold.spark.content import JSON, column, user_columns
-from infold.spark.observed import ObservedAggregates, observed
+from infold.spark.observed import Aggregates, observed
 
 Types = Mapping[str, T.DataType]
 """The types of columns by their names in lower case."""
@@ -132,9 +132,8 @@ def refuse_wrong(model: str, audits: Sequence[Audit], rows: DataFrame) -> None:
                     audit.at, name=audit.name, model=model, why=f"there is no column {name}"
                 )
     try:
-        _analyse_predicates(
-            audits, rows, types
-        )  # all at once, as each call of Spark costs milliseconds
+        # All at once, as each call of Spark costs milliseconds.
+        _analyse_predicates(audits, rows, types)
     except (PySparkException, Py4JError):
         for audit in audits:
             try:
@@ -200,7 +199,7 @@ class Counted:
 
     rows: DataFrame
     audits: tuple[Audit, ...]
-    seen: ObservedAggregates | None
+    seen: Aggregates | None
 
     def results(self, model: str) -> list[AuditResult]:
         """What was found; waits until the rows have been written."""

@@ -94,13 +94,11 @@ class StepAudits:
         written = user_columns(rows)
         staying = None if kept is None else user_columns(kept).select(*map(column, written.columns))
         assert self.step.trace is not None, "a planned step has its trace"
-        subject = Judged(
-            self.node, written, staying, self._other, self.work.named_view, self._clock()
-        )
+        on = Judged(self.node, written, staying, self._other, self.work.named_view, self._clock())
         return [
             result(self.node.name, audit, waiting=True)
             if audit.waits and self.step.trace.pending
-            else judge(audit, subject)
+            else judge(audit, on)
             for audit in audits
         ]
 
@@ -151,8 +149,7 @@ def newest_rows(
         read = step.inputs.get(name) if step is not None else None
         return user_columns(work.frame(name, read[1] if read else head.number))
     frames = {
-        read_node.name: newest_rows(work, read_node.name, newest, step)
-        for read_node in node.stored_inputs
+        entry.name: newest_rows(work, entry.name, newest, step) for entry in node.stored_inputs
     }
     built = {key: rows for key, rows in frames.items() if rows is not None}
     return work.sql(node, built) if len(built) == len(frames) else None
@@ -170,20 +167,17 @@ def audit_stored(work: Work, node: Node, as_of: int) -> tuple[AuditResult, ...] 
         return None
     refuse_wrong(node.name, node.model.audits, rows)
     results = {
-        audit_result.audit: audit_result
-        for audit_result in judged(
-            node.name,
-            rows,
-            [audit for audit in node.model.audits if audit.of_one_row],
-            stored=True,
+        each.audit: each
+        for each in judged(
+            node.name, rows, [own for own in node.model.audits if own.of_one_row], stored=True
         )
     }
 
     def other(name: str) -> DataFrame | None:
         return newest_rows(work, name, newest)
 
-    subject = Judged(node, rows, None, other, work.named_view, as_of, stored=True)
+    on = Judged(node, rows, None, other, work.named_view, as_of, stored=True)
     for audit in node.model.audits:
         if not audit.of_one_row:
-            results[audit.name] = judge(audit, subject)
+            results[audit.name] = judge(audit, on)
     return tuple(results[audit.name] for audit in node.model.audits)

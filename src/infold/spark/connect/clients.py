@@ -119,9 +119,9 @@ def _client(session: RemoteSession, url: str) -> Iterator[Any]:
 
     from infold.spark.connect.retries import Retries
 
-    own = re.sub(r";(?:user_id|session_id)=[^;]*", "", url)
-    own += ("" if "/;" in own else "/") + f";session_id={session.session}"
-    client = SparkConnectClient(own)
+    client_url = re.sub(r";(?:user_id|session_id)=[^;]*", "", url)
+    client_url += ("" if "/;" in client_url else "/") + f";session_id={session.session}"
+    client = SparkConnectClient(client_url)
     client._user_id = session.user or None  # noqa: SLF001 (else it may be that of this process)
     client.set_retry_policies([Retries()])
     try:

@@ -214,31 +214,23 @@ def _set_settings(
         **extra,
         **catalog.secrets,
     }
-    settable = {
+    own = {
         key: value
         for key, value in expected.items()
         if key.startswith("spark.sql.catalog.") or session.conf.isModifiable(key)
     }
-    server_settings = dict(session.conf.getAll)
-    for key in expected.keys() - settable.keys():
-        server_settings[key] = session.conf.get(key, None) or DEFAULTS.get(key, "")
+    current = dict(session.conf.getAll)
+    for key in expected.keys() - own.keys():
+        current[key] = session.conf.get(key, None) or DEFAULTS.get(key, "")
     differing = [
-        *(
-            (key, is_, to)
-            for key, is_, to in changed_settings(server_settings)
-            if key not in settable
-        ),
-        *(
-            (key, server_settings[key], to)
-            for key, to in extra.items() - settable.items()
-            if server_settings[key] != to
-        ),
-        *_shown_secrets(server_settings, catalog),
+        *((key, is_, to) for key, is_, to in changed_settings(current) if key not in own),
+        *((key, current[key], to) for key, to in extra.items() - own.items() if current[key] != to),
+        *_shown_secrets(current, catalog),
     ]
     if differing:
         settings = "; ".join(f"{key} is {is_ or 'not set'}, not {to}" for key, is_, to in differing)
         raise faults.server_settings(server=engine.server, settings=settings)
-    for key, value in settable.items():
+    for key, value in own.items():
         session.conf.set(key, value)
 
 
@@ -246,10 +238,10 @@ def _shown_secrets(
     there: Mapping[str, str], catalog: SparkCatalog
 ) -> Iterator[tuple[str, str, str]]:
     """The server's words for what it hides, if they leave out a secret that infold's hide."""
-    own = common_settings()[REDACTED]
+    pattern = common_settings()[REDACTED]
     words = there[REDACTED] or SPARK_HIDES
-    if any(re.search(own, key) and not re.search(words, key) for key in catalog.secrets):
-        yield REDACTED, words, own
+    if any(re.search(pattern, key) and not re.search(words, key) for key in catalog.secrets):
+        yield REDACTED, words, pattern
 
 
 def _refuse_without_storage(

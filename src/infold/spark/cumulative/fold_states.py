@@ -49,7 +49,7 @@ from infold.spark.cumulative.keyed import (
 )
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.inputs.feed import Feed
-from infold.spark.observed import ObservedAggregates, observed
+from infold.spark.observed import Aggregates, observed
 from infold.spark.sessions.mergeable import decimal_average
 from infold.spark.step_context import Work
 from infold.spark.stored_types import sql_type, stored_type
@@ -214,9 +214,9 @@ def doubts(states: States) -> list[str]:
             conditions += [f"{name} < 0", f"{name} > {ROWS}"]  # the table was tampered with
         elif part.merge is not Merge.SUM and part.by is None:
             inside = "<" if part.merge is Merge.LEAST else ">"
-            gone = f"r_{name} IS NOT NULL AND NOT coalesce(s_{name} {inside} r_{name}, false)"
-            again = f"a_{name} {inside}= s_{name}"
-            conditions.append(f"{ROWS} > 0 AND {gone} AND NOT coalesce({again}, false)")
+            lost_end = f"r_{name} IS NOT NULL AND NOT coalesce(s_{name} {inside} r_{name}, false)"
+            regained = f"a_{name} {inside}= s_{name}"
+            conditions.append(f"{ROWS} > 0 AND {lost_end} AND NOT coalesce({regained}, false)")
     return [*conditions, *(value.doubt for _, value in states.values if value.doubt != "false")]
 
 
@@ -338,13 +338,13 @@ def _outputs_of_parts(rows: DataFrame, query: GroupedQuery, states: States) -> D
 
 def _output_columns(parts: DataFrame, query: GroupedQuery, states: States, *keep: str) -> DataFrame:
     """The columns of the table, of rows with merged parts, and the values of its aggregates."""
-    own = dict(zip((key.name for key in query.keys), key_columns(query), strict=True))
+    key_column = dict(zip((key.name for key in query.keys), key_columns(query), strict=True))
     valued = parts.withColumns({name: F.expr(value.sql) for name, value in states.values})
     outputs = [
-        F.expr(f"CASE WHEN {_ROW_FOLLOWS} THEN ({output.sql}\n) END")
-        if output.sql
-        else F.col(own[output.name])
-        for output in states.outputs
+        F.expr(f"CASE WHEN {_ROW_FOLLOWS} THEN ({out.sql}\n) END")
+        if out.sql
+        else F.col(key_column[out.name])
+        for out in states.outputs
     ]
     named = [value.alias(out.name) for value, out in zip(outputs, states.outputs, strict=True)]
     return valued.select(*keep, *named, *(name for name, _ in states.values))
@@ -361,15 +361,12 @@ def fold(work: Work, model: StatedModel, step: Step) -> Outcome:
     read, scanned = (looked_at["rows"] or 0) + totals.stored, folding.feed.rows_to_scan
     scanned += sum(state.rows for state in work.cells(step.model))
     if looked_at["doubts"]:
-        again, rows_seen = folding.read_again(rows.where(DOUBT), looked_at["doubts"])
-        again = again.localCheckpoint()
-        more_totals, _ = totals_of(again, keys=few)
-        certain, totals = (
-            certain.select(*again.columns).unionByName(again),
-            totals + more_totals,
-        )
+        read_rows, rows_seen = folding.read_again(rows.where(DOUBT), looked_at["doubts"])
+        read_rows = read_rows.localCheckpoint()
+        more, _ = totals_of(read_rows, keys=few)
+        certain, totals = certain.select(*read_rows.columns).unionByName(read_rows), totals + more
         rows_read, looked_at_again = folding.scanned_for(rows_seen)
-        read, scanned = read + rows_read + more_totals.stored, scanned + looked_at_again
+        read, scanned = read + rows_read + more.stored, scanned + looked_at_again
     differs = ~F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH)) | F.coalesce(is_restated(), F.lit(False))
     return commit(work, step, totals, certain.where(differs), (read, scanned))
 
@@ -392,10 +389,8 @@ class StateFold(KeyedFold):
             for rows, sign in frames
         ]
         rows = reduce(DataFrame.unionByName, signed)
-        effects = [
-            F.expr(sql).alias(name) for name, sql in changed_parts(self.states.parts).items()
-        ]
-        keys = rows.groupBy(*self.keys).agg(F.count(F.lit(1)).alias(ROWS_OF_KEY), *effects)
+        sums = [F.expr(sql).alias(name) for name, sql in changed_parts(self.states.parts).items()]
+        keys = rows.groupBy(*self.keys).agg(F.count(F.lit(1)).alias(ROWS_OF_KEY), *sums)
         keys = keys.withColumn(TOUCHED_KEY, key_hash(keys, self.keys))
         keys = keys.localCheckpoint(eager=not self.few)
         table = self.work.tables.read(self.step.model)
@@ -438,16 +433,16 @@ class StateFold(KeyedFold):
     def _hashed(self, rows: DataFrame) -> DataFrame:
         """The rows with their hashes; the version of one that did not change is the stored one."""
         names = [output.name for output in self.states.outputs]
-        there = F.col(KEY).isNotNull()
-        own = row_hash(rows.select(*map(column, names)).schema)
+        has_row = F.col(KEY).isNotNull()
+        hash_ = row_hash(rows.select(*map(column, names)).schema)
         hashed = rows.withColumns(
-            {NEW_HASH: F.when(there, own), NEW_STATE: F.when(there, state_hash(rows.schema))}
+            {NEW_HASH: F.when(has_row, hash_), NEW_STATE: F.when(has_row, state_hash(rows.schema))}
         )
         same = F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH))
         version = F.when(same, F.col(OLD_VERSION)).otherwise(F.lit(self.step.version))
         return hashed.withColumn(VERSION, version.cast("bigint"))
 
-    def read_again(self, doubted: DataFrame, keys: int) -> tuple[DataFrame, ObservedAggregates]:
+    def read_again(self, doubted: DataFrame, keys: int) -> tuple[DataFrame, Aggregates]:
         """The rows of keys in doubt by the query itself, and how many rows it was over."""
         rows = self._rows_with(self.feed.current, doubted, KeyCounts(0, keys, keys))
         rows, row_count = observed(rows, F.count(F.lit(1)).alias("rows"))
@@ -520,19 +515,17 @@ class _Parts:
         self.parts[merge, argument, by] = part
         return part
 
-    def value(self, aggregate: Aggregate, shown: str | None) -> Value | None:
+    def value(self, call: Aggregate, shown: str | None) -> Value | None:
         """The value of an aggregate, with its parts added; None: it has no exact state."""
-        if aggregate.call in ("count", "count_if"):
-            argument = aggregate.argument
-            if aggregate.call == "count_if":
-                argument = f"CASE WHEN ({aggregate.argument}\n) THEN 1 END"
-            counted = self._where(aggregate, argument) if aggregate.filter or argument else None
+        if call.call in ("count", "count_if"):
+            argument = call.argument
+            if call.call == "count_if":
+                argument = f"CASE WHEN ({call.argument}\n) THEN 1 END"
+            counted = self._where(call, argument) if call.filter or argument else None
             part = self.add(Merge.COUNT, counted, "bigint", shown=shown)
             return Value(part.name)
-        assert aggregate.argument is not None, "only a count is of rows"
-        return _VALUE_OF_CALL[aggregate.call](
-            self, aggregate, self.types[aggregate.argument], shown
-        )
+        assert call.argument is not None, "only a count is of rows"
+        return _VALUE_OF_CALL[call.call](self, call, self.types[call.argument], shown)
 
     def _where(self, call: Aggregate, sql: str | None) -> str:
         """SQL over a row, NULL where FILTER leaves it out: there it may raise."""
@@ -610,10 +603,7 @@ class _Parts:
         of = self.types[call.order]
         if not is_exact(of) or not is_exact(type_):
             return None
-        by, argument = (
-            self._where(call, call.order),
-            self._where(call, call.argument),
-        )
+        by, argument = self._where(call, call.order), self._where(call, call.argument)
         end = Merge.LEAST if call.call == "min_by" else Merge.GREATEST
         extreme = self.add(end, by, sql_type(of))
         merge = Merge(call.call)

@@ -31,7 +31,7 @@ from infold.spark.content import JSON, column, content, has_type, row_hash, user
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.inputs.changed_keys import MOST_BROADCAST_KEYS
 from infold.spark.inputs.feed import Feed, foldable
-from infold.spark.observed import ObservedAggregates, observed
+from infold.spark.observed import Aggregates, observed
 from infold.spark.step_commit import Computed, RowChanges, commit_step
 from infold.spark.step_context import Work
 
@@ -211,27 +211,23 @@ class KeyedFold:
         same = F.col(OLD_KEY) == F.col(TOUCHED_KEY)
         return stored.join(sent.select(TOUCHED_KEY), same, "left_semi")
 
-    def scanned_for(self, seen: ObservedAggregates) -> tuple[int, int]:
+    def scanned_for(self, row_count: Aggregates) -> tuple[int, int]:
         """How many rows a scan of the input found, and how many it looked at."""
         # Spark forgets what it observed in a plan that turned out to be empty.
-        return int(seen.get.get("rows") or 0), sum(state.rows for state in self.feed.cells)
+        return int(row_count.get.get("rows") or 0), sum(state.rows for state in self.feed.cells)
 
     def rows_of_keys(
         self, touched: DataFrame, counts: KeyCounts
-    ) -> tuple[DataFrame, ObservedAggregates | None]:
+    ) -> tuple[DataFrame, Aggregates | None]:
         """All rows of the touched keys, and how many were found by scanning the input."""
-        has_stored_row = F.lit(True) if self.query.having else F.col(OLD_KEY).isNotNull()
+        stored = F.lit(True) if self.query.having else F.col(OLD_KEY).isNotNull()
         frames, row_count = [], None
         if counts.scanned_keys:
-            rows_of_input = self._rows_with(
-                self.feed.current, touched.where(has_stored_row), counts
-            )
-            rows_of_input, row_count = observed(rows_of_input, F.count(F.lit(1)).alias("rows"))
-            frames.append(rows_of_input)
+            scanned = self._rows_with(self.feed.current, touched.where(stored), counts)
+            scanned, row_count = observed(scanned, F.count(F.lit(1)).alias("rows"))
+            frames.append(scanned)
         if counts.scanned_keys < counts.keys:
-            frames.append(
-                self._rows_with(self.feed.added(), touched.where(~has_stored_row), counts)
-            )
+            frames.append(self._rows_with(self.feed.added(), touched.where(~stored), counts))
         return reduce(DataFrame.unionByName, frames), row_count
 
     def _rows_with(self, rows: DataFrame, keys: DataFrame, counts: KeyCounts) -> DataFrame:

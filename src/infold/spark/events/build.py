@@ -58,7 +58,7 @@ from infold.spark.events.ingest import (
 )
 from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.events.table_change import TableChange, apply_without_key, deduplicate
-from infold.spark.observed import KnownAggregates, ObservedAggregates, observed
+from infold.spark.observed import Aggregates, KnownAggregates, observed
 from infold.spark.reading import failures, source_rows
 from infold.spark.reading.paths import worth_keeping
 from infold.spark.step_commit import Computed, RowChanges, WholeTable, commit_step
@@ -194,41 +194,37 @@ def _count_stored(ingest: Ingest, snapshot: int, tally: IngestCounts) -> None:
 def _fold_files(ingest: Ingest) -> Outcome:
     """Ingest new and due rows, remove rows of gone files; one commit, or none."""
     file_diff, step = ingest.file_diff, ingest.step
-    files_to_read: dict[int, source_rows.File] = {**ingest.new, **ingest.due, **ingest.reingested}
+    to_read: dict[int, source_rows.File] = {**ingest.new, **ingest.due, **ingest.reingested}
     bounds = {id_: AdmittedTimes(file_diff.as_of) for id_ in (*ingest.new, *ingest.reingested)}
     bounds |= {
         id_: AdmittedTimes(file_diff.as_of, low=file.horizon) for id_, file in ingest.due.items()
     }
-    tally, row_counts, reread = IngestCounts(), list[RowCount](), 0
+    tally, counts, reread = IngestCounts(), list[RowCount](), 0
     parts = ingest.parts()
     arrivals: list[Arriving] = []
     rows_by_part: list[DataFrame] = []
-    if files_to_read:
-        arrivals = [part.read(files_to_read, bounds, texts=False) for part in parts]
+    if to_read:
+        arrivals = [part.read(to_read, bounds, texts=False) for part in parts]
         observed = arrivals[0].observed
         arrivals = [part._replace(rows=_in_memory(part.rows, part.observed)) for part in arrivals]
         rows_by_part = [part.rows for part in arrivals]
-        row_counts = [
+        counts = [
             count
             for part, rows in zip(parts, rows_by_part, strict=True)
             for count in count_rows(rows, part.node, with_content=not part.node.model.unique_key)
         ]
         tally.arrive(
-            row_counts, ingest.new, _rows_read(observed, row_counts, ingest.new), ingest.reingested
+            counts, ingest.new, _rows_read(observed, counts, ingest.new), ingest.reingested
         )
         ingest.refuse_losses(tally, observed if isinstance(observed, Mapping) else None)
-        reread = (
-            _rows_read(observed, row_counts, ingest.reingested) or 0 if ingest.reingested else 0
-        )
-        ingest.refuse_changed(files_to_read.values())
-    commits = ingest.write_set_aside(
-        [*zip(parts, arrivals, strict=False)], files_to_read, bounds, tally
-    )
+        reread = _rows_read(observed, counts, ingest.reingested) or 0 if ingest.reingested else 0
+        ingest.refuse_changed(to_read.values())
+    commits = ingest.write_set_aside([*zip(parts, arrivals, strict=False)], to_read, bounds, tally)
     if ingest.node.model.unique_key:
         change = _deduplicated(parts, rows_by_part, tally)
     else:
         arriving = rows_by_part[0] if rows_by_part else None
-        change = apply_without_key(ingest, arriving, row_counts, tally)
+        change = apply_without_key(ingest, arriving, counts, tally)
     computed = ingest.computed(
         tally,
         {file.id for file in file_diff.removed},
@@ -255,30 +251,25 @@ def _deduplicated(
     return TableChange.together(changes, table, row_order(newest.node))
 
 
-def _in_memory(
-    arriving: DataFrame, observed: ObservedAggregates | Mapping[int, int] | None
-) -> DataFrame:
+def _in_memory(arriving: DataFrame, observed: Aggregates | Mapping[int, int] | None) -> DataFrame:
     """
     The rows, kept in memory, so that the files are read once.
 
     A frame that is merely persisted would be read again once a table in its plan is written. The
     first action fills it, unless reading itself is observed.
     """
-    return arriving.localCheckpoint(
-        eager=not isinstance(observed, Mapping | KnownAggregates | None)
-    )
+    is_known = isinstance(observed, Mapping | KnownAggregates | None)
+    return arriving.localCheckpoint(eager=not is_known)
 
 
 def _rows_read(
-    observed: ObservedAggregates | Mapping[int, int] | None,
-    row_counts: list[RowCount],
-    files: Iterable[int],
+    observed: Aggregates | Mapping[int, int] | None, counts: list[RowCount], files: Iterable[int]
 ) -> int | None:
     """How many rows some files have, if they were counted; only new files are observed."""
     if isinstance(observed, Mapping):
         return sum(observed.get(id_, 0) for id_ in files)
     # Spark forgets what it observed in a plan that turned out to be empty.
-    is_observed = isinstance(observed, KnownAggregates) or row_counts
+    is_observed = isinstance(observed, KnownAggregates) or counts
     return int(observed.get[ROWS]) if observed is not None and is_observed else None
 
 
@@ -347,9 +338,7 @@ def load_plan(node: Node, rows: DataFrame, counted: Iterable[RowCount]) -> LoadP
     return LoadPlan(layout, tasks, event_time - F.pmod(event_time, F.lit(_PERIOD_LENGTH)))
 
 
-def rows_to_load(
-    node: Node, rows: DataFrame, how: LoadPlan
-) -> tuple[DataFrame, ObservedAggregates | None]:
+def rows_to_load(node: Node, rows: DataFrame, how: LoadPlan) -> tuple[DataFrame, Aggregates | None]:
     """
     The rows to store, one copy of each event, in the order to write them.
 
@@ -380,9 +369,9 @@ def rows_to_load(
         F.count_if(is_copy & F.col(DIFFERS)).alias("conflicting"),
         F.count_if(is_copy & F.col(ELSEWHERE)).alias("elsewhere"),
     )
-    kept = ranked.where(F.col("_copy") == 1).select(*map(column, names))
+    first_copies = ranked.where(F.col("_copy") == 1).select(*map(column, names))
     if identity.time is not None and how.period is not None:
         # Copies met by key; files are written by time.
-        shuffled = kept.repartition(how.tasks, how.period)
-        kept = shuffled.sortWithinPartitions(*map(column, order))
-    return kept, copy_counts
+        shuffled = first_copies.repartition(how.tasks, how.period)
+        first_copies = shuffled.sortWithinPartitions(*map(column, order))
+    return first_copies, copy_counts

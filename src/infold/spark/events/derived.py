@@ -68,7 +68,7 @@ def derives_exactly(work: Work, step: Step) -> bool:
         schema = _schema_of_query(ingest)
     except PySparkException:
         return True  # a definition that is wrong is reported as such
-    stored = _stored_rows(ingest)
+    stored = _stored(ingest)
     for name, number in _numbered_columns(derivation).items():
         stored = stored.withColumn(number, F.lit(None).cast(schema[name].dataType))
     try:
@@ -107,7 +107,7 @@ class _NewRows:
 def _rows_to_store(ingest: Ingest, derivation: Derivation) -> _NewRows | None:
     """The rows to store; None where files and stored rows do not fit each other."""
     files, contested = ingest.file_diff, ingest.step.contested
-    stored = _stored_outside(ingest, _stored_rows(ingest), contested)
+    stored = _stored_outside(ingest, _stored(ingest), contested)
     if derivation.from_files:
         joined = _with_new_columns(ingest, derivation, stored)
         if joined is None:
@@ -129,20 +129,17 @@ def _replace_table(ingest: Ingest, derivation: Derivation, new: _NewRows) -> Out
     """Count the rows, and put them in the place of the table."""
     work, step, node = ingest.work, ingest.step, ingest.node
     before = work.cells(step.model)
-    after, stored_counts = _states_and_counts(ingest, new.rows)
+    after, stored = _counted(ingest, new.rows)
     changes = changes_of_rewrite(before, after)
-    changes = count_row_changes(
-        work.project, node, changes, lambda: (_stored_rows(ingest), new.rows)
-    )
+    changes = count_row_changes(work.project, node, changes, lambda: (_stored(ingest), new.rows))
     read = sum(file.rows for file in (*ingest.file_diff.new_columns_of, *ingest.file_diff.reingest))
     receipt = Receipt(
         read=read,
         scanned=sum(state.rows for state in before) + read,
-        deduplicated=sum(new.competing.values())
-        - sum(stored_counts[spot] for spot in new.competing),
+        deduplicated=sum(new.competing.values()) - sum(stored[spot] for spot in new.competing),
     )
     recounted = derivation.where or ingest.file_diff.reingest
-    files = _recounted_files(ingest, stored_counts, new.competing) if recounted else None
+    files = _recounted_files(ingest, stored, new.competing) if recounted else None
     layout = replace(work.tables.layout(step.model), dictionary=DICTIONARY)
     if layout.column is not None and ingest.time is not None:
         layout = replace(layout, column=ingest.time)
@@ -150,7 +147,7 @@ def _replace_table(ingest: Ingest, derivation: Derivation, new: _NewRows) -> Out
     return commit_step(work, step, table, Computed(changes, receipt, files=files))
 
 
-def _stored_rows(ingest: Ingest) -> DataFrame:
+def _stored(ingest: Ingest) -> DataFrame:
     """The table as it is before the step, with its technical columns."""
     return ingest.work.frame(ingest.step.model, ingest.step.version - 1)
 
@@ -169,15 +166,14 @@ def _numbered_columns(derivation: Derivation) -> dict[str, str]:
     return {name: f"{_NEW}{at}" for at, name in enumerate(derivation.from_files)}
 
 
-def _rows_over(stored: DataFrame, derivation: Derivation, schema: T.StructType) -> DataFrame | None:
+def _rows_over(stored: DataFrame, derived: Derivation, schema: T.StructType) -> DataFrame | None:
     """As ``rows_over_stored``, with the technical columns; stored rows have new ones by number."""
-    numbers = _numbered_columns(derivation)
+    numbers = _numbered_columns(derived)
     columns = tuple(
-        (name, quoted(numbers[name]) if name in numbers else sql)
-        for name, sql in derivation.columns
+        (name, quoted(numbers[name]) if name in numbers else sql) for name, sql in derived.columns
     )
     carried = (FILE, VERSION, *numbers.values())
-    rows = rows_over_stored(stored, replace(derivation, columns=columns), schema, carried)
+    rows = rows_over_stored(stored, replace(derived, columns=columns), schema, carried)
     return None if rows is None else rows.drop(*numbers.values())
 
 
@@ -259,9 +255,7 @@ def _by_file_and_cell(ingest: Ingest, rows: DataFrame) -> dict[FileAndCell, int]
     return {(row[FILE], ingest.cell(row["cell"])): row[ROWS] for row in counts}
 
 
-def _states_and_counts(
-    ingest: Ingest, rows: DataFrame
-) -> tuple[list[CellState], Counter[FileAndCell]]:
+def _counted(ingest: Ingest, rows: DataFrame) -> tuple[list[CellState], Counter[FileAndCell]]:
     """The states of all cells, and how many rows of each file are in each."""
     states: dict[Interval, CellState] = {}
     rows_by_spot: Counter[FileAndCell] = Counter()

@@ -44,7 +44,7 @@ from infold.spark.events.arrivals import (
 )
 from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
-from infold.spark.observed import KnownAggregates, ObservedAggregates, observed
+from infold.spark.observed import Aggregates, KnownAggregates, observed
 from infold.spark.reading import source_rows
 from infold.spark.step_commit import Computed
 from infold.spark.step_context import DefinitionInForce, Work
@@ -57,7 +57,7 @@ class Arriving(NamedTuple):
     """Judged arrivals of files, how many rows these have, and whose rows have no texts."""
 
     rows: DataFrame
-    observed: ObservedAggregates | Mapping[int, int] | None
+    observed: Aggregates | Mapping[int, int] | None
     without_texts: frozenset[int]
 
 
@@ -161,7 +161,7 @@ class Ingest:
             beside = lookups(work, self.node, self.step)
             judged = judged_arrivals(work, self.node, self.source, rows, bounds, beside)
             return Arriving(self.own_rows(judged), counts, without_texts)
-        row_count: ObservedAggregates | None = None
+        row_count: Aggregates | None = None
         if self._counts_left_out and counts is not None:
             row_count = KnownAggregates({ROWS: sum(counts.get(id_, 0) for id_ in self.new)})
         elif self._counts_left_out and not rows.isLocal():
@@ -184,8 +184,8 @@ class Ingest:
         if self.cells_in_force is None:
             return judged
         tests = [
-            (F.col(AT) >= F.lit(part.start)) & (F.col(AT) < F.lit(part.end))
-            for part in self.cells_in_force
+            (F.col(AT) >= F.lit(stretch.start)) & (F.col(AT) < F.lit(stretch.end))
+            for stretch in self.cells_in_force
         ]
         inside = reduce(Column.__or__, tests, F.lit(False))
         return judged.where(F.col(AT).isNull() | inside if self.is_newest else inside)
@@ -242,20 +242,17 @@ class Ingest:
 
         ``arriving`` are the rows of ``files`` by each definition in force, read with ``bounds``.
         """
-        files_with_some = {id_ for id_, rows in tally.aside.items() if rows}
-        if not arriving or not files_with_some:
+        affected = {id_ for id_, rows in tally.aside.items() if rows}
+        if not arriving or not affected:
             return 0
         paths = {id_: file.path for id_, file in {**self.new, **self.reingested}.items()}
         aside = [
             part.with_texts(
-                arriving_part.rows,
-                {
-                    id_: files[id_]
-                    for id_ in arriving_part.without_texts & files_with_some & paths.keys()
-                },
+                read.rows,
+                {id_: files[id_] for id_ in read.without_texts & affected & paths.keys()},
                 bounds,
             )
-            for part, arriving_part in arriving
+            for part, read in arriving
         ]
         return write_rows_set_aside(self.work, self.step, aside, paths)
 
@@ -413,7 +410,7 @@ def write_rows_set_aside(
 
     It is called before the step's commit. Rows that an earlier step wrote of these files go.
     """
-    frames = [_rows_to_set_aside(work, step, rows, paths) for rows in arriving]
+    frames = [_rows_aside(work, step, rows, paths) for rows in arriving]
     insert = reduce(DataFrame.unionAll, frames)
     if not work.tables.exists(work.project.set_aside):
         work.tables.create(work.project.set_aside, insert, Layout(), work.stamp(step))
@@ -460,9 +457,7 @@ def _replace_rows(work: Work, step: Step, insert: DataFrame, files: Collection[i
 
 
 @returns(SET_ASIDE_ROWS)
-def _rows_to_set_aside(
-    work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str]
-) -> DataFrame:
+def _rows_aside(work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str]) -> DataFrame:
     """The rows to set aside among judged arrivals, as the table has them."""
     node: Node = work.project[step.model]
     table = pa.table(

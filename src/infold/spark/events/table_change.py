@@ -153,22 +153,20 @@ def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: IngestCounts)
     reingested, scanned = _leaving_files(ingest, new, file_ids)
     reread: Sequence[IngestedFile] = ()
     parts = [
-        _competing_copies(rows, identity, STORED)
-        for rows in (reingested.unchanged,)
-        if rows is not None
+        _competing(rows, identity, STORED) for rows in (reingested.unchanged,) if rows is not None
     ]
     if reingested.new is not None:
-        parts.append(_competing_copies(reingested.new, identity, NEW))
+        parts.append(_competing(reingested.new, identity, NEW))
         rivals, rows_scanned = _stored_copies(ingest, identity, reingested.new, tally, file_ids)
         scanned += rows_scanned
         if rivals is not None:
-            parts.append(_competing_copies(rivals, identity, STORED))
+            parts.append(_competing(rivals, identity, STORED))
     if reingested.lost is not None:
-        parts.append(_competing_copies(reingested.lost, identity, STORED, gone=True))
+        parts.append(_competing(reingested.lost, identity, STORED, gone=True))
         returning, reread = _returning_copies(ingest, identity, reingested.lost, reingested.cells)
         scanned += sum(file.rows for file in reread)
         if returning is not None:
-            parts.append(_competing_copies(returning, identity, BACK))
+            parts.append(_competing(returning, identity, BACK))
     if not parts:
         return TableChange(scanned=scanned)
     competing = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
@@ -197,8 +195,8 @@ def _as_in_table(ingest: Ingest, judged: DataFrame) -> tuple[DataFrame, str]:
     if ingest.is_newest:
         return judged, HASH
     stored = user_columns(ingest.work.tables.read(ingest.step.model)).schema
-    own = {name.lower() for name in ingest.node.columns}
-    beside = [name for name in judged.columns if name.lower() not in own]
+    model_names = {name.lower() for name in ingest.node.columns}
+    beside = [name for name in judged.columns if name.lower() not in model_names]
     rows = as_stored(stored, ingest.step.model, judged, beside)
     return rows.withColumn(_STORED_HASH, row_hash(stored)), _STORED_HASH
 
@@ -238,24 +236,20 @@ def _count_copies(
 
 
 @returns(COMPETING_COPIES)
-def _competing_copies(
+def _competing(
     rows: DataFrame, identity: Identity, origin: int, *, gone: bool = False
 ) -> DataFrame:
     """Rows as competing copies; only stored ones have a version already."""
-    own = model_columns(rows)
-    columns = [*own, FILE, HASH, *([VERSION] if origin == STORED else [])]
-    competing = rows.select(
+    names = model_columns(rows)
+    columns = [*names, FILE, HASH, *([VERSION] if origin == STORED else [])]
+    rivals = rows.select(
         *map(column, columns), F.lit(origin).alias(ORIGIN), F.lit(gone).alias(GONE)
     )
-    return identity.prepared(competing, own)
+    return identity.prepared(rivals, names)
 
 
 def _stored_copies(
-    ingest: Ingest,
-    identity: Identity,
-    new: DataFrame,
-    tally: IngestCounts,
-    removed: Sequence[int],
+    ingest: Ingest, identity: Identity, new: DataFrame, tally: IngestCounts, removed: Sequence[int]
 ) -> tuple[DataFrame | None, int]:
     """
     Stored copies of the new events, and how many rows were scanned for them.
@@ -303,9 +297,9 @@ def _times_in_both(ingest: Ingest, new: DataFrame, cells: Ranges, few: bool) -> 
     equal = copies.rows_with_identity_of(
         stored, F.broadcast(times) if few else times, [ingest.time]
     )
-    distinct = equal.select(ingest.micros().alias("at")).distinct()
+    shared = equal.select(ingest.micros().alias("at")).distinct()
     # At most ``MOST_TIMES`` rows and one.
-    instants = distinct.limit(MOST_TIMES + 1).toArrow()["at"].to_pylist()
+    instants = shared.limit(MOST_TIMES + 1).toArrow()["at"].to_pylist()
     return (
         cells if len(instants) > MOST_TIMES else Ranges.of(Interval(at, at + 1) for at in instants)
     )
@@ -316,13 +310,11 @@ def _times_of_keys(ingest: Ingest, identity: Identity, keys: DataFrame) -> Range
     assert ingest.time is not None
     stored = ingest.work.tables.read(ingest.step.model)
     stored = stored.select(column(ingest.time), *map(column, identity.keys))
-    stored_keys = copies.rows_with_identity_of(stored, keys, identity.keys)
+    rows = copies.rows_with_identity_of(stored, keys, identity.keys)
     cell = cell_start(ingest.time_or_null(), ingest.granularity)
     at = ingest.micros()
     # At most a row for each cell.
-    ends = (
-        stored_keys.groupBy(cell).agg(F.min(at).alias("first"), F.max(at).alias("last")).collect()
-    )
+    ends = rows.groupBy(cell).agg(F.min(at).alias("first"), F.max(at).alias("last")).collect()
     return Ranges.of(Interval(row["first"], row["last"] + 1) for row in ends)
 
 
@@ -415,14 +407,12 @@ def reingest_diff(ingest: Ingest, new: DataFrame, stored: DataFrame) -> Reingest
     evaluated = _with_prefixed_names(new.where(is_reingested).select(FILE, HASH))
     same = (F.col(FILE) == F.col(f"_of{FILE}")) & (F.col(HASH) == F.col(f"_of{HASH}"))
     new_rows = numbered.join(stored_hashes, same & (F.col(_NTH) == 1), "left_anti").drop(_NTH)
-    lost_rows = stored.join(evaluated, same, "left_anti").localCheckpoint(eager=False)
+    lost = stored.join(evaluated, same, "left_anti").localCheckpoint(eager=False)
     cell = cell_start(ingest.time_or_null(), ingest.granularity).alias("cell")
     # At most a row for each cell.
-    cells = Ranges.of(
-        ingest.cell(row["cell"]) for row in lost_rows.select(cell).distinct().collect()
-    )
+    cells = Ranges.of(ingest.cell(row["cell"]) for row in lost.select(cell).distinct().collect())
     kept_rows = stored.join(evaluated, same, "left_semi")
-    return ReingestDiff(new_rows, kept_rows, lost_rows if cells else None, cells)
+    return ReingestDiff(new_rows, kept_rows, lost if cells else None, cells)
 
 
 def _with_prefixed_names(rows: DataFrame) -> DataFrame:

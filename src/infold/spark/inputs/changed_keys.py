@@ -88,11 +88,9 @@ def _locate_in_files(
         if source_rows.unchanged(work.project, source, file)
     ]
     rows = source_rows.read(work.spark, work.project, source, [(file.id, file) for file in files])
-    rows_with_key = rows_with_changed_key(
-        rows, matches, {match.lookup: changed for match in matches}
-    )
+    keyed = rows_with_changed_key(rows, matches, {match.lookup: changed for match in matches})
     # At most a row for each file of the source.
-    counts = {row[FILE]: row["count"] for row in rows_with_key.groupBy(FILE).count().collect()}
+    counts = {row[FILE]: row["count"] for row in keyed.groupBy(FILE).count().collect()}
     scanned = sum(file.rows + file.waiting + file.set_aside for file in files)
     return ChangedKeyRows(
         ((source.name, Ranges(), sum(counts.values())),),
@@ -163,7 +161,7 @@ def _usable_validity(rows: DataFrame, match: Match, changed: ChangedRows) -> Val
 @returns(CHANGED_KEYS)
 def _changed_keys(match: Match, changed: ChangedRows) -> DataFrame:
     """The keys of a lookup's changed rows, once each."""
-    keys = [F.expr(own).alias(f"__key{at}") for at, (_, own) in enumerate(match.pairs)]
+    keys = [F.expr(sql).alias(f"__key{at}") for at, (_, sql) in enumerate(match.pairs)]
     return changed_lookup_rows(changed).select(*keys).dropna().distinct()
 
 
@@ -184,13 +182,11 @@ def _changed_stretches(match: Match, validity: Validity, changed: ChangedRows) -
         names = [name for name in rows.columns if validity.passed_on or name.lower() not in ends]
         start, end = column(validity.start), column(validity.end)
         lasts = (end > start) | (end.isNull() & F.lit(validity.open))
-        valid_rows = rows.where(start.isNotNull() & lasts)
-        keys = [F.expr(own).alias(f"__key{at}") for at, (_, own) in enumerate(match.pairs)]
+        valid = rows.where(start.isNotNull() & lasts)
+        keys = [F.expr(sql).alias(f"__key{at}") for at, (_, sql) in enumerate(match.pairs)]
         values = F.struct(F.lit(0), *map(column, names)).alias(_VALUES)
         for at, step in ((start, sign), (end, -sign)):
-            points.append(
-                valid_rows.select(*keys, values, at.alias(_FROM), F.lit(step).alias(_STEP))
-            )
+            points.append(valid.select(*keys, values, at.alias(_FROM), F.lit(step).alias(_STEP)))
     names = [f"__key{at}" for at in range(len(match.pairs))]
     dated = reduce(DataFrame.unionAll, points).where(F.col(_FROM).isNotNull()).dropna(subset=names)
     steps = dated.groupBy(*names, _VALUES, _FROM).agg(F.sum(_STEP).alias(_STEP))

@@ -132,7 +132,7 @@ def changed_table(
         changes=[change for change in net_changes(changes) if change.changes_rows],
         since=since,
         time=time,
-        identity=key or [own for own in _IDENTITIES if own in current.columns][:1],
+        identity=key or [each for each in _IDENTITIES if each in current.columns][:1],
         granularity=granularity,
         other_cells=granularity is not None
         and any(change.cell != granularity.cell(change.cell.start) for change in changes),

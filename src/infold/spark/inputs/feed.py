@@ -141,13 +141,13 @@ class Feed:
         return [match for match in matches if match.input == name]
 
     def _with_keys(
-        self, name: str, changed: ChangedRows, rows: DataFrame, every: DataFrame
+        self, name: str, changed: ChangedRows, rows: DataFrame, all_rows: DataFrame
     ) -> DataFrame:
         """Some rows of a table; rows with changed lookup keys are replaced by all that have one."""
         matches = self._changed_matches(name)
         if not matches:
             return rows
-        candidates = every
+        candidates = all_rows
         if changed.time is not None:
             key_times = (
                 part
@@ -156,7 +156,7 @@ class Feed:
                 for part in times
             )
             cells = [*key_times, *(change.cell for change in changed.changes)]
-            candidates = rows_in_cells(every, changed.time, cells, None)
+            candidates = rows_in_cells(all_rows, changed.time, cells, None)
         rows_of_keys = rows_with_changed_key(candidates, matches, self.lookups)
         return rows_without_changed_key(user_columns(rows), matches, self.lookups).unionByName(
             user_columns(rows_of_keys)

@@ -56,8 +56,8 @@ def driver_settings(
 
 def worker_python(settings: Mapping[str, str]) -> str:
     """The Python that executors call for functions: as set, else the one that runs here."""
-    own = settings.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
-    return own or sys.executable
+    configured = settings.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
+    return configured or sys.executable
 
 
 def refuse_unreachable(engine: Engine, given: str) -> None:
@@ -140,9 +140,9 @@ def package() -> Path:
     archive = cache_dir() / f"infold-{digest.hexdigest()[:16]}.zip"
     if not archive.is_file() or archive.stat().st_uid != os.geteuid():
         archive.parent.mkdir(parents=True, exist_ok=True)
-        fresh = archive.with_suffix(f".{os.getpid()}")
-        with zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as opened:
+        temporary = archive.with_suffix(f".{os.getpid()}")
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as opened:
             for name, text in texts.items():
                 opened.writestr(name, text)
-        fresh.replace(archive)
+        temporary.replace(archive)
     return archive

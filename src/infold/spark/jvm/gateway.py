@@ -321,7 +321,7 @@ def submit_command(
     scala = launcher.name.removeprefix("spark-launcher_").partition("-")[0]
     # What the scripts set: a Python worker has to hash texts as every other one does.
     env = {**environ, "SPARK_SCALA_VERSION": scala, "PYTHONHASHSEED": "0"}
-    asked = subprocess.run(
+    answer = subprocess.run(
         [
             *(str(find_java(environ).binary), "-Xmx128m"),
             *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
@@ -335,7 +335,7 @@ def submit_command(
         check=False,
     )
     # A line that separates them from what a JVM may print first; each word ends with a zero.
-    _, separator, words = os.fsdecode(asked.stdout).partition("\0\n")
-    if asked.returncode or not separator or not words:
+    _, separator, words = os.fsdecode(answer.stdout).partition("\0\n")
+    if answer.returncode or not separator or not words:
         return script, dict(environ)
     return words.removesuffix("\0").split("\0"), env

@@ -152,11 +152,7 @@ def attach(needed: str, size: Size) -> bool:
     if offered is None:
         return False
     offered.taken()
-    if (
-        offered.needs == needed
-        and (offered.large or size != "large")
-        and _is_answering(offered.jvm)
-    ):
+    if offered.needs == needed and (offered.large or size != "large") and _answers(offered.jvm):
         try:
             _state.kept = _attached(gateway.reach(offered.jvm))
         except Exception:  # noqa: BLE001 (it is about to end, or has; the next one is our own)
@@ -178,7 +174,7 @@ def end(jvm: Jvm) -> None:
             jvm.process.wait(10)
 
 
-def _is_answering(jvm: Jvm) -> bool:
+def _answers(jvm: Jvm) -> bool:
     """Whether the JVM runs and answers: one that was stopped takes connections and says nothing."""
     import socket
 
@@ -292,7 +288,9 @@ def _end_workers(java_gateway: JavaGateway) -> None:
     Spark can end them, and start others later; it has no public way to be asked to.
     """
     env = java_gateway.jvm.org.apache.spark.SparkEnv.get()
-    (field,) = (own for own in env.getClass().getDeclaredFields() if own.getName() == WORKERS)
+    (field,) = (
+        member for member in env.getClass().getDeclaredFields() if member.getName() == WORKERS
+    )
     field.setAccessible(True)
     converters = java_gateway.jvm.scala.jdk.javaapi.CollectionConverters
     for factory in converters.asJavaCollection(field.get(env).values()).toArray():

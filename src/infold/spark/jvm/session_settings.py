@@ -134,9 +134,9 @@ def log_settings() -> Path:
     file = cache_dir() / "log4j2.properties"
     if not file.is_file() or file.read_text(encoding="utf-8") != _LOG4J2:
         file.parent.mkdir(parents=True, exist_ok=True)
-        fresh = file.with_suffix(f".{os.getpid()}")
-        fresh.write_text(_LOG4J2, encoding="utf-8")
-        fresh.replace(file)
+        temporary = file.with_suffix(f".{os.getpid()}")
+        temporary.write_text(_LOG4J2, encoding="utf-8")
+        temporary.replace(file)
     return file
 
 

@@ -230,8 +230,8 @@ def _new_session(
 
 def refuse_missing_jars(running: SparkSession, jars: Sequence[Jar], target: str) -> None:
     """Raise ``catalog_errors.other_jars`` if the JVM that infold started lacks some."""
-    there = running.conf.get(CLASS_PATH, "") or ""
-    missing = [jar.coordinates for jar in jars if jar.file_name not in there]
+    class_path = running.conf.get(CLASS_PATH, "") or ""
+    missing = [jar.coordinates for jar in jars if jar.file_name not in class_path]
     if missing and has_started():
         raise catalog_errors.other_jars(target=target, jars=missing)
 
@@ -265,9 +265,9 @@ def _first_session(
     # first of them.
     settings[CLASS_PATH] = os.pathsep.join(map(str, jar_paths(catalog.jars)))
     of_java = (str(java.home), java.version, *java_options("large"))
-    wanted = lasting.needs(settings, of_java, inherit, catalog.secrets)
+    needed = lasting.needs(settings, of_java, inherit, catalog.secrets)
     _set_environment(java.home, settings)
-    if lasting.attach(wanted, size):
+    if lasting.attach(needed, size):
         running = _running_session()
         assert running is not None
         return _new_session(running, {**settings, **catalog.secrets}, adapters)
@@ -292,7 +292,7 @@ def _first_session(
         forget_dead()
         raise
     given_settings.put_back_fixed(session)
-    lasting.started(wanted, size)
+    lasting.started(needed, size)
     lasting.made(session)
     return session
 

@@ -57,8 +57,7 @@ class _ProjectModules(MetaPathFinder, Loader):
     def _file(self, name: str) -> str | None:
         path = name.replace(".", "/")
         return next(
-            (file for file in (f"{path}/__init__.py", f"{path}.py") if file in self.files),
-            None,
+            (file for file in (f"{path}/__init__.py", f"{path}.py") if file in self.files), None
         )
 
     def _is_package(self, name: str) -> bool:
@@ -74,8 +73,8 @@ class _ProjectModules(MetaPathFinder, Loader):
         if path is None:
             return
         module.__file__ = path
-        own = {**vars(builtins), "__import__": self._import}
-        module.__dict__["__builtins__"] = own
+        own_builtins = {**vars(builtins), "__import__": self._import}
+        module.__dict__["__builtins__"] = own_builtins
         code = compile(self.files[path], path, "exec", dont_inherit=True)
         exec(code, module.__dict__)  # noqa: S102 (the author's file)
 

@@ -119,23 +119,19 @@ def _items(value: object) -> Sequence[Any]:
 
 def values_of(column: pa.Array) -> list[Any]:
     """The values of a column as a function of rows is given them."""
-    values = column.to_pylist()
-    return (
-        [_python_value(value, column.type) for value in values]
-        if _needs_conversion(column.type)
-        else values
-    )
+    values: list[Any] = column.to_pylist()
+    if not _is_converted(column.type):
+        return values
+    return [_as_python(value, column.type) for value in values]
 
 
-def _needs_conversion(type_: pa.DataType) -> bool:
+def _is_converted(type_: pa.DataType) -> bool:
     """Whether Arrow's own values of a type, or of a part of it, are not those that are given."""
     parts = (type_.field(at).type for at in range(type_.num_fields))
-    return (
-        pa.types.is_timestamp(type_) or pa.types.is_map(type_) or any(map(_needs_conversion, parts))
-    )
+    return pa.types.is_timestamp(type_) or pa.types.is_map(type_) or any(map(_is_converted, parts))
 
 
-def _python_value(value: Any, type_: pa.DataType) -> Any:
+def _as_python(value: Any, type_: pa.DataType) -> Any:
     """A value of Arrow's with its instants in Python's UTC, and its maps as dicts."""
     if value is None:
         return None
@@ -143,11 +139,11 @@ def _python_value(value: Any, type_: pa.DataType) -> Any:
         return value if type_.tz is None else value.astimezone(UTC)
     if pa.types.is_map(type_):
         key, item = type_.key_type, type_.item_type
-        return {_python_value(name, key): _python_value(two, item) for name, two in value}
+        return {_as_python(name, key): _as_python(two, item) for name, two in value}
     if pa.types.is_list(type_):
-        return [_python_value(element, type_.value_type) for element in value]
+        return [_as_python(element, type_.value_type) for element in value]
     if pa.types.is_struct(type_):
-        return {field.name: _python_value(value[field.name], field.type) for field in type_}
+        return {field.name: _as_python(value[field.name], field.type) for field in type_}
     return value
 
 

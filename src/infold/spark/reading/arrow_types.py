@@ -23,13 +23,13 @@ from infold.spark.reading import fit
 
 Convert = Callable[[Column], Column]
 
-_BITS_OF_TYPE: dict[type[T.DataType], int] = {
+_BITS: dict[type[T.DataType], int] = {
     T.ByteType: 8,
     T.ShortType: 16,
     T.IntegerType: 32,
     T.LongType: 64,
 }
-_DIGITS_OF_BITS = {8: 3, 16: 5, 32: 10, 64: 19}
+_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 _EXACT_IN: dict[type[T.DataType], int] = {T.FloatType: 16, T.DoubleType: 32}
 _TIMES = (T.TimestampType, T.TimestampNTZType)
 
@@ -48,60 +48,57 @@ class TypeFit:
     checked: bool = False
 
 
-def type_fit(arrow: pa.DataType, declared: T.DataType, timestamp_format: str) -> TypeFit | None:
+def type_fit(arrow: pa.DataType, target: T.DataType, timestamp_format: str) -> TypeFit | None:
     """How a column of a plain type of Arrow is read as a declared one; None: it does not fit."""
     if pa.types.is_null(arrow):
-        return TypeFit(None, lambda _: F.lit(None).cast(declared))
+        return TypeFit(None, lambda _: F.lit(None).cast(target))
     if pa.types.is_integer(arrow):
-        return _integer_fit(arrow, declared, timestamp_format)
+        return _integer_fit(arrow, target, timestamp_format)
     if pa.types.is_timestamp(arrow):
-        return _timestamp_fit(arrow, declared)
+        return _timestamp_fit(arrow, target)
     if pa.types.is_date(arrow):
-        fits = isinstance(declared, (T.DateType, *_TIMES))
-        return TypeFit(T.DateType(), lambda value: value.cast(declared)) if fits else None
+        fits = isinstance(target, (T.DateType, *_TIMES))
+        return TypeFit(T.DateType(), lambda value: value.cast(target)) if fits else None
     if pa.types.is_string(arrow):
-        return _text_fit(declared, timestamp_format)
+        return _text_fit(target, timestamp_format)
     if pa.types.is_nested(arrow):
-        stored = _stored_parts(arrow, declared)
-        return None if stored is None else TypeFit(stored, lambda value: value.cast(declared))
-    return _same_or_wider_fit(arrow, declared)
+        stored = _stored_parts(arrow, target)
+        return None if stored is None else TypeFit(stored, lambda value: value.cast(target))
+    return _same_or_wider_fit(arrow, target)
 
 
-def _stored_parts(arrow: pa.DataType, declared: T.DataType) -> T.DataType | None:
+def _stored_parts(arrow: pa.DataType, target: T.DataType) -> T.DataType | None:
     """
     The type to read a list, a map or an object as, so that a cast makes it the declared one.
 
     Each part is as declared or narrower. None where one is not, or would have to be checked.
     """
     pairs: list[tuple[pa.DataType, T.DataType]] = []
-    if isinstance(declared, T.ArrayType) and _is_list(arrow):
-        pairs = [(arrow.value_type, declared.elementType)]
-    elif isinstance(declared, T.MapType) and pa.types.is_map(arrow):
-        pairs = [
-            (arrow.key_type, declared.keyType),
-            (arrow.item_type, declared.valueType),
-        ]
-    elif isinstance(declared, T.StructType) and pa.types.is_struct(arrow):
+    if isinstance(target, T.ArrayType) and _is_list(arrow):
+        pairs = [(arrow.value_type, target.elementType)]
+    elif isinstance(target, T.MapType) and pa.types.is_map(arrow):
+        pairs = [(arrow.key_type, target.keyType), (arrow.item_type, target.valueType)]
+    elif isinstance(target, T.StructType) and pa.types.is_struct(arrow):
         fields = [arrow.field(at) for at in range(arrow.num_fields)]
-        if [field.name for field in fields] == declared.names:
+        if [field.name for field in fields] == target.names:
             pairs = [
-                (field.type, own.dataType) for field, own in zip(fields, declared, strict=True)
+                (field.type, part.dataType) for field, part in zip(fields, target, strict=True)
             ]
     stored = [part for pair in pairs if (part := _stored_part(*pair)) is not None]
     if not pairs or len(stored) < len(pairs):
         return None
-    if isinstance(declared, T.ArrayType):
+    if isinstance(target, T.ArrayType):
         return T.ArrayType(stored[0])
-    if isinstance(declared, T.MapType):
+    if isinstance(target, T.MapType):
         return T.MapType(stored[0], stored[1])
-    assert isinstance(declared, T.StructType)
-    return T.StructType([T.StructField(*pair) for pair in zip(declared.names, stored, strict=True)])
+    assert isinstance(target, T.StructType)
+    return T.StructType([T.StructField(*pair) for pair in zip(target.names, stored, strict=True)])
 
 
-def _stored_part(arrow: pa.DataType, declared: T.DataType) -> T.DataType | None:
-    if (same := _same_or_wider_fit(arrow, declared)) is not None:
+def _stored_part(arrow: pa.DataType, target: T.DataType) -> T.DataType | None:
+    if (same := _same_or_wider_fit(arrow, target)) is not None:
         return same.stored
-    entry = type_fit(arrow, declared, "iso")
+    entry = type_fit(arrow, target, "iso")
     return None if entry is None or entry.checked else entry.stored
 
 
@@ -110,41 +107,36 @@ def _is_list(arrow: pa.DataType) -> bool:
     return any(is_(arrow) for is_ in kinds)
 
 
-def _integer_fit(arrow: pa.DataType, declared: T.DataType, timestamp_format: str) -> TypeFit | None:
+def _integer_fit(arrow: pa.DataType, target: T.DataType, timestamp_format: str) -> TypeFit | None:
     signed = pa.types.is_signed_integer(arrow)
     # Spark has no unsigned types: it reads them as the next wider one.
     bits = arrow.bit_width if signed else arrow.bit_width * 2
     if bits > 64:
-        fits = isinstance(declared, T.DecimalType) and declared.precision - declared.scale >= 20
+        fits = isinstance(target, T.DecimalType) and target.precision - target.scale >= 20
         stored: T.DataType = T.DecimalType(20, 0)
-        return TypeFit(stored, lambda value: value.cast(declared)) if fits else None
-    stored = next(type_() for type_, width in _BITS_OF_TYPE.items() if width == bits)
-    if isinstance(declared, _TIMES) and fit.is_epoch(timestamp_format):
+        return TypeFit(stored, lambda value: value.cast(target)) if fits else None
+    stored = next(type_() for type_, width in _BITS.items() if width == bits)
+    if isinstance(target, _TIMES) and fit.is_epoch(timestamp_format):
         return TypeFit(
             stored,
-            lambda value: fit.fitted(value.cast("string"), declared, timestamp_format),
+            lambda value: fit.fitted(value.cast("string"), target, timestamp_format),
             checked=True,
         )
     fits = (
-        bits <= _BITS_OF_TYPE.get(type(declared), 0)
-        or bits <= _EXACT_IN.get(type(declared), 0)
-        or (
-            isinstance(declared, T.DecimalType)
-            and declared.precision - declared.scale >= _DIGITS_OF_BITS[bits]
-        )
+        bits <= _BITS.get(type(target), 0)
+        or bits <= _EXACT_IN.get(type(target), 0)
+        or (isinstance(target, T.DecimalType) and target.precision - target.scale >= _DIGITS[bits])
     )
-    return TypeFit(stored, lambda value: value.cast(declared)) if fits else None
+    return TypeFit(stored, lambda value: value.cast(target)) if fits else None
 
 
-def _timestamp_fit(arrow: pa.DataType, declared: T.DataType) -> TypeFit | None:
-    if not isinstance(declared, _TIMES):
+def _timestamp_fit(arrow: pa.DataType, target: T.DataType) -> TypeFit | None:
+    if not isinstance(target, _TIMES):
         return None
     if arrow.unit == "ns":
-        return TypeFit(
-            T.LongType(), lambda value: _whole_micros(value).cast(declared), checked=True
-        )
+        return TypeFit(T.LongType(), lambda value: _whole_micros(value).cast(target), checked=True)
     stored = T.TimestampNTZType() if arrow.tz is None else T.TimestampType()
-    return TypeFit(stored, lambda value: value.cast(declared))
+    return TypeFit(stored, lambda value: value.cast(target))
 
 
 def _whole_micros(nanos: Column) -> Column:
@@ -154,34 +146,34 @@ def _whole_micros(nanos: Column) -> Column:
     return F.when(nanos % thousand == 0, whole)
 
 
-def _text_fit(declared: T.DataType, timestamp_format: str) -> TypeFit | None:
-    if isinstance(declared, T.StringType) and not isinstance(declared, T.VarcharType | T.CharType):
+def _text_fit(target: T.DataType, timestamp_format: str) -> TypeFit | None:
+    if isinstance(target, T.StringType) and not isinstance(target, T.VarcharType | T.CharType):
         # A file can declare bytes as text that are none.
         return TypeFit(
             T.StringType(), lambda value: F.when(F.is_valid_utf8(value), value), checked=True
         )
-    if isinstance(declared, (T.VarcharType, T.CharType, T.DateType, *_TIMES)):
+    if isinstance(target, (T.VarcharType, T.CharType, T.DateType, *_TIMES)):
         return TypeFit(
             T.StringType(),
-            lambda value: fit.fitted(value, declared, timestamp_format),
+            lambda value: fit.fitted(value, target, timestamp_format),
             checked=True,
         )
     return None
 
 
-def _same_or_wider_fit(arrow: pa.DataType, declared: T.DataType) -> TypeFit | None:
+def _same_or_wider_fit(arrow: pa.DataType, target: T.DataType) -> TypeFit | None:
     stored = _spark_type(arrow)
     if stored is None:
         return None
-    fits = stored.simpleString() == declared.simpleString()
-    if isinstance(stored, T.DecimalType) and isinstance(declared, T.DecimalType):
+    fits = stored.simpleString() == target.simpleString()
+    if isinstance(stored, T.DecimalType) and isinstance(target, T.DecimalType):
         fits = (
-            declared.scale >= stored.scale
-            and declared.precision - declared.scale >= stored.precision - stored.scale
+            target.scale >= stored.scale
+            and target.precision - target.scale >= stored.precision - stored.scale
         )
-    if isinstance(stored, T.FloatType) and isinstance(declared, T.DoubleType):
+    if isinstance(stored, T.FloatType) and isinstance(target, T.DoubleType):
         fits = True
-    return TypeFit(stored, lambda value: value.cast(declared)) if fits else None
+    return TypeFit(stored, lambda value: value.cast(target)) if fits else None
 
 
 def _spark_type(arrow: pa.DataType) -> T.DataType | None:

@@ -106,8 +106,8 @@ def _shape(file: PresentFile, source: Source) -> AvroShape:
         schema, packing = avro_files.header(file.file)
         names = tuple(field["name"] for field in schema["fields"])
         types = tuple(arrow_type(field["type"], is_column=True) for field in schema["fields"])
-        own = any(map(is_long_decimal, schema["fields"]))
-        by = avro_files.without_decimals(file.file) if own else ""
+        has_long_decimal = any(map(is_long_decimal, schema["fields"]))
+        by = avro_files.without_decimals(file.file) if has_long_decimal else ""
     except OSError as error:
         raise unreadable(file, error, _WANTED) from error
     if not names:
@@ -179,6 +179,4 @@ AVRO = Jar(
 
 def source_jars(project: Project) -> tuple[Jar, ...]:
     """Those of the formats that a project has sources of."""
-    return (
-        (AVRO,) if any(source.format is Format.AVRO for source in project.sources.values()) else ()
-    )
+    return (AVRO,) if any(each.format is Format.AVRO for each in project.sources.values()) else ()

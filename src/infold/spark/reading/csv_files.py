@@ -201,12 +201,10 @@ def _cut_apart(
     lines = (row for batch in batches for row in zip(*batch.to_pydict().values(), strict=True))
     for path, lines_of_file in groupby(lines, itemgetter(1)):
         all_ = records(map(itemgetter(0), lines_of_file), delimiter, quoted=quoted)
-        own_records: Iterator[bytes] = filter(None, all_)
+        left: Iterator[bytes] = filter(None, all_)
         if blanks is not None:
-            own_records = islice(
-                dropwhile(lambda record: not record.strip(blanks), own_records), 1, None
-            )
-        while portion := list(islice(own_records, _TOGETHER)):
+            left = islice(dropwhile(lambda record: not record.strip(blanks), left), 1, None)
+        while portion := list(islice(left, _TOGETHER)):
             yield pa.RecordBatch.from_arrays(
                 [pa.array(portion, pa.binary()), pa.array([path] * len(portion), pa.string())],
                 names=[_RECORD, fit.PATH],

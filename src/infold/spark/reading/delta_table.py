@@ -100,43 +100,36 @@ def _name_finder(mapping: ColumnMapping, fields: Iterable[pa.Field]) -> Name:
 
 
 def _as_in_table(
-    own: pa.DataType,
-    wanted: T.DataType,
-    path: Path,
-    mapping: ColumnMapping,
-    at: dict[Path, str],
+    file: pa.DataType, table: T.DataType, path: Path, mapping: ColumnMapping, at: dict[Path, str]
 ) -> pa.DataType:
     """A type of a file with the table's names and fields; ``at`` gets those of the file."""
-    if pa.types.is_struct(own) and isinstance(wanted, T.StructType):
-        types_in_file = {part.name: part.type for part in own}
-        name_of, taken = _name_finder(mapping, own), {part.name.lower() for part in own}
+    if pa.types.is_struct(file) and isinstance(table, T.StructType):
+        types_in_file = {part.name: part.type for part in file}
+        name_of, taken = _name_finder(mapping, file), {part.name.lower() for part in file}
         parts = []
-        for inner in wanted:
+        for inner in table:
             below = (*path, inner.name)
             name = name_of(below)
             if name is not None and name in types_in_file:
                 type_ = _as_in_table(types_in_file[name], inner.dataType, below, mapping, at)
             else:
-                name, type_ = (
-                    _unused_name(name or inner.name, taken),
-                    to_arrow_type(inner.dataType),
-                )
+                name, type_ = (_unused(name or inner.name, taken), to_arrow_type(inner.dataType))
             at[below] = name
             parts.append(pa.field(inner.name, type_))
         return pa.struct(parts)
-    if pa.types.is_list(own) and isinstance(wanted, T.ArrayType):
+    if pa.types.is_list(file) and isinstance(table, T.ArrayType):
         return pa.list_(
-            _as_in_table(own.value_type, wanted.elementType, (*path, ELEMENT), mapping, at)
+            _as_in_table(file.value_type, table.elementType, (*path, ELEMENT), mapping, at)
         )
-    if pa.types.is_map(own) and isinstance(wanted, T.MapType):
+    if pa.types.is_map(file) and isinstance(table, T.MapType):
         return pa.map_(
-            _as_in_table(own.key_type, wanted.keyType, (*path, KEY), mapping, at),
-            _as_in_table(own.item_type, wanted.valueType, (*path, VALUE), mapping, at),
+            _as_in_table(file.key_type, table.keyType, (*path, KEY), mapping, at),
+            _as_in_table(file.item_type, table.valueType, (*path, VALUE), mapping, at),
         )
-    return own
+    return file
 
 
-def _unused_name(name: str, taken: set[str]) -> str:
+def _unused(name: str, taken: set[str]) -> str:
     """A name that no field of a struct has, however Spark compares names; it is taken then."""
     while name.lower() in taken:
         name = f"{name}_"
@@ -277,7 +270,7 @@ def _present_rows(
 ) -> DataFrame:
     """The rows of files that are not deleted, with the columns that are in no file."""
     table, names = shape.table, dict(shape.at)
-    in_files = [own for own in schema if own.name not in table.partitioned_by]
+    in_files = [part for part in schema if part.name not in table.partitioned_by]
     stored = T.StructType()
     for part in in_files:
         top = (part.name,)
@@ -290,8 +283,8 @@ def _present_rows(
     path = F.lit(files[0].spark_path) if len(files) == 1 else F.col("_metadata.file_path")
     at = F.col("_metadata.row_index")
     if (deleted := _deleted_rows(table, files)).num_rows:
-        gone = spark.createDataFrame(deleted)
-        present = present.join(gone, (path == gone[_PATH]) & (at == gone[_ROW_INDEX]), "left_anti")
+        lost = spark.createDataFrame(deleted)
+        present = present.join(lost, (path == lost[_PATH]) & (at == lost[_ROW_INDEX]), "left_anti")
     if len(in_files) < len(schema):
         # At most a row for each file of the step.
         values = F.broadcast(spark.createDataFrame(_partition_values(table, files)))
@@ -310,9 +303,7 @@ def _as_table_column(stored_field: T.StructField, table_field: T.StructField) ->
 def _deleted_rows(table: SourceTable, files: Sequence[PresentFile]) -> pa.Table:
     """The deleted rows of files: a row for each, with the path as Spark has it."""
     deleted = [
-        (file.spark_path, table.deleted[file.path])
-        for file in files
-        if _has_deleted_rows(table, file)
+        (file.spark_path, table.deleted[file.path]) for file in files if _has_deleted(table, file)
     ]
     paths = [pa.array([path] * len(rows), pa.string()) for path, rows in deleted]
     return pa.table(
@@ -323,7 +314,7 @@ def _deleted_rows(table: SourceTable, files: Sequence[PresentFile]) -> pa.Table:
     )
 
 
-def _has_deleted_rows(table: SourceTable, file: PresentFile) -> bool:
+def _has_deleted(table: SourceTable, file: PresentFile) -> bool:
     return file.path in table.deleted
 
 

@@ -192,12 +192,12 @@ DAMAGED = (OSError, EOFError, zlib.error, pa.ArrowException)
 """What reading raises where a file is damaged, or is packed in another way than its name says."""
 
 
-def unreadable(file: PresentFile, error: Exception, wanted: str) -> errors.InfoldError:
+def unreadable(file: PresentFile, error: Exception, expected: str) -> errors.InfoldError:
     """The error of a file that cannot be read as what it should be, with what it seems to be."""
     why = next(iter(str(error).splitlines()), type(error).__name__)
     is_ = looks_like(file.file)
-    if is_ not in (None, wanted):
-        why = f"it begins as {is_} does, and not as {wanted} ({why})"
+    if is_ not in (None, expected):
+        why = f"it begins as {is_} does, and not as {expected} ({why})"
     return run_errors.unreadable_file(path=file.path, why=why)
 
 

@@ -78,20 +78,20 @@ def unread_file(message: str) -> tuple[str, str] | None:
 
 def as_error(project: Project, source: Source, message: str) -> InfoldError | None:
     """The error of one of Spark's messages; None if it is not about a source's file."""
-    if (found := unread_file(message)) is None:
+    if (file_and_reason := unread_file(message)) is None:
         return None
-    location, why = found
+    location, why = file_and_reason
     if is_url(location):
         return _of_object(project, source, location, message, why)
     at = Path(location)
     if not project.target.in_store and project.warehouse in at.parents:
         return None  # a table's own file, which is another matter
-    there = at.exists()
+    is_there = at.exists()
     if at.is_symlink():
         at = at.readlink()
     inside = project.root.absolute() in at.parents
     path = str(at.relative_to(project.root.absolute()) if inside else at)
-    if not there:
+    if not is_there:
         return run_errors.source_changed(source=source.name, path=path)
     return run_errors.unreadable_file(path=path, why=why)
 

@@ -117,15 +117,12 @@ def _timestamp(text: Column, timestamp_format: str) -> Column:
     if timestamp_format == "iso":
         to_minutes = F.regexp_replace(text, _TO_MINUTES, "$1:00")
         to_hours = F.regexp_replace(text, _TO_HOURS, "$1:00:00")
-        instant = F.coalesce(
-            *(spelling.try_cast("timestamp") for spelling in (text, to_minutes, to_hours))
-        )
+        instant = F.coalesce(*(way.try_cast("timestamp") for way in (text, to_minutes, to_hours)))
         # Text without a date would be a time of today, which is no function of the file.
         return F.when(text.rlike(_DATE) & exact, instant)
     if timestamp_format in EPOCH_UNITS:
-        value = _decimal(text, _EPOCH_TYPES[timestamp_format]) * F.lit(
-            EPOCH_UNITS[timestamp_format]
-        )
+        unit = F.lit(EPOCH_UNITS[timestamp_format])
+        value = _decimal(text, _EPOCH_TYPES[timestamp_format]) * unit
         return F.timestamp_micros(value.try_cast("bigint"))
     return F.when(exact, F.try_to_timestamp(text, F.lit(timestamp_format)))
 
@@ -158,7 +155,7 @@ def _floating(text: Column, type_: T.DataType) -> Column:
 def _nested(text: Column, type_: T.DataType, timestamp_format: str) -> Column:
     """A list or an object from its JSON text: its parts are texts first, and fit or do not."""
     schema = T.StructType(
-        [T.StructField("v", _type_of_texts(type_)), T.StructField("c", T.StringType())]
+        [T.StructField("v", _text_type(type_)), T.StructField("c", T.StringType())]
     )
     marked = json_text.marked(text)
     parsed = F.from_json(
@@ -167,7 +164,7 @@ def _nested(text: Column, type_: T.DataType, timestamp_format: str) -> Column:
 
     def exactly(parsed_text: Column) -> Column:
         good = parsed_text["c"].isNull() & ~_misfit(parsed_text["v"], type_, timestamp_format)
-        return F.when(good, _typed_part(parsed_text["v"], type_, timestamp_format))
+        return F.when(good, _typed(parsed_text["v"], type_, timestamp_format))
 
     # One value, of keys that are there once; a text from CSV may be anything.
     sound = json_text.alone(F.try_parse_json(json_text.wrapped(marked)))
@@ -176,35 +173,33 @@ def _nested(text: Column, type_: T.DataType, timestamp_format: str) -> Column:
     return F.when(sound, F.transform(F.array(parsed), exactly)[0])
 
 
-def _type_of_texts(type_: T.DataType) -> T.DataType:
+def _text_type(type_: T.DataType) -> T.DataType:
     """The type in which all that is no list and no object is a text."""
     if isinstance(type_, T.ArrayType):
-        return T.ArrayType(_type_of_texts(type_.elementType))
+        return T.ArrayType(_text_type(type_.elementType))
     if isinstance(type_, T.MapType):
-        return T.MapType(T.StringType(), _type_of_texts(type_.valueType))
+        return T.MapType(T.StringType(), _text_type(type_.valueType))
     if isinstance(type_, T.StructType):
-        fields = [
-            T.StructField(field.name, _type_of_texts(field.dataType)) for field in type_.fields
-        ]
+        fields = [T.StructField(field.name, _text_type(field.dataType)) for field in type_.fields]
         return T.StructType(fields)
     return T.StringType()
 
 
-def _typed_part(value: Column, type_: T.DataType, timestamp_format: str) -> Column:
+def _typed(value: Column, type_: T.DataType, timestamp_format: str) -> Column:
     """A value made of texts, as the type that is wanted."""
     if isinstance(type_, T.ArrayType):
         element = type_.elementType
-        return F.transform(value, lambda item: _typed_part(item, element, timestamp_format))
+        return F.transform(value, lambda item: _typed(item, element, timestamp_format))
     if isinstance(type_, T.MapType):
         key, inner = type_.keyType, type_.valueType
-        keys = F.transform(F.map_keys(value), lambda item: _typed_part(item, key, timestamp_format))
+        keys = F.transform(F.map_keys(value), lambda item: _typed(item, key, timestamp_format))
         values = F.transform(
-            F.map_values(value), lambda item: _typed_part(item, inner, timestamp_format)
+            F.map_values(value), lambda item: _typed(item, inner, timestamp_format)
         )
         return F.map_from_arrays(keys, values)
     if isinstance(type_, T.StructType):
         parts = [
-            _typed_part(value[field.name], field.dataType, timestamp_format).alias(field.name)
+            _typed(value[field.name], field.dataType, timestamp_format).alias(field.name)
             for field in type_.fields
         ]
         return F.when(value.isNotNull(), F.struct(*parts))
@@ -223,15 +218,15 @@ def _misfit(value: Column, type_: T.DataType, timestamp_format: str) -> Column:
             F.map_values(value), lambda item: _misfit(item, inner, timestamp_format)
         )
         # Two keys may be one number.
-        keys = F.transform(F.map_keys(value), lambda item: _typed_part(item, key, timestamp_format))
+        keys = F.transform(F.map_keys(value), lambda item: _typed(item, key, timestamp_format))
         misfits |= F.size(F.array_distinct(keys)) < F.size(keys)
     elif isinstance(type_, T.StructType):
-        parts = (_misfit(value[one.name], one.dataType, timestamp_format) for one in type_)
+        parts = (_misfit(value[field.name], field.dataType, timestamp_format) for field in type_)
         misfits = F.coalesce(*(F.when(part, F.lit(True)) for part in parts), F.lit(False))
     elif isinstance(type_, T.StringType) and not isinstance(type_, T.VarcharType | T.CharType):
         return F.lit(False)
     else:
-        misfits = value.isNotNull() & _typed_part(value, type_, timestamp_format).isNull()
+        misfits = value.isNotNull() & _typed(value, type_, timestamp_format).isNull()
     return F.coalesce(misfits, F.lit(False))
 
 

@@ -67,10 +67,8 @@ def rows(
     declared = source.columns or columns_of(shape.stored.schema)
     how: list[TypeFit] = []
     for column in declared:
-        declared_type = fit.datatype(column)
-        how.append(
-            column_fit(types.get(column.name), column, declared_type, source.timestamp_format)
-        )
+        type_ = fit.datatype(column)
+        how.append(column_fit(types.get(column.name), column, type_, source.timestamp_format))
     return declared_values(shape.stored, declared, how, F.col("_file"))
 
 

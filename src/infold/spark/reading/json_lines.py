@@ -93,7 +93,7 @@ def inspect(
     """The shapes of files, by their ids; a known file is not looked into again."""
     for file in files:
         check_bzip2(source, file)
-    fresh = [file for file in files if not file.known]
+    new_files = [file for file in files if not file.known]
     on_disk = not any(is_url(file.path) for file in files)
     kept: Kept | None = None
     texts: Mapping[int, Sequence[bytes]] | None = None
@@ -104,18 +104,18 @@ def inspect(
             kept = Kept(lines, {id_: len(lines_of_file) for id_, lines_of_file in texts.items()})
         elif on_disk and worth_keeping([file.unpacked_size for file in files]):
             kept = Kept(*read_lines(spark, source, files))
-        elif _are_few(fresh):
-            texts = lines_by_file(source, fresh)
-    if not fresh:
+        elif _are_few(new_files):
+            texts = lines_by_file(source, new_files)
+    if not new_files:
         keys = {}
     elif texts is not None:
-        keys = _keys_read_here(spark, source, fresh, texts)
+        keys = _keys_read_here(spark, source, new_files, texts)
     else:
-        lines = _lines_by_spark(spark, source, fresh) if kept is None else kept.lines
-        judge = kept is None and may_be_plain(spark, source, fresh)
-        keys = keys_read_by_spark(lines, source, fresh, judge=judge)
-    drifted = keys_drifted(source, fresh, keys)
-    rows = {file.id: keys[file.id].lines if file.id in keys else 0 for file in fresh}
+        lines = _lines_by_spark(spark, source, new_files) if kept is None else kept.lines
+        judge = kept is None and may_be_plain(spark, source, new_files)
+        keys = keys_read_by_spark(lines, source, new_files, judge=judge)
+    drifted = keys_drifted(source, new_files, keys)
+    rows = {file.id: keys[file.id].lines if file.id in keys else 0 for file in new_files}
     if kept is not None:
         rows = {**kept.counts}
     plain = {id_: entry.lines for id_, entry in keys.items() if entry.plain and id_ not in drifted}
@@ -217,10 +217,7 @@ def rows(
     # An object of its own: not a list, a number or nothing.
     good = line.rlike(r"^\s*\{") & json_text.alone(F.col(_PARSED))
     texts = parsed.select(
-        *(
-            _declared_text(column).alias(fit.text_name(at))
-            for at, column in enumerate(source.columns)
-        ),
+        *(_text_of(column).alias(fit.text_name(at)) for at, column in enumerate(source.columns)),
         fit.PATH,
         F.make_valid_utf8(line).alias(fit.RAW),
         F.when(~F.is_valid_utf8(line), F.lit(fit.NOT_UTF8))
@@ -232,7 +229,7 @@ def rows(
     return fit.typed_rows(texts, source.columns, source.timestamp_format)
 
 
-def _declared_text(column: Declared) -> Column:
+def _text_of(column: Declared) -> Column:
     place = json_text.place(column.name)
     text = json_text.unmarked(F.try_variant_get(F.col(_PARSED), place, "string"))
     if column.default is None:
@@ -493,15 +490,13 @@ def plain_rows(
     broken = F.count_if(F.col(fit.PROBLEM) == _BROKEN)
     counts = kept.groupBy(fit.PATH).agg(F.count(F.lit(1)).alias("rows"), broken.alias("broken"))
     # At most a row for each file of the step.
-    row_counts = {row[fit.PATH]: row["rows"] for row in counts.collect() if not row["broken"]}
-    complete = frozenset(
-        file.id for file in files if row_counts.get(file.spark_path) == lines[file.id]
-    )
+    sound = {row[fit.PATH]: row["rows"] for row in counts.collect() if not row["broken"]}
+    complete = frozenset(file.id for file in files if sound.get(file.spark_path) == lines[file.id])
     return kept, complete
 
 
 def _texts(spark: SparkSession, source: Source, files: Iterable[PresentFile]) -> DataFrame:
-    fields = [T.StructField(own.name, T.StringType()) for own in source.columns]
+    fields = [T.StructField(each.name, T.StringType()) for each in source.columns]
     broken = T.StructField(_BROKEN_TEXT, T.StringType())
     texts = (
         spark.read.schema(T.StructType([*fields, broken]))
@@ -511,10 +506,7 @@ def _texts(spark: SparkSession, source: Source, files: Iterable[PresentFile]) ->
         .json([glob(file.file.location) for file in files])
     )
     return texts.select(
-        *(
-            column(declared.name).alias(fit.text_name(at))
-            for at, declared in enumerate(source.columns)
-        ),
+        *(column(each.name).alias(fit.text_name(at)) for at, each in enumerate(source.columns)),
         F.col(f"{_METADATA}.file_path").alias(fit.PATH),
         F.lit(None).cast("string").alias(fit.RAW),
         F.when(F.col(_BROKEN_TEXT).isNotNull(), F.lit(_BROKEN)).alias(fit.BROKEN),

@@ -78,7 +78,7 @@ def _files(
     if not all(name.startswith("_col") for name in shape.names):
         return spark.read.schema(schema).orc(paths)
     # Columns with such names, as old Hive wrote them, Spark takes by their places: all of these.
-    schema_read = {one.name: one.dataType for one in schema}
+    schema_read = {field.name: field.dataType for field in schema}
     places = T.StructType()
     for at, (name, type_) in enumerate(zip(shape.names, shape.types, strict=True)):
         if name in schema_read:
@@ -99,7 +99,7 @@ def _any_of(type_found: pa.DataType) -> T.DataType:
         return T.ArrayType(_any_of(type_found.value_type))
     if pa.types.is_struct(type_found):
         fields = [type_found.field(at) for at in range(type_found.num_fields)]
-        return T.StructType([T.StructField(one.name, _any_of(one.type)) for one in fields])
+        return T.StructType([T.StructField(field.name, _any_of(field.type)) for field in fields])
     return readable_type(type_found) or T.StringType()
 
 

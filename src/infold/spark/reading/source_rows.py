@@ -116,7 +116,7 @@ def _read_files(
             rows = _with_file_times(spark, rows, source.file_time_column, files)
         return read_rows._replace(rows=rows)
     reader = READERS[source.format]
-    present = [_present_file(project, source, id_, file, texts=texts) for id_, file in files]
+    present = [_present(project, source, id_, file, texts=texts) for id_, file in files]
     good, bad = readable_files(source, present, reader.check_readable)
     shapes = reader.inspect(spark, project, source, good)
     refuse_drifted(source, shapes, good)
@@ -188,9 +188,7 @@ def _unread_files(
     return bad
 
 
-def _present_file(
-    project: Project, source: Source, id_: int, file: File, *, texts: bool
-) -> PresentFile:
+def _present(project: Project, source: Source, id_: int, file: File, *, texts: bool) -> PresentFile:
     known = isinstance(file, IngestedFile) and not set_aside_whole(file)
     if FORMATS[source.format].is_in_catalog:  # Spark names its files as the table does
         at, spark_path = SourceFile(file.path, file.size), file.path
@@ -281,7 +279,7 @@ def _with_folder_values(
     drifted: Mapping[int, str],
 ) -> DataFrame:
     """The rows with the values that the folders of their files have."""
-    columns = [declared for declared in source.columns if declared.name in source.partition_columns]
+    columns = [column for column in source.columns if column.name in source.partition_columns]
     names = [fit.text_name(at) for at in range(len(columns))]
     table = pa.table(
         {
@@ -342,12 +340,10 @@ def _with_file_times(
         schema=pa.schema([("_id", pa.int64()), ("_at", pa.int64())]),
     )
     # At most a row for each file of the step.
-    times_by_file = F.broadcast(spark.createDataFrame(table))
+    times = F.broadcast(spark.createDataFrame(table))
     time = F.when(F.col(fit.PROBLEM).isNull(), F.timestamp_micros("_at"))
     names = [other for other in rows.columns if other not in (FILE, fit.RAW, fit.PROBLEM)]
-    timed = rows.join(times_by_file, rows[FILE] == times_by_file["_id"], "left").withColumn(
-        name, time
-    )
+    timed = rows.join(times, rows[FILE] == times["_id"], "left").withColumn(name, time)
     return timed.select(*map(column_of, names), column_of(name), FILE, fit.RAW, fit.PROBLEM)
 
 
@@ -376,7 +372,12 @@ def _unreadable(
 def column_types(spark: SparkSession, project: Project, source: Source) -> T.StructType:
     """The columns of a source, with the types that its rows have once they are read."""
     columns = READERS[source.format].columns(spark, project, source.of_files)
-    columns = [*columns, *(one for one in source.columns if one.name in source.partition_columns)]
-    types = T.StructType([T.StructField(one.name, fit.stored_type(one)) for one in columns])
+    columns = [
+        *columns,
+        *(declared for declared in source.columns if declared.name in source.partition_columns),
+    ]
+    types = T.StructType(
+        [T.StructField(declared.name, fit.stored_type(declared)) for declared in columns]
+    )
     name = source.file_time_column
     return types if name is None else types.add(name, T.TimestampType())

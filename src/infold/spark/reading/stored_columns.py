@@ -159,16 +159,13 @@ def drift_of(
 
 
 def column_fit(
-    arrow: pa.DataType | None,
-    column: Column,
-    type_: T.DataType,
-    timestamp_format: str,
+    arrow: pa.DataType | None, column: Column, wanted: T.DataType, timestamp_format: str
 ) -> TypeFit:
     """How a stored column is type_fit for a declared one; one that is not there is its default."""
     if arrow is None:
-        value = fit.fitted(F.lit(column.default).cast("string"), type_, timestamp_format)
+        value = fit.fitted(F.lit(column.default).cast("string"), wanted, timestamp_format)
         return TypeFit(None, lambda _: value)
-    entry = type_fit(arrow, type_, timestamp_format)
+    entry = type_fit(arrow, wanted, timestamp_format)
     assert entry is not None, "a type that does not fit is drift"
     return entry
 

@@ -89,26 +89,16 @@ def compile_aggregates(
 
 def shown_columns(aggregates: Sequence[Aggregate], outputs: Sequence[Output]) -> dict[str, str]:
     """The column that is just the value of an aggregate, or of another one like it."""
-    own = {output.sql.strip().strip("`"): output.name for output in outputs}
-    like = {
-        _call_key(aggregate): own[aggregate.name]
-        for aggregate in aggregates
-        if aggregate.name in own
-    }
-    columns = {aggregate.name: like.get(_call_key(aggregate)) for aggregate in aggregates}
-    return {name: own.get(name, column) for name, column in columns.items() if column}
+    output_of = {output.sql.strip().strip("`"): output.name for output in outputs}
+    like = {_call_key(call): output_of[call.name] for call in aggregates if call.name in output_of}
+    columns = {call.name: like.get(_call_key(call)) for call in aggregates}
+    return {name: output_of.get(name, column) for name, column in columns.items() if column}
 
 
 def _call_key(aggregate: Aggregate) -> tuple[object, ...]:
     """What two aggregates have in common that have the same value."""
-    return (
-        aggregate.call,
-        aggregate.argument,
-        aggregate.filter,
-        aggregate.ignore_nulls,
-        aggregate.distinct,
-        aggregate.sql.lower(),
-    )
+    options = aggregate.filter, aggregate.ignore_nulls, aggregate.distinct
+    return aggregate.call, aggregate.argument, *options, aggregate.sql.lower()
 
 
 def _prepare(aggregate: Aggregate, at: int, arguments: dict[str, str]) -> PreparedArguments:

@@ -146,7 +146,7 @@ def all_sessions(
     """The sessions of events; most of a large table's are whole islands."""
     prepared = prepared_events(events, query, compiled)
     if size < QUICK_BUILD_EVENTS or not can_merge(query, compiled):
-        return _sessions_from_events(prepared, query, compiled)
+        return _sessions_from(prepared, query, compiled)
     slices = sliced_events(events, query, compiled, borders)
     islands = quick_islands(prepared, query, compiled, values, slices)
     if query.may_quarantine:
@@ -158,18 +158,16 @@ def all_sessions(
     to_divide = islands.where(divided)
     count = to_divide.count()
     if count > MOST_DIVIDED_ISLANDS:
-        return _sessions_from_events(prepared, query, compiled)
+        return _sessions_from(prepared, query, compiled)
     if count == 0:
         return islands
     # At most ``MOST_DIVIDED_ISLANDS`` rows.
     events_to_divide = events_within(prepared, F.broadcast(spans_of(to_divide)))
-    return islands.where(~divided).unionByName(
-        _sessions_from_events(events_to_divide, query, compiled)
-    )
+    return islands.where(~divided).unionByName(_sessions_from(events_to_divide, query, compiled))
 
 
 @returns(ISLANDS)
-def _sessions_from_events(
+def _sessions_from(
     events: DataFrame, query: SessionsQuery, compiled: CompiledAggregates
 ) -> DataFrame:
     """Sessions made from prepared events, with their entries where there is a quarantine."""
@@ -203,11 +201,7 @@ def _build_table(work: Work, node: Node, step: Step) -> Outcome:
 
     def count(snapshot: int) -> Computed:
         table = work.tables.read(step.model, snapshot)
-        [events_of] = (
-            stored_part(state_column)
-            for state_column in compiled.parts
-            if state_column.name == EVENT_COUNT
-        )
+        [events_of] = (stored_part(part) for part in compiled.parts if part.name == EVENT_COUNT)
         states = states_of_sessions(table, node.model.granularity, events_of)
         changes = changes_of_rewrite(work.cells(step.model), states)
         left_out = _left_out(work, node, step, events, query, read - sum(states.values()))
@@ -295,10 +289,8 @@ def with_session_counts(
     work: Work, step: Step, current: DataFrame, changes: Sequence[CellChange], receipt: Receipt
 ) -> Receipt:
     """The receipt of a rebuild, with the sessions new, extended or removed."""
-    added, removed = (
-        sum(change.added for change in changes),
-        sum(change.removed for change in changes),
-    )
+    added = sum(change.added for change in changes)
+    removed = sum(change.removed for change in changes)
     all_new = replace(receipt, sessions_new=added, sessions_removed=removed)
     head = work.ledger.newest_versions().get(step.model)
     if head is None or head.snapshot is None or not removed:

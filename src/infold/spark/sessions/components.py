@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property, reduce
+from itertools import chain
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -202,8 +203,7 @@ class Components:
         changes = self._changed_and_manual_spans()
         if self.part is not None and self.part.has_new_end:
             return changes.unionByName(
-                self._spans_over_border(changes.schema[OWNER].dataType),
-                allowMissingColumns=True,
+                self._spans_over_border(changes.schema[OWNER].dataType), allowMissingColumns=True
             )
         if self.step.stored_by is None:
             return changes
@@ -274,9 +274,8 @@ class Components:
         number = F.sum(_BEGINS).over(by_start.rowsBetween(Window.unboundedPreceding, 0))
         numbered = (
             self._participants(changes)
-            .withColumn(
-                _PREVIOUS_END, latest_end_before
-            )  # a column, or Spark computes it at each place
+            # A column of its own, or Spark computes it at each place.
+            .withColumn(_PREVIOUS_END, latest_end_before)
             .withColumn(_BEGINS, begins.otherwise(0))
             .withColumns({QUIET: quiet, _NUMBER: number})
         )
@@ -288,11 +287,7 @@ class Components:
             F.sum(EVENTS).alias(EVENTS),
             F.collect_list(OLD).alias(OLD),
             self._needs_reading().alias(AGAIN),
-            *(
-                entry_column
-                for cut in inner
-                for entry_column in cut.component_columns(self._was_there_sql)
-            ),
+            *chain(*(cut.component_columns(self._was_there_sql) for cut in inner)),
             *(self._entry_columns() if self.may_quarantine else []),
             *(
                 F.expr(str(part.merge)).alias(part.name)
@@ -322,11 +317,7 @@ class Components:
             if pick.value == USER_VALUE
         ]
         return [
-            *(
-                cut_column
-                for cut in self.cuts.inner
-                for cut_column in cut.component_entry_columns()
-            ),
+            *chain(*(cut.component_entry_columns() for cut in self.cuts.inner)),
             F.collect_list(quarantine.OLD_ENTRY).alias(quarantine.OLD_ENTRIES),
             F.min(_FIRST_CHANGE).alias(_FIRST_CHANGE),
             F.bool_or(self._lost_events).alias(REMOVED),
@@ -356,9 +347,8 @@ class Components:
         component = Window.partitionBy(OWNER, _NUMBER)
         known = F.expr(self._was_there_sql)
         first_change = F.min(F.when(~known, F.col(START))).over(component)
-        changed = numbered.withColumn(_FIRST_CHANGE, first_change).where(
-            F.col(_FIRST_CHANGE).isNotNull()
-        )
+        changed = numbered.withColumn(_FIRST_CHANGE, first_change)
+        changed = changed.where(F.col(_FIRST_CHANGE).isNotNull())
         if not self.query.cuts_within_islands:
             return changed
         earlier = F.when(known & (F.col(START) < F.col(_FIRST_CHANGE)), F.col(START))

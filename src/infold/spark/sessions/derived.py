@@ -50,7 +50,7 @@ from infold.spark.step_commit import Computed, WholeTable, commit_step
 from infold.spark.step_context import Work
 from infold.spark.stored_types import contains_type, same_type, stored_type
 
-_STORED_PREFIX = "__stored_"
+_STORED = "__stored_"
 """Before the name of a stored output that is kept."""
 _OWNER_TEXT = "__owner_text"
 """An owner as the quarantine writes it."""
@@ -138,10 +138,8 @@ class DerivedSessions:
     @cached_property
     def _compiled(self) -> tuple[CompiledAggregates, CompiledAggregates]:
         """The aggregates of the earlier and of the new definition, over the same events."""
-        before, redefined = (
-            compiled_aggregates(self.events, query) for query in (self.old, self.new)
-        )
-        return before, redefined
+        before, after = (compiled_aggregates(self.events, query) for query in (self.old, self.new))
+        return before, after
 
     @cached_property
     def _built_schema(self) -> T.StructType:
@@ -149,7 +147,7 @@ class DerivedSessions:
         return build(self.events, self.new).schema
 
     @cached_property
-    def _island_schema(self) -> T.StructType:
+    def _island_types(self) -> T.StructType:
         """The columns and types of islands by the new definition, with the parts of states."""
         compiled = self._compiled[1]
         ready = prepared_events(self.events, self.new, compiled)
@@ -163,24 +161,23 @@ class DerivedSessions:
         stored_parts: dict[str, Column] = {}
         for part in before.parts:
             if part.merge is not None:
-                stored_parts[_sql_over_events(before, part)] = stored_part(part)
+                stored_parts[_meaning(before, part)] = stored_part(part)
             elif part.name in shown:
-                stored_parts[_sql_over_events(before, part)] = column(shown[part.name])
-        parts_by_name = (
-            (part.name, stored_parts.get(_sql_over_events(redefined, part)))
-            for part in redefined.parts
+                stored_parts[_meaning(before, part)] = column(shown[part.name])
+        follows = (
+            (part.name, stored_parts.get(_meaning(redefined, part))) for part in redefined.parts
         )
-        return {name: sql for name, sql in parts_by_name if sql is not None}
+        return {name: sql for name, sql in follows if sql is not None}
 
     @cached_property
-    def _kept_outputs(self) -> Mapping[str, str]:
+    def _kept(self) -> Mapping[str, str]:
         """The outputs that are stored, with the names that they have now and had before."""
         names = {output.name for output in self.new.outputs}
         return {name: old for name, old in self.derivation.plain if name in names}
 
     def is_exact(self) -> bool:
         """Whether rows and states are those that a build would store."""
-        if self.where and not _is_told_by_value(self._island_schema[OWNER].dataType):
+        if self.where and not _is_told_by_value(self._island_types[OWNER].dataType):
             return False
         redefined = self._compiled[1]
         lacking = {part.name for part in redefined.parts} - self._state_parts.keys()
@@ -192,7 +189,7 @@ class DerivedSessions:
 
     def _needs_any(self, parts: Collection[str]) -> bool:
         """Whether an output that is computed needs one of some parts."""
-        computed = [out.sql for out in self.new.outputs if out.name not in self._kept_outputs]
+        computed = [out.sql for out in self.new.outputs if out.name not in self._kept]
         named = {word for sql in computed for word in _names_in(sql)}
         values = (sql for name, sql in self._compiled[1].values if name in named)
         return any(not _names_in(sql).isdisjoint(parts) for sql in values)
@@ -203,8 +200,8 @@ class DerivedSessions:
             stored_owner(self.old).alias(OWNER),
             *(sql.alias(name) for name, sql in self._state_parts.items()),
         ).schema
-        pairs = [(field.dataType, self._island_schema[field.name].dataType) for field in stored]
-        kept = {**self._kept_outputs, FIRST: FIRST, LAST: LAST}
+        pairs = [(field.dataType, self._island_types[field.name].dataType) for field in stored]
+        kept = {**self._kept, FIRST: FIRST, LAST: LAST}
         types = self.stored.schema, self._built_schema
         pairs += [(types[0][old].dataType, types[1][name].dataType) for name, old in kept.items()]
         return all(stored_type(was, same_type) == stored_type(built) for was, built in pairs)
@@ -213,12 +210,10 @@ class DerivedSessions:
         """The sessions as a build stores them."""
         query, compiled = self.new, self._compiled[1]
         outputs = tuple(
-            Output(out.name, quoted(_STORED_PREFIX + out.name))
-            if out.name in self._kept_outputs
-            else out
+            Output(out.name, quoted(_STORED + out.name)) if out.name in self._kept else out
             for out in query.outputs
         )
-        keep = [_STORED_PREFIX + name for name in self._kept_outputs]
+        keep = [_STORED + name for name in self._kept]
         time = type_of(self.events, query.time_column)
         rows = table_rows(
             self._sessions(), replace(query, outputs=outputs), compiled, time, self.version, keep
@@ -227,7 +222,7 @@ class DerivedSessions:
 
     def _sessions(self) -> DataFrame:
         """The sessions that stay, with the parts of their states, and the outputs that are kept."""
-        types = self._island_schema
+        types = self._island_types
         null = F.lit(None)
         sessions = self.stored.select(
             stored_owner(self.old).cast(types[OWNER].dataType).alias(OWNER),
@@ -245,8 +240,8 @@ class DerivedSessions:
                 for part in self._compiled[1].parts
             ),
             *(
-                column(old).cast(self._built_schema[name].dataType).alias(_STORED_PREFIX + name)
-                for name, old in self._kept_outputs.items()
+                column(old).cast(self._built_schema[name].dataType).alias(_STORED + name)
+                for name, old in self._kept.items()
             ),
         )
         return self._with_owners_that_stay(sessions)
@@ -254,9 +249,7 @@ class DerivedSessions:
     def kept_owners(self, sessions: Sequence[tuple[str | None, int | None]]) -> set[object]:
         """Those of some pairs of an owner and a start whose owner stays."""
         frame = self.stored.sparkSession.createDataFrame(sessions, _OWNER_AND_START)
-        typed = frame.withColumn(
-            OWNER, F.col(_OWNER_TEXT).cast(self._island_schema[OWNER].dataType)
-        )
+        typed = frame.withColumn(OWNER, F.col(_OWNER_TEXT).cast(self._island_types[OWNER].dataType))
         # At most a row for each session in quarantine.
         rows = self._with_owners_that_stay(typed).select(_OWNER_TEXT, START).collect()
         return {(row[_OWNER_TEXT], row[START]) for row in rows}
@@ -270,7 +263,7 @@ class DerivedSessions:
         return rows.withColumn(self.new.user, F.col(OWNER)).where(test).select(*map(column, names))
 
 
-def _sql_over_events(compiled: CompiledAggregates, part: StateColumn) -> str:
+def _meaning(compiled: CompiledAggregates, part: StateColumn) -> str:
     """What a part is of events, in the words of the query."""
     arguments = dict(compiled.arguments)
     sql = compiled.events_sql(part)

@@ -123,9 +123,8 @@ class SessionsFold:
         self, components: DataFrame
     ) -> tuple[DataFrame | None, Totals, quarantine.MovedEntries]:
         to_read, mergeable = components.where(AGAIN), components.where(~F.col(AGAIN))
-        changed = (
-            None if self.components.reads_all_again else self._changed_without_reading(mergeable)
-        )
+        reads_all = self.components.reads_all_again
+        changed = None if reads_all else self._changed_without_reading(mergeable)
         if changed is not None and self.components.small:
             # They are few, and looked at four times. Their expressions are long: Spark is to plan
             # them once, and not each time.
@@ -157,9 +156,7 @@ class SessionsFold:
     def _merged_components(self, components: DataFrame) -> DataFrame:
         """Components that are one session each, made from their merged states."""
         leaves = (quarantine.LEAVES_TABLE,) if self.may_quarantine else ()
-        keyed = self._keyed_sessions(
-            components, (OLD, EVENTS, START, *leaves, *self._entry_columns)
-        )
+        keyed = self._keyed(components, (OLD, EVENTS, START, *leaves, *self._entry_columns))
         new = F.array(F.struct(KEY, ROW))
         if self.may_quarantine:
             head = self._unchanged_head(keyed.schema[ROW].dataType)
@@ -200,8 +197,8 @@ class SessionsFold:
         if self.may_quarantine:
             # Where only the head was read again, the entry is the component's own.
             entries_read = F.coalesce(_READ_ENTRIES, quarantine.no_entries())
-            own = F.col(quarantine.NEW_ENTRIES)
-            entries = F.when(F.col(quarantine.HEAD_END).isNull(), entries_read).otherwise(own)
+            known = F.col(quarantine.NEW_ENTRIES)
+            entries = F.when(F.col(quarantine.HEAD_END).isNull(), entries_read).otherwise(known)
             joined = joined.withColumn(quarantine.NEW_ENTRIES, entries)
         return joined.select(
             OLD,
@@ -231,22 +228,20 @@ class SessionsFold:
             entry_columns = [entries.alias(_READ_ENTRIES)]
             row = F.when(~F.col(quarantine.LEAVES_TABLE), row)
         return (
-            self._keyed_sessions(sessions, keep)
+            self._keyed(sessions, keep)
             .groupBy(F.col(OWNER).alias(_READ_OWNER), _COMPONENT_START)
             .agg(F.collect_list(row).alias(NEW), F.sum(EVENTS).alias(_READ_EVENTS), *entry_columns)
         )
 
     @returns(KEYED_SESSIONS)
-    def _keyed_sessions(self, sessions: DataFrame, keep: Sequence[str]) -> DataFrame:
+    def _keyed(self, sessions: DataFrame, keep: Sequence[str]) -> DataFrame:
         """Sessions as rows of the table, each a struct beside its key."""
         stored = table_rows(sessions, self.query, self.compiled, self.time, self.step.version, keep)
         if self.part is not None:
             stored = self.part.as_stored(stored, *keep)
-        table_columns = stored.drop(*keep)
-        key = key_of(table_columns, self.node.model.granularity)
-        return stored.select(
-            key.alias(KEY), F.struct(*map(column, table_columns.columns)).alias(ROW), *keep
-        )
+        row = stored.drop(*keep)
+        key = key_of(row, self.node.model.granularity)
+        return stored.select(key.alias(KEY), F.struct(*map(column, row.columns)).alias(ROW), *keep)
 
 
 def commit_changes(

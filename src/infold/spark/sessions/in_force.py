@@ -68,34 +68,25 @@ def parts_in_force(work: Work, step: Step) -> list[Part]:
     """The parts of a table after a step, in order."""
     stretches = _kept_stretches(step) if work.tables.exists(step.model) else {}
     parts = []
-    for times, digest, definition in _stretches(work, step):
-        work_of_part, node, newest = (
-            replace(definition.work, earlier=()),
-            definition.node,
-            definition.is_newest,
-        )
-        own_step = replace(
+    for times, digest, in_force in _stretches(work, step):
+        part_work = replace(in_force.work, earlier=())
+        node, newest = in_force.node, in_force.is_newest
+        part_step = replace(
             step,
             inputs={entry.name: step.inputs[entry.name] for entry in node.stored_inputs},
             changed_key_rows=step.changed_key_rows if newest else (),
         )
         # Which rows of an earlier definition have a changed key is not known.
         same = newest or all(
-            since == upto for name, (since, upto) in own_step.inputs.items() if node.is_lookup(name)
+            since == upto
+            for name, (since, upto) in part_step.inputs.items()
+            if node.is_lookup(name)
         )
         stretch = next((s for s in stretches.get(digest, ()) if _begins_with(s, times)), None)
-        keeps = stretch is not None and same and foldable(work_of_part, node, own_step)
+        keeps = stretch is not None and same and foldable(part_work, node, part_step)
         has_new_end = stretch is not None and stretch.end > times.end
-        parts.append(
-            Part(
-                times,
-                work_of_part,
-                own_step,
-                query_of(work_of_part, own_step).during(times),
-                keeps,
-                has_new_end,
-            )
-        )
+        query = query_of(part_work, part_step).during(times)
+        parts.append(Part(times, part_work, part_step, query, keeps, has_new_end))
     parts.sort(key=lambda part: part.times)
     return _with_schema(work, step, parts)
 
@@ -130,9 +121,8 @@ def _begins_with(stretch: Interval, times: Interval) -> bool:
 
 def _with_schema(work: Work, step: Step, parts: Sequence[Part]) -> list[Part]:
     """The parts, with the columns of their definitions and those that the table is to have."""
-    stored = (
-        work.tables.read(step.model).schema if any(part.keeps_sessions for part in parts) else None
-    )
+    any_kept = any(part.keeps_sessions for part in parts)
+    stored = work.tables.read(step.model).schema if any_kept else None
     before, after = step.previous_trace, step.trace
     same = before is not None and after is not None and before.fingerprint == after.fingerprint
     if stored is not None and same and all(part.keeps_sessions for part in parts):
@@ -217,10 +207,7 @@ def _as_changes(work: Work, result: _PartResult) -> _PartResult:
 def _merge_changes(work: Work, step: Step, results: Sequence[_PartResult]) -> Outcome:
     """Change rows of the table, which keeps its columns."""
     newest = results[-1].part
-    totals, scanned = (
-        _totals(results),
-        sum(result.scanned for result in results),
-    )
+    totals, scanned = _totals(results), sum(result.scanned for result in results)
     part_changes = [result.changed for result in results if result.changed is not None]
     changed = reduce(DataFrame.unionAll, part_changes) if part_changes else None
     left_out = work.ledger.left_out().get(step.model)
@@ -247,10 +234,7 @@ def _replace_table(work: Work, step: Step, results: Sequence[_PartResult]) -> Ou
     rows = rows.select(*map(column, newest.schema.names))
     rows = rows.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)  # looked at twice
     changes = changes_of_rewrite(work.cells(step.model), states_of_sessions(rows, granularity))
-    totals, scanned = (
-        _totals(results),
-        sum(result.scanned for result in results),
-    )
+    totals, scanned = _totals(results), sum(result.scanned for result in results)
     receipt = fold_receipt(query, totals, _newly_entered(work, step, results), scanned)
     computed = Computed(
         changes,

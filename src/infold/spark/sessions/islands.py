@@ -56,11 +56,11 @@ def owner_of_event(query: SessionsQuery) -> Column:
 
     Where users replace missing identifiers, a letter before the value distinguishes the two.
     """
-    own = F.expr(query.owner_sql) if query.owner_sql else column(query.user)
+    identifier = F.expr(query.owner_sql) if query.owner_sql else column(query.user)
     if query.fallback is None:
-        return own
+        return identifier
     user = F.expr(query.fallback.user).cast("string")
-    return F.coalesce(F.concat(F.lit("i"), own.cast("string")), F.concat(F.lit("u"), user))
+    return F.coalesce(F.concat(F.lit("i"), identifier.cast("string")), F.concat(F.lit("u"), user))
 
 
 def shown_owner(query: SessionsQuery) -> Column:

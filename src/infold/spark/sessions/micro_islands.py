@@ -84,7 +84,7 @@ def quick_islands(
 
     ``slices`` are the same events by time, or none of them.
     """
-    in_buckets = _aggregates_in_buckets(compiled, query)
+    in_buckets = _in_buckets(compiled, query)
     words = words_of(events, in_buckets, values)
     if words is None:
         return _islands_of_plain_values(events, query, in_buckets, slices)
@@ -106,9 +106,7 @@ def quick_islands(
     return plain.unionByName(islands_of(read_again, query, compiled))
 
 
-def _aggregates_in_buckets(
-    compiled: CompiledAggregates, query: SessionsQuery
-) -> CompiledAggregates:
+def _in_buckets(compiled: CompiledAggregates, query: SessionsQuery) -> CompiledAggregates:
     """The aggregates of events in buckets: for the silence, which slots of a bucket have some."""
     sql = slots_with_events(_bucket_length(query))
     parts = (replace(part, events=sql) if part.name == SILENCE else part for part in compiled.parts)
@@ -130,16 +128,16 @@ def _islands_across_slices(
     plan: _Aggregation, slices: TimeSlices, tied: Column
 ) -> tuple[DataFrame, int]:
     """Islands of each slice by itself, those near a border merged; and how many are tied."""
-    near_border = slices.near_border(plan.query)
+    near = slices.near_border(plan.query)
     by_slice = [plan.merged_islands(plan.micro_islands(events)) for events in slices.frames]
     with settings_for_union(by_slice[0].sparkSession):
         islands, ties = _stored_islands(
-            plan.all_columns(reduce(DataFrame.unionAll, by_slice)), tied & ~near_border
+            plan.all_columns(reduce(DataFrame.unionAll, by_slice)), tied & ~near
         )
     joined, more_ties = _stored_islands(
-        plan.all_columns(plan.merged_islands(islands.where(near_border))), tied
+        plan.all_columns(plan.merged_islands(islands.where(near))), tied
     )
-    return islands.where(~near_border).unionByName(joined), ties + more_ties
+    return islands.where(~near).unionByName(joined), ties + more_ties
 
 
 def _stored_islands(islands: DataFrame, tied: Column) -> tuple[DataFrame, int]:
@@ -301,9 +299,7 @@ class _Dictionary:
     def hashed(self) -> Column:
         """The 32 bits of the column's value; 0 for NULL."""
         value = F.col(self.argument)
-        return F.when(value.isNull(), F.lit(0).cast("bigint")).otherwise(
-            _value_hash(value, self.seed)
-        )
+        return F.when(value.isNull(), F.lit(0).cast("bigint")).otherwise(_hash32(value, self.seed))
 
 
 @dataclass(frozen=True)
@@ -436,7 +432,7 @@ def _dictionary(events: DataFrame, name: str, known: pa.Array | None) -> _Dictio
     # At most ``MOST_VALUES`` rows and one.
     hashed = values.select(
         _VALUE,
-        *(_value_hash(F.col(_VALUE), seed).alias(f"{_HASH}{seed}") for seed in range(_HASH_SEEDS)),
+        *(_hash32(F.col(_VALUE), seed).alias(f"{_HASH}{seed}") for seed in range(_HASH_SEEDS)),
     ).toArrow()
     if hashed.num_rows > MOST_VALUES:
         return None
@@ -455,7 +451,7 @@ def _dictionary_rows(events: DataFrame, name: str, values: pa.Table) -> DataFram
     return frame.select(_HASH, F.col(_VALUE).cast(events.schema[name].dataType).alias(_VALUE))
 
 
-def _value_hash(value: Column, seed: int) -> Column:
+def _hash32(value: Column, seed: int) -> Column:
     """The 32 bits of a value, with one of the ways of hashing."""
     return F.xxhash64(value, F.lit(seed)).bitwiseAND(F.lit(_VALUE_BITS))
 

@@ -162,18 +162,18 @@ def as_stored(
     return rows.select(*found, *map(column, keep))
 
 
-def as_defined(rows: DataFrame, own: T.StructType, keep: Sequence[str] = ()) -> DataFrame:
+def as_defined(rows: DataFrame, defined: T.StructType, keep: Sequence[str] = ()) -> DataFrame:
     """
-    Stored rows as a definition with ``own`` columns wrote them; ``keep`` come along.
+    Stored rows as a definition with ``defined`` columns wrote them; ``keep`` come along.
 
     They have its own columns and states, and no others.
     """
     stored = T.StructType(list(_state_fields(rows.schema)))
     fields = [
         _state_field(_state_name(stored, field)).cast(field.dataType).alias(field.name)
-        for field in _state_fields(own)
+        for field in _state_fields(defined)
     ]
-    names = {field.name.lower() for field in own}
+    names = {field.name.lower() for field in defined}
     own_names = [name for name in rows.columns if name.lower() in names and name != STATE]
     return rows.select(*map(column, own_names), F.struct(*fields).alias(STATE), *map(column, keep))
 
@@ -197,10 +197,10 @@ def _state_name(stored: T.StructType, field: T.StructField) -> str:
 
 def _state_as_stored(rows: T.StructType, state: T.DataType) -> Column:
     assert isinstance(state, T.StructType), "a state is a struct"
-    own = {_state_name(state, field): field for field in _state_fields(rows)}
+    fields = {_state_name(state, field): field for field in _state_fields(rows)}
     return F.struct(
         *(
-            (_state_field(own[field.name].name) if field.name in own else F.lit(None))
+            (_state_field(fields[field.name].name) if field.name in fields else F.lit(None))
             .cast(field.dataType)
             .alias(field.name)
             for field in state

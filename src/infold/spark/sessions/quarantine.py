@@ -195,9 +195,7 @@ def with_judgement(
     entered = is_single & _in_quarantine(query, F.col(END) - F.col(START))
     leaves = entered & _leaves_table(query)
     read_again = tied | (~leaves & (changed <= until))
-    entries = F.array(
-        _entry_struct(rows, query, F.col(END), F.col(EVENT_COUNT), USER_VALUE, USER_AT)
-    )
+    entries = F.array(_entry(rows, query, F.col(END), F.col(EVENT_COUNT), USER_VALUE, USER_AT))
     head_end = F.when(entered & read_again & ~tied, until)
     had_entry = F.size(OLD_ENTRIES) > 0
     return rows.withColumns(
@@ -237,7 +235,7 @@ def _leaves_table(query: SessionsQuery) -> Column:
     return F.lit(query.keep is Keep.NOTHING) | F.coalesce(F.col(HELD_BY_HAND), F.lit(False))
 
 
-def _entry_struct(
+def _entry(
     rows: DataFrame, query: SessionsQuery, end: Column, events: Column, user: str, user_at: str
 ) -> Column:
     """The entry of a row that has an owner, a start, and what the cuts keep."""
@@ -273,7 +271,7 @@ def with_new_entries(sessions: DataFrame, query: SessionsQuery) -> DataFrame:
     rows = with_manual_entries(sessions, query, F.col(START), F.col(WHOLE_END))
     entered = _in_quarantine(query, F.col(WHOLE_END) - F.col(START))
     entry = F.array(
-        _entry_struct(rows, query, F.col(WHOLE_END), F.col(WHOLE_EVENTS), WHOLE_USER, WHOLE_USER_AT)
+        _entry(rows, query, F.col(WHOLE_END), F.col(WHOLE_EVENTS), WHOLE_USER, WHOLE_USER_AT)
     )
     judged = rows.withColumns(
         {

@@ -199,14 +199,13 @@ def spans_that_change(
         .withColumn(_MAY_CHANGE, F.col(_MAY_SPLIT) | ((F.col(_BEGINS) == 0) & F.col(_MAY_CONNECT)))
     )
     divided = F.col(_MAY_SPLIT) | ((F.col(_BEGINS) == 0) & F.coalesce(_PARTED_NOW, F.lit(False)))
-    are_read_again = F.bool_or(divided) | F.lit(
-        redefinition.cuts_within_islands or redefinition.may_quarantine
-    )
+    reads_all = redefinition.cuts_within_islands or redefinition.may_quarantine
+    read = F.bool_or(divided) | F.lit(reads_all)
     runs = numbered.groupBy(_OWNER_HASH, OWNER, _RUN).agg(
         F.min(START).alias(START),
         F.max(END).alias(END),
         F.bool_or(_MAY_CHANGE).alias(_MAY_CHANGE),
-        are_read_again.alias(REMOVED),
+        read.alias(REMOVED),
         F.max(QUIET).alias(SILENCE),
     )
     return runs.where(_MAY_CHANGE).select(OWNER, START, END, REMOVED, SILENCE)
@@ -224,9 +223,8 @@ def _parted(
 ) -> tuple[Column, Column]:
     """Whether the times part a session from what reaches up to it, by both definitions."""
     apart = reached < start  # an entry reaches over what it has left in the table
-    return apart & are_parted(before, reached, start), apart & are_parted(
-        redefinition, reached, start
-    )
+    was = apart & are_parted(before, reached, start)
+    return was, apart & are_parted(redefinition, reached, start)
 
 
 @returns(STORED_SPANS)
@@ -240,23 +238,19 @@ def _stored_spans(
     stored = table.select(*_span_columns(query, owner_type), F.lit(False).alias(_ENTRY))
     if not entries:
         return stored
-    spans_of_entries = quarantine.entry_spans(table, entries, owner_type)
-    entry_spans = spans_of_entries.withColumns(
-        {SILENCE: F.lit(None).cast("bigint"), _ENTRY: F.lit(True)}
-    )
+    spans = quarantine.entry_spans(table, entries, owner_type)
+    entry_spans = spans.withColumns({SILENCE: F.lit(None).cast("bigint"), _ENTRY: F.lit(True)})
     return stored.unionByName(entry_spans)
 
 
 def _span_columns(query: SessionsQuery, owner_type: T.DataType) -> list[Column]:
     """Of a stored session: its owner, ends, and silence."""
-    stored_silence = (
-        F.col(f"{STATE}.{SILENCE}") if silence_of(query) else F.lit(None).cast("bigint")
-    )
+    silence = F.col(f"{STATE}.{SILENCE}") if silence_of(query) else F.lit(None).cast("bigint")
     return [
         stored_owner(query).cast(owner_type).alias(OWNER),
         micros(column(FIRST)).alias(START),
         micros(column(LAST)).alias(END),
-        stored_silence.alias(SILENCE),
+        silence.alias(SILENCE),
     ]
 
 
@@ -281,15 +275,13 @@ def _connections(
     ``parted`` says for both definitions whether the times of the two part them; ``distance`` is
     between their starts.
     """
-    parted_before, parted_now = parted
+    was, parted_now = parted
     earlier, later = cuts_of(before), cuts_of(redefinition)
     if any(cut.parts_more_than(later.like(cut)) for cut in earlier.pairwise):
-        yield parted_before & ~parted_now
+        yield was & ~parted_now
     within = before.cuts_within_islands or redefinition.cuts_within_islands
     if within and any(cut.parts_more_than(earlier.like(cut)) for cut in later.pairwise):
-        yield (
-            parted_now & ~parted_before
-        )  # what cuts within an island count from is another event then
+        yield (parted_now & ~was)  # what cuts within an island count from is another event then
     lost_cuts = (cut.may_have_parted(later.like(cut), distance) for cut in earlier.inner)
     yield from (lost_cut for lost_cut in lost_cuts if lost_cut is not None)
 

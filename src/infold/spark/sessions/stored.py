@@ -208,11 +208,9 @@ def sessions_that_differ(
 ) -> DataFrame:
     """What has to be changed of rows of the table for them to be others, session by session."""
     row = F.struct(*map(column, before.columns))
-    keyed_before = before.select(
-        key_of(before, granularity).alias(KEY), F.lit(None).cast(before.schema)
-    )
+    old = before.select(key_of(before, granularity).alias(KEY), F.lit(None).cast(before.schema))
     keyed_now = current.select(key_of(current, granularity).alias(KEY), row)
-    both = keyed_before.toDF(KEY, ROW).unionAll(keyed_now.toDF(KEY, ROW))
+    both = old.toDF(KEY, ROW).unionAll(keyed_now.toDF(KEY, ROW))
     session = [F.col(f"{KEY}.id").alias(_ID), F.col(f"{KEY}.first").alias(_FIRST)]
     pairs = both.groupBy(*session).agg(
         F.collect_list(F.when(F.col(ROW).isNull(), F.col(KEY))).alias(OLD),

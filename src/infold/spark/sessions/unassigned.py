@@ -89,12 +89,10 @@ def more_after_fold(feed: Feed, counts: Counter[str]) -> int:
     return more - counts[REMOVED]
 
 
-def receipt_counts(query: SessionsQuery, counts_by_models: Counter[str]) -> dict[str, Any]:
+def receipt_counts(query: SessionsQuery, counts: Counter[str]) -> dict[str, Any]:
     """The part of a receipt about events left out."""
-    rows = counts_by_models.total()
-    others = tuple(
-        sorted((names, count) for names, count in counts_by_models.items() if names and count)
-    )
+    rows = counts.total()
+    others = tuple(sorted((names, count) for names, count in counts.items() if names and count))
     counts_by_reason = ((left_out_reason(query), rows),) if rows else ()
     return {"set_aside": rows, "set_aside_by": counts_by_reason, "set_aside_also": others}
 
@@ -110,16 +108,16 @@ def names_of_others(work: Work, step: Step) -> Column | None:
     None where there are no such models. So a run can count a row once. A model with expressions of
     its own is asked only about rows that it has ingested: what fails in it must not fail here.
     """
-    own = work.project[step.model].query
+    own_query = work.project[step.model].query
     names = []
     for node in work.project:
         if node.name == step.model:
             break
         query = node.query
-        if node.model.kind is not Kind.SESSIONS or query is None or own is None:
+        if node.model.kind is not Kind.SESSIONS or query is None or own_query is None:
             continue
-        if query.input == own.input and (
-            _names_owner_by_columns(node, own) or _is_current(work, node, step)
+        if query.input == own_query.input and (
+            _plain_owner(node, own_query) or _is_current(work, node, step)
         ):
             out = owner_of_event(query).isNull()
             if query.where is not None:
@@ -128,10 +126,10 @@ def names_of_others(work: Work, step: Step) -> Column | None:
     return F.concat_ws(", ", *names) if names else None
 
 
-def _names_owner_by_columns(node: Node, own: SessionsQuery) -> bool:
+def _plain_owner(node: Node, own_query: SessionsQuery) -> bool:
     """Whether a model names the owners of the same rows by columns alone."""
     sessions, query = node.model.sessions, node.query
-    if sessions is None or query is None or query.where not in (None, own.where):
+    if sessions is None or query is None or query.where not in (None, own_query.where):
         return False
     owner_columns = [*sessions.identifier, *([sessions.user] if sessions.user else [])]
     return all(re.fullmatch(r"[\w.`]+", sql) for sql in owner_columns)

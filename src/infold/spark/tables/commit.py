@@ -104,13 +104,9 @@ def evolved(
     types: Sequence[tuple[Sequence[str], DataType]],
 ) -> tuple[DataFrame, Layout]:
     """All rows with other names and wider types, and the layout by these names."""
-    renamed_to, column = dict(names), layout.column
-    renamed = retyped(rows, {tuple(path): type_ for path, type_ in types}).withColumnsRenamed(
-        renamed_to
-    )
-    return renamed, replace(
-        layout, column=None if column is None else renamed_to.get(column, column)
-    )
+    new, column = dict(names), layout.column
+    renamed = retyped(rows, {tuple(path): type_ for path, type_ in types}).withColumnsRenamed(new)
+    return renamed, replace(layout, column=None if column is None else new.get(column, column))
 
 
 # Iceberg's reader takes whole columns at a time, but row by row wherever a struct is among them. So
@@ -154,10 +150,10 @@ def retyped(rows: DataFrame, parts: Mapping[tuple[str, ...], T.DataType]) -> Dat
     for field in rows.schema:
         name = field.name.lower()
         inner = {path[1:]: type_ for path, type_ in parts.items() if path[0].lower() == name}
-        own = column(field.name)
+        cast = column(field.name)
         if inner:
-            own = own.cast(_with_parts(field.dataType, (), inner)).alias(field.name)
-        columns.append(own)
+            cast = cast.cast(_with_parts(field.dataType, (), inner)).alias(field.name)
+        columns.append(cast)
     return rows.select(*columns)
 
 

@@ -235,13 +235,13 @@ JARS = {StoreKind.S3: S3_JARS, StoreKind.GCS: GCS_JARS, StoreKind.AZURE: AZURE_J
 """The connector of each store, and what it uses; Spark has that of HDFS."""
 
 
-def reaching_stores(project: Project, found: SparkCatalog) -> SparkCatalog:
+def reaching_stores(project: Project, catalog: SparkCatalog) -> SparkCatalog:
     """The same with the project's stores, where it has any. Raises where a secret is not there."""
     if not project.uses_stores:
-        return found
+        return catalog
     store = hadoop_settings(project.target.stores, project.buckets, project.root)
     kinds = sorted({kind_of(bucket) for bucket in project.buckets})
     jars = (jar for kind in kinds for jar in JARS.get(kind, ()))
     user = hadoop_user(project.target.stores, project.buckets, project.root)
-    settings = {**found.settings, HDFS_USER_SETTING: user} if user else found.settings
-    return SparkCatalog(settings, {**found.secrets, **store}, (*found.jars, *jars))
+    settings = {**catalog.settings, HDFS_USER_SETTING: user} if user else catalog.settings
+    return SparkCatalog(settings, {**catalog.secrets, **store}, (*catalog.jars, *jars))

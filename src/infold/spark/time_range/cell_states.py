@@ -37,7 +37,7 @@ from infold.spark.content import (
     range_predicate,
     row_hash,
 )
-from infold.spark.observed import ObservedAggregates, kept_and_observed, observed
+from infold.spark.observed import Aggregates, kept_and_observed, observed
 
 _FEW_CELLS = 16
 """Up to so many cells are observed: each adds four sums."""
@@ -60,21 +60,21 @@ def partition_column(node: Node) -> str:
 
 
 def compute_once(
-    rows: DataFrame, node: Node, asked: Ranges, type_: str
+    rows: DataFrame, node: Node, ranges: Ranges, type_: str
 ) -> tuple[DataFrame, CellStates]:
     """
-    The rows, computed once and kept, and the states of the cells ``asked`` for.
+    The rows, computed once and kept, and the states of the cells ``ranges`` for.
 
     ``type_`` is the partition column's: ``date`` or ``timestamp``.
     """
-    cells = _few_cells(node, asked)
+    cells = _few_cells(node, ranges)
     if cells is None:
         rows = rows.localCheckpoint(eager=False)
-        test = range_predicate(partition_column(node), type_, asked, exact=True)
+        test = range_predicate(partition_column(node), type_, ranges, exact=True)
         return rows, states_of_cells(rows, node, F.expr(test))
-    sums = _cell_sums(node, cells, asked, type_)
-    kept, counts = kept_and_observed(_with_hash(rows), *sums, without=(_HASH,))
-    return kept, _states_from_sums(counts, cells)
+    sums = _cell_sums(node, cells, ranges, type_)
+    computed, counts = kept_and_observed(_with_hash(rows), *sums, without=(_HASH,))
+    return computed, _states_from_sums(counts, cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,33 +83,33 @@ class ObservedRows:
 
     rows: DataFrame
     cells: Sequence[Interval]
-    seen: ObservedAggregates
+    seen: Aggregates
 
     def states(self) -> CellStates:
         """The states of the cells; waits until the rows have been computed."""
         return _states_from_sums(self.seen.get, self.cells)
 
 
-def observe_cells(rows: DataFrame, node: Node, asked: Ranges, type_: str) -> ObservedRows | None:
-    """The same rows, observed; None if the cells ``asked`` for are too many for that."""
-    cells = _few_cells(node, asked)
+def observe_cells(rows: DataFrame, node: Node, ranges: Ranges, type_: str) -> ObservedRows | None:
+    """The same rows, observed; None if the cells ``ranges`` for are too many for that."""
+    cells = _few_cells(node, ranges)
     if cells is None:
         return None
-    watched, seen = observed(_with_hash(rows), *_cell_sums(node, cells, asked, type_))
-    return ObservedRows(watched.drop(_HASH), cells, seen)
+    watched, aggregates = observed(_with_hash(rows), *_cell_sums(node, cells, ranges, type_))
+    return ObservedRows(watched.drop(_HASH), cells, aggregates)
 
 
-def states_of_cells(rows: DataFrame, node: Node, asked: Column | None = None) -> CellStates:
-    """The states of the cells of stored or kept rows; without ``asked``, of all cells."""
+def states_of_cells(rows: DataFrame, node: Node, inside: Column | None = None) -> CellStates:
+    """The states of the cells of stored or kept rows; without ``inside``, of all cells."""
     granularity = node.model.granularity
     time = F.lit(None).cast("timestamp")
     if granularity is not None:
         time = column(partition_column(node))
     states, beyond = {}, 0
-    by = () if asked is None else (asked.alias("_asked"),)
+    by = () if inside is None else (inside.alias("_asked"),)
     # At most two rows for each cell.
     for row in cell_stats(rows, time, granularity, by=by).collect():
-        if asked is not None and not row["_asked"]:
+        if inside is not None and not row["_asked"]:
             beyond += row["rows"]
             continue
         cell = cell_of(row["cell"], granularity)
@@ -132,13 +132,13 @@ def _with_hash(rows: DataFrame) -> DataFrame:
     return rows.select("*", row_hash(rows.schema).alias(_HASH))
 
 
-def _cell_sums(node: Node, cells: Sequence[Interval], asked: Ranges, type_: str) -> list[Column]:
+def _cell_sums(node: Node, cells: Sequence[Interval], ranges: Ranges, type_: str) -> list[Column]:
     """Aggregates over rows with their hash: those of all, and of what is asked of each cell."""
     name = partition_column(node)
     at = quoted(name)
     sums = ["count(1) AS rows"]
     for number, cell in enumerate(cells):
-        test = range_predicate(name, type_, Ranges((cell,)) & asked, exact=True)
+        test = range_predicate(name, type_, Ranges((cell,)) & ranges, exact=True)
         sums += [
             f"count_if({test}) AS rows_{number}",
             f"sum(if({test}, shiftright({_HASH}, 32), 0)) AS hi_{number}",

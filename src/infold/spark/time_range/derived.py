@@ -109,24 +109,21 @@ def _derived_rows(work: Work, step: Step, schema: T.StructType) -> DataFrame | N
 
 
 def rows_over_stored(
-    stored: DataFrame, derivation: Derivation, schema: T.StructType, carried: Sequence[str] = ()
+    stored: DataFrame, derived: Derivation, schema: T.StructType, carried: Sequence[str] = ()
 ) -> DataFrame | None:
     """
     The rows that follow from stored ones; None where they may differ from those of the query.
 
     ``schema`` has the types of the query's columns. Columns that are ``carried`` are kept beside.
     """
-    if len(schema) != len(derivation.columns):
+    if len(schema) != len(derived.columns):
         return None
     fields = [field for field in stored.schema if field.name not in carried]
     types = {field.name.lower(): field.dataType for field in fields}
-    if (
-        not _is_stored_as_given(derivation, types)
-        or {name.lower() for name in derivation.stored} != types.keys()
-    ):
+    if not _as_given(derived, types) or {name.lower() for name in derived.stored} != types.keys():
         return None
     read_types = dict(types)
-    old_names = {name.lower(): old.lower() for name, old in derivation.plain}
+    old_names = {name.lower(): old.lower() for name, old in derived.plain}
     for field in schema:
         old = old_names.get(field.name.lower())
         if old is not None:
@@ -143,11 +140,11 @@ def rows_over_stored(
         ),
         *carried,
     )
-    rows = _rows_where(rows, derivation.where)
-    pairs = zip(derivation.columns, schema, strict=True)
+    rows = _rows_where(rows, derived.where)
+    pairs = zip(derived.columns, schema, strict=True)
     rows = rows.select(
         *(
-            (F.lit(None).cast(field.dataType) if name in derivation.added else F.expr(sql)).alias(
+            (F.lit(None).cast(field.dataType) if name in derived.added else F.expr(sql)).alias(
                 field.name
             )
             for (name, sql), field in pairs
@@ -178,15 +175,15 @@ def _rows_where(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
     return rows.where(reduce(Column.__and__, tests)).select(*map(column, names))
 
 
-def _is_stored_as_given(derivation: Derivation, types: dict[str, T.DataType]) -> bool:
+def _as_given(derivation: Derivation, types: dict[str, T.DataType]) -> bool:
     """Whether stored values are all that expressions over them need to know."""
-    kept = {old for _, old in derivation.plain}
+    kept_names = {old for _, old in derivation.plain}
     return not any(
         contains_type(types[name.lower()], *_FLOATING) for name in derivation.grouped
     ) and not any(
         contains_type(_type_at(types, path), T.IntegerType)
         for path in derivation.read_by_value
-        if path[0] not in kept
+        if path[0] not in kept_names
     )
 
 

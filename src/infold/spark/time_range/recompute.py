@@ -32,7 +32,7 @@ from infold.messages import run_errors
 from infold.spark.content import column, range_predicate, time_predicate, time_type, user_columns
 from infold.spark.inputs.difference import count_row_changes
 from infold.spark.jvm.session_settings import settings_for_few_rows
-from infold.spark.observed import ObservedAggregates, observed
+from infold.spark.observed import Aggregates, observed
 from infold.spark.step_commit import Computed, WholeTable, Write, commit_step
 from infold.spark.step_context import DefinitionInForce, Work
 from infold.spark.stored_types import refuse_other_type
@@ -86,8 +86,8 @@ def _query_rows(
         if own_work is work:
             return _rows_by_query(own_work, own_node, part, narrow=narrow, together=together)
         # Rows beyond declared bounds are no part of an earlier definition.
-        near = narrow or own_node.bounds_declared
-        rows = _rows_by_query(own_work, own_node, part, narrow=near, together=together)
+        narrow_here = narrow or own_node.bounds_declared
+        rows = _rows_by_query(own_work, own_node, part, narrow=narrow_here, together=together)
         return _rows_with_cells(own_node, rows)
 
     return rows_in_force(work, step, compute)
@@ -125,9 +125,7 @@ def clamped(node: Node, cells: Ranges, rows: DataFrame) -> DataFrame:
     return with_cell.where(time_predicate(rows, name, cells, exact=True))
 
 
-def _rows_and_counts(
-    work: Work, node: Node, step: Step
-) -> tuple[DataFrame, Sequence[ObservedAggregates]]:
+def _rows_and_counts(work: Work, node: Node, step: Step) -> tuple[DataFrame, Sequence[Aggregates]]:
     """The step's rows, and how many rows the query yields in all, observed when it is computed."""
     if not step.pieces:
         rows, row_count = _rows_and_count(work, node, step)
@@ -143,9 +141,7 @@ def _rows_and_counts(
     return rows_in_pieces(work, step.pieces, compute), counts
 
 
-def _rows_and_count(
-    work: Work, node: Node, step: Step
-) -> tuple[DataFrame, ObservedAggregates | None]:
+def _rows_and_count(work: Work, node: Node, step: Step) -> tuple[DataFrame, Aggregates | None]:
     rows = _rows_with_cells(node, _query_rows(work, node, step, narrow=True))
     if node.model.kind is Kind.TABLE or node.model.timeseries is None:
         return rows, None
@@ -154,11 +150,7 @@ def _rows_and_count(
 
 
 def build(
-    work: Work,
-    node: Node,
-    step: Step,
-    rows: DataFrame,
-    row_counts: Sequence[ObservedAggregates] = (),
+    work: Work, node: Node, step: Step, rows: DataFrame, row_counts: Sequence[Aggregates] = ()
 ) -> Outcome:
     """Replace the whole table by its rows, in one commit."""
     before, snapshot_before = work.cells(step.model), work.snapshot(step.model, step.version - 1)
@@ -291,7 +283,7 @@ def _computed_from(
     return Computed(changes, Receipt(read=read, scanned=read + step.scanned, clamped=clamped))
 
 
-def _rows_yielded(row_count: ObservedAggregates) -> int:
+def _rows_yielded(row_count: Aggregates) -> int:
     """How many rows a query yielded."""
     counts = row_count.get  # Spark forgets what it observed in a plan that turned out to be empty
     return int(counts.get("rows") or 0)
@@ -449,9 +441,7 @@ def rows_in_force(work: Work, step: Step, compute: Compute) -> DataFrame:
     """The rows of the step's cells, each by the definition in force; rows without a cell stay."""
     stored = user_columns(work.tables.read(step.model)).schema
     parts = [
-        as_stored(
-            stored, step.model, _rows_by_definition(in_force.work, in_force.node, part, compute)
-        )
+        as_stored(stored, step.model, _rows_by(in_force.work, in_force.node, part, compute))
         for in_force, part in steps_in_force(work, step)
     ]
     return reduce(DataFrame.unionByName, parts)
@@ -464,7 +454,7 @@ def steps_in_force(work: Work, step: Step) -> Iterator[tuple[DefinitionInForce, 
             yield in_force, replace(step, cells=cells)
 
 
-def _rows_by_definition(work: Work, node: Node, step: Step, compute: Compute) -> DataFrame:
+def _rows_by(work: Work, node: Node, step: Step, compute: Compute) -> DataFrame:
     """The rows of one definition in its cells, and those that are in no cell."""
     rows, name = compute(work, node, step), partition_column(node)
     inside = time_predicate(rows, name, step.cells, exact=True)

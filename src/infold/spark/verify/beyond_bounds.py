@@ -50,19 +50,19 @@ class BeyondBounds:
 
 
 def differing_beyond_bounds(
-    work: Work, node: Node, step: Step, time: str | None, near: DataFrame, cells: Ranges
+    work: Work, node: Node, step: Step, time: str | None, bounded: DataFrame, cells: Ranges
 ) -> BeyondBounds | None:
     """
     How a model's ``cells`` differ if they are computed from rows beyond their declared bounds.
 
-    ``near`` are its rows as computed within them, ``time`` its partition column; ``step`` builds
+    ``bounded`` are its rows as computed within them, ``time`` its partition column; ``step`` builds
     the whole model.
     """
     if not node.bounds_declared or time is None:
         return None
     judge = _BoundsJudge(work, node, step, time)
     comparison = compare(
-        near,
+        bounded,
         judge.whole(cells),
         time,
         node.model.granularity,
@@ -84,7 +84,7 @@ class _BoundsJudge:
     def advice(self, cells: Sequence[Interval]) -> str:
         """What bounds would do for these cells, which differ; else what to do without."""
         span = self._span_of_rows()
-        bounds = None if self.work.earlier else self._sufficient_bounds(cells, span)
+        bounds = None if self.work.earlier else self._enough(cells, span)
         if bounds is None:
             return "no bound was found that is enough: build it whole (remove `incremental`)"
         text = ", ".join(f"{name}: {{{_bound_text(bound)}}}" for name, bound in bounds.items())
@@ -101,9 +101,7 @@ class _BoundsJudge:
             )
         return f"{text} is enough for its present rows"
 
-    def _sufficient_bounds(
-        self, cells: Sequence[Interval], span: Interval
-    ) -> Mapping[str, Bound] | None:
+    def _enough(self, cells: Sequence[Interval], span: Interval) -> Mapping[str, Bound] | None:
         """Bounds with which none of the cells differs, each input's as short as may be."""
         left = list(cells)
         for _ in range(_MOST_ROUNDS):
@@ -138,9 +136,11 @@ class _BoundsJudge:
             ),
             references=tuple(replace(reference, bound=None) for reference in self.node.references),
         )
-        near = recompute.definition(self.work, node, replace(self.step, cells=cells))
+        bounded = recompute.definition(self.work, node, replace(self.step, cells=cells))
         granularity = self.node.model.granularity
-        comparison = compare(near, whole, self.time, granularity, left_out=self.node.undetermined)
+        comparison = compare(
+            bounded, whole, self.time, granularity, left_out=self.node.undetermined
+        )
         return [cell for cell, _, _ in comparison.differing]
 
     def whole(self, cells: Ranges) -> DataFrame:
@@ -180,17 +180,13 @@ def least_bounds(
         return None
     if is_enough(at_least(far.before, 0)):
         bounds = at_least(
-            _least_length(far.before, unit, lambda length: is_enough(at_least(length, 0))), 0
+            _least(far.before, unit, lambda length: is_enough(at_least(length, 0))), 0
         )
     elif is_enough(at_least(0, far.after)):
-        bounds = at_least(
-            0, _least_length(far.after, unit, lambda length: is_enough(at_least(0, length)))
-        )
+        bounds = at_least(0, _least(far.after, unit, lambda length: is_enough(at_least(0, length))))
     else:
-        before = _least_length(
-            far.before, unit, lambda length: is_enough(at_least(length, far.after))
-        )
-        after = _least_length(far.after, unit, lambda length: is_enough(at_least(before, length)))
+        before = _least(far.before, unit, lambda length: is_enough(at_least(length, far.after)))
+        after = _least(far.after, unit, lambda length: is_enough(at_least(before, length)))
         bounds = at_least(before, after)
     for name, bound in declared.items() if len(declared) > 1 else ():
         if bounds[name] != bound and is_enough({**bounds, name: bound}):
@@ -198,7 +194,7 @@ def least_bounds(
     return bounds
 
 
-def _least_length(far: int, unit: int, is_enough: Callable[[int], bool]) -> int:
+def _least(far: int, unit: int, is_enough: Callable[[int], bool]) -> int:
     """The least number of units that is enough, where ``far`` is and more is never less."""
     long = 1
     while long * unit < far and not is_enough(long * unit):

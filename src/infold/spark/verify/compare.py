@@ -100,16 +100,14 @@ def compare(
     sample: list[tuple[str, Mapping[str, Any]]] = []
     by_doubles = False
     if suspects:
-        differing_rows, by_doubles = _row_by_row(stored, rebuilt, time, granularity, suspects, key)
-        bad = {cell_of(row["_cell"], granularity) for row in differing_rows}
+        unequal, by_doubles = _row_by_row(stored, rebuilt, time, granularity, suspects, key)
+        bad = {cell_of(row["_cell"], granularity) for row in unequal}
         differing = [
             (cell, _row_count(left.get(cell)), _row_count(right.get(cell)))
             for cell in suspects
             if cell in bad
         ]
-        sample = [
-            (row["_side"], _in_utc(row, stored.schema)) for row in differing_rows[: 2 * _SAMPLE]
-        ]
+        sample = [(row["_side"], _in_utc(row, stored.schema)) for row in unequal[: 2 * _SAMPLE]]
     return replace(
         _comparison(whole),
         differing=tuple(differing),

@@ -147,13 +147,13 @@ def with_session_numbers(rows: DataFrame, user: Column) -> DataFrame:
 
 def _owner(query: SessionsQuery) -> Column:
     """The user or identifier of an event's session; with a fallback, a letter tells which."""
-    own = F.expr(query.owner_sql) if query.owner_sql else column(query.user)
+    identifier = F.expr(query.owner_sql) if query.owner_sql else column(query.user)
     if query.fallback is None:
-        return own
+        return identifier
     user = F.expr(query.fallback.user).cast("string")
-    return F.when(own.isNotNull(), F.concat(F.lit("i"), own.cast("string"))).otherwise(
-        F.concat(F.lit("u"), user)
-    )
+    return F.when(
+        identifier.isNotNull(), F.concat(F.lit("i"), identifier.cast("string"))
+    ).otherwise(F.concat(F.lit("u"), user))
 
 
 def _shown_owner(query: SessionsQuery) -> Column:
@@ -270,10 +270,10 @@ _SESSION_STARTS = """aggregate(
 
 
 def _gap_sql(query: SessionsQuery) -> str:
-    own = f"{query.gap if query.gap is not None else 2**61}L"
+    gap = f"{query.gap if query.gap is not None else 2**61}L"
     if query.fallback is None:
-        return own
-    return f"if({_OWNER} LIKE 'u%', {query.fallback.gap}L, {own})"
+        return gap
+    return f"if({_OWNER} LIKE 'u%', {query.fallback.gap}L, {gap})"
 
 
 def _day_begun(query: SessionsQuery) -> Column:
@@ -542,7 +542,7 @@ def versions_from_scratch(
         # At most an instant for each copy that was delivered.
         listed = listed.crossJoin(F.broadcast(times.agg(instants)))
     ended = listed.select(F.transform("seen", _row_with_end(query)).alias("all"))
-    ended = ended.select("all", _rows_that_begin(query, places, types).alias("begun"))
+    ended = ended.select("all", _beginning_rows(query, places, types).alias("begun"))
     versions = ended.select("all", "begun", F.posexplode("begun").alias("place", "version"))
     after = F.get(F.col("begun"), F.col("place") + 1)["at"]
     # A version lasts as long as the last row that says so.
@@ -572,9 +572,7 @@ def _row_with_end(query: VersionedQuery) -> Callable[[Column, Column], Column]:
     return ended
 
 
-def _rows_that_begin(
-    query: VersionedQuery, places: dict[str, str], types: dict[str, str]
-) -> Column:
+def _beginning_rows(query: VersionedQuery, places: dict[str, str], types: dict[str, str]) -> Column:
     """Of the ordered rows of a key, those that begin a version."""
     rows_of_key = F.col("all")
     if query.compared is None:

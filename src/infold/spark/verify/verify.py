@@ -230,7 +230,7 @@ class Verifier:
         if node.model.kind is Kind.EVENTS:
             return build.definition(work, node, step, moment.files)
         if node.model.kind is Kind.SESSIONS and node.query is not None:
-            return sessions_from_scratch.sessions_of_stretches(work, step, self._events_read)
+            return sessions_from_scratch.sessions_of_stretches(work, step, self._events)
         if node.versions is not None:
             return sessions_from_scratch.versions_from_scratch(
                 recompute.definition(work, node, step),
@@ -244,13 +244,13 @@ class Verifier:
         """How many sessions only the rebuild or only the ledger has in quarantine."""
         if node.query is None:
             return 0
-        expected = sessions_from_scratch.quarantined_in_stretches(work, step, self._events_read)
+        expected = sessions_from_scratch.quarantined_in_stretches(work, step, self._events)
         known = {
             (entry.owner, entry.start, entry.end, entry.events) for entry in moment.quarantined
         }
         return len(expected ^ known)
 
-    def _events_read(self, work: Work, query: SessionsQuery, step: Step) -> DataFrame:
+    def _events(self, work: Work, query: SessionsQuery, step: Step) -> DataFrame:
         """The events that a sessions query reads: a stored table, or a view over one."""
         if query.input in step.inputs:
             return user_columns(work.frame(query.input, step.inputs[query.input][1]))
@@ -351,11 +351,13 @@ def _cells_to_compare(node: Node, moment: Moment, sample: int | None) -> Ranges:
 def _note_on_pending(node: Node, moment: Moment) -> str:
     """A note on cells that are not compared because they are not built."""
     pending = moment.trace.pending
-    gone = [part for entry in pending if entry.cause is Cause.REDEFINED for part in entry.ranges]
-    if not gone:
+    redefined = [
+        part for entry in pending if entry.cause is Cause.REDEFINED for part in entry.ranges
+    ]
+    if not redefined:
         return "without the cells still pending"
     filled = Ranges.of(state.cell for state in moment.cells if state.rows)
-    return formatting.rebuilt_part_text(filled, Ranges.of(gone), node.model.granularity)
+    return formatting.rebuilt_part_text(filled, Ranges.of(redefined), node.model.granularity)
 
 
 def _cells_unlike_ledger(moment: Moment, result: Comparison, cells: Ranges) -> tuple[Interval, ...]:

@@ -116,8 +116,8 @@ class CampaignCut(InnerCut):
         if CAMPAIGN_BEFORE in rows.columns:
             brought = F.when(F.col(ISLAND) == 1, F.col(CAMPAIGN_BEFORE))
             before = F.coalesce(before, brought)
-        own = F.max_by(CAMPAIGN, known).over(Window.partitionBy(*island, TIME))
-        marked = rows.withColumn(CAMPAIGN_BEFORE, before).withColumn(_OF_INSTANT, own)
+        of_instant = F.max_by(CAMPAIGN, known).over(Window.partitionBy(*island, TIME))
+        marked = rows.withColumn(CAMPAIGN_BEFORE, before).withColumn(_OF_INSTANT, of_instant)
         same = F.col(_OF_INSTANT).eqNullSafe(F.col(CAMPAIGN_BEFORE))
         return marked, F.col(_OF_INSTANT).isNotNull() & ~same
 

@@ -108,9 +108,9 @@ def tables(spark: SparkSession, project: Project, lake_: Lake) -> MaintainedTabl
     from infold.spark.tables.delta.tables import DeltaTables
 
     del lake_  # it knows the folders by names; so does another one
-    own = lake(project)
-    need_reader(own.warehouse)
-    return DeltaTables(spark, own)
+    delta_lake = lake(project)
+    need_reader(delta_lake.warehouse)
+    return DeltaTables(spark, delta_lake)
 
 
 def sqlite_catalog(warehouse: Path | str, catalog_db: Path) -> SparkCatalog:

@@ -84,8 +84,8 @@ def refuse_without_delta(session: SparkSession) -> None:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    wanted = {EXTENSIONS: STORAGE_SETTINGS[Storage.DELTA].extension, **DELTA_CATALOG}
-    for key, value in wanted.items():
+    required = {EXTENSIONS: STORAGE_SETTINGS[Storage.DELTA].extension, **DELTA_CATALOG}
+    for key, value in required.items():
         if value not in (session.conf.get(key, "") or ""):
             raise delta_errors.spark_without_delta(why=f"{key} lacks {value}")
     try:

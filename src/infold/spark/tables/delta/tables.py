@@ -201,11 +201,9 @@ class DeltaTables:
         if layout.column is not None:
             rows = rows.sortWithinPartitions(column_of(layout.column))
         files = [
-            counts
-            for counts in self.partition_files(table)
-            if partition in (None, counts.partition)
+            part for part in self.partition_files(table) if partition in (None, part.partition)
         ]
-        tasks = max(1, sum(counts.bytes for counts in files) // _FILE_BYTES)
+        tasks = max(1, sum(part.bytes for part in files) // _FILE_BYTES)
         writer = rows.coalesce(tasks).write.format("delta").mode("overwrite")
         writer = writer.option("dataChange", "false").option("replaceWhere", where)
         mark = uuid4().hex
@@ -341,13 +339,9 @@ def forget_changed(spark: SparkSession, folder: str, log: Log | None) -> None:
     if log is None:
         _known_logs.pop(folder, None)
     else:
-        known = (log.schema().table_id, log.newest, log.location)
-        _known_logs[folder] = known
-        if (
-            before is not None
-            and before[0] == known[0]
-            and (before[1] < known[1] or before == known)
-        ):
+        head = (log.schema().table_id, log.newest, log.location)
+        _known_logs[folder] = head
+        if before is not None and before[0] == head[0] and (before[1] < head[1] or before == head):
             return
     jvm: Any = spark._jvm  # noqa: SLF001 (no public way)
     path = jvm.org.apache.hadoop.fs.Path(folder)
