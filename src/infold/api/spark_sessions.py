@@ -56,20 +56,20 @@ class Home:
         return show_duration(self.idle * SECOND)
 
 
-_homes: list[Home] = []
+_engine_homes: list[Home] = []
 
 
 def home() -> Home | None:
     """That of the first project for which this process started Spark; None if it may not stay."""
-    return _homes[0] if _homes else None
+    return _engine_homes[0] if _engine_homes else None
 
 
 def belongs_to(project: Project) -> None:
     """Let the JVM that is started now be that of a project, if it computes here."""
     target = project.target
-    if not target.engine.is_cluster and not _homes:
+    if not target.engine.is_cluster and not _engine_homes:
         file = socket_file(str(project.root.resolve()), target.name)
-        _homes.append(Home(target.name, file, target.engine.idle))
+        _engine_homes.append(Home(target.name, file, target.engine.idle))
 
 
 def session(project: Project, *, size: Size = "small") -> Any:

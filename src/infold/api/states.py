@@ -159,7 +159,7 @@ def _is_partial(node: Node, step: Step) -> bool:
     if step.action in (Action.FOLD, Action.REFOLD):
         return True
     follows = step.expected and node.model.kind.is_by_cell
-    return follows and not any(reason.cause in _WHOLLY for reason in step.reasons)
+    return follows and not any(reason.cause in _CAUSES_OF_WHOLE_CELLS for reason in step.reasons)
 
 
-_WHOLLY = (Cause.MISSING, Cause.DEFINITION, Cause.REDEFINED, Cause.LOOKUP)
+_CAUSES_OF_WHOLE_CELLS = (Cause.MISSING, Cause.DEFINITION, Cause.REDEFINED, Cause.LOOKUP)

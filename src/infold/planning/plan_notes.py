@@ -123,7 +123,7 @@ def follows_from_states(query: GroupedQuery) -> str:
     return f"follows from stored states: 0 unchanged rows of {query.input} read{left}"
 
 
-_DONE = {
+_DONE_BY_ACTION = {
     Action.DERIVE: "rows are derived",
     Action.REBUCKET: "rows are in their new cells",
     Action.EVOLVE: "columns have their names and types",
@@ -136,18 +136,18 @@ def _after_derivation(
 ) -> Iterator[str]:
     """That a table has stale cells after a step that is about the rows that it has."""
     step = steps[node.name]
-    if step.action not in _DONE or step.trace is None:
+    if step.action not in _DONE_BY_ACTION or step.trace is None:
         return
     behind = any(diff.newest_version > diff.read_version for diff in model.inputs)
     if model.files is not None and other_files(model.files):
         yield (
             f"{node.name}: files that came, changed or went since are ingested in a step after "
-            f"that, by the new definition; it is planned once the {_DONE[step.action]}"
+            f"that, by the new definition; it is planned once the {_DONE_BY_ACTION[step.action]}"
         )
     if behind or step.trace.pending or any(entry.name in steps for entry in node.stored_inputs):
         yield (
             f"{node.name}: cells that are missing, or that its inputs have changed since, are "
-            f"built in a step after that; it is planned once the {_DONE[step.action]}"
+            f"built in a step after that; it is planned once the {_DONE_BY_ACTION[step.action]}"
         )
 
 

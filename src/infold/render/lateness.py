@@ -17,7 +17,7 @@ LINES = 24
 """How many lines the picture of the two times has at most."""
 
 _MARGIN = 14
-_BAR = 30
+_BAR_WIDTH = 30
 _ROOM_FOR_ALL_DIGITS = 60
 
 
@@ -94,7 +94,7 @@ def _age_lines(measures: Measures, look: Look) -> list[str]:
         right=(1, 2),
     )
     wide = max(map(len, table))
-    room = min(_BAR, look.width - wide - 2)
+    room = min(_BAR_WIDTH, look.width - wide - 2)
     return [
         f"{line:<{wide}}  " + look.tinted(look.bar(rows / most, room), "blue")
         for line, (_, rows) in zip(table, measures.ages, strict=True)

@@ -11,7 +11,7 @@ from infold.render import formatting
 from infold.render.formatting import count
 from infold.render.json_shapes import JsonObject
 
-_WORDS = {
+_REPAIR_TEXTS = {
     Repair.KEEP: "stays",
     Repair.SET_BACK: "set back",
     Repair.BUILD: "built again",
@@ -30,7 +30,7 @@ def repair_screen(report: RepairReport) -> str:
     if report.entries:
         parts.append(f"{entries_text(report.entries)} in it can be read, and will be taken over.")
     if report.tables:
-        lines = [(one.table, _WORDS[one.repair], one.why) for one in report.tables]
+        lines = [(one.table, _REPAIR_TEXTS[one.repair], one.why) for one in report.tables]
         parts += ["", *formatting.columns(lines, right=[], indent=2)]
     if report.orphans:
         parts += ["", *_orphans(report)]
