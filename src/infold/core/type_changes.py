@@ -70,13 +70,14 @@ def type_losses(old: Type, new: Type, name: str) -> Iterator[tuple[str, str, str
     elif isinstance(old, str) or isinstance(new, str) or old["type"] != new["type"]:
         yield name, shown(old), shown(new)
     elif old["type"] == "struct":
-        fields = {one["name"].lower(): one["type"] for one in new["fields"]}
-        for one in old["fields"]:
-            field, within = one["name"].lower(), f"{name}.{one['name']}" if name else one["name"]
-            if field in fields:
-                yield from type_losses(one["type"], fields[field], within)
+        fields = {field["name"].lower(): field["type"] for field in new["fields"]}
+        for field in old["fields"]:
+            key = field["name"].lower()
+            within = f"{name}.{field['name']}" if name else field["name"]
+            if key in fields:
+                yield from type_losses(field["type"], fields[key], within)
             else:
-                yield within, shown(one["type"]), ""
+                yield within, shown(field["type"]), ""
     elif old["type"] == "array":
         yield from type_losses(old["elementType"], new["elementType"], f"{name}[]")
     else:

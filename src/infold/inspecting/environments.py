@@ -258,8 +258,8 @@ def stored_variant(name: str, declared: Project, ledger: Ledger) -> Variant:
 
 def same_contents(ledger: Ledger, lake: Lake, model: str, key: str) -> bool:
     """Whether two tables have the same columns, and cells with the same rows."""
-    one, two = ({c.cell: (c.rows, c.content) for c in ledger.cells(t)} for t in (model, key))
-    return one == two and _columns(lake, model) == _columns(lake, key)
+    old, new = ({c.cell: (c.rows, c.content) for c in ledger.cells(t)} for t in (model, key))
+    return old == new and _columns(lake, model) == _columns(lake, key)
 
 
 def _columns(lake: Lake, model: str) -> Sequence[tuple[str, str]]:

@@ -59,12 +59,12 @@ def _judged(
     start: int,
     end: int,
     state: str,
-    found: str,
+    values: str,
     run: str,
     step: str,
     at: int,
 ) -> JudgedAudit:
-    raw = json.loads(found)
+    raw = json.loads(values)
     result = AuditResult(
         model=model,
         audit=audit,

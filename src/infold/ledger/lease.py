@@ -191,10 +191,10 @@ class Heartbeat:
                 began = time_since_boot()
                 try:
                     with database.write(None, create=False) as query:
-                        found = beat(query, self._held, self._clock)
+                        is_held = beat(query, self._held, self._clock)
                 except InfoldError:  # busy or gone: the next write of the run will say so
                     continue
-                if not found:
+                if not is_held:
                     self._end()
                     return
                 self._renewed_at = began

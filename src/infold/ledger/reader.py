@@ -347,8 +347,8 @@ class SqlLedgerReader:
         with self._database.read() as query:
             rows = query.all("entries", model=model)
         return tuple(
-            ManualEntry(number, of, None if held is None else bool(held), *rest)
-            for number, of, held, *rest in rows
+            ManualEntry(number, owner, None if held is None else bool(held), *rest)
+            for number, owner, held, *rest in rows
         )
 
     def audits(self) -> Sequence[JudgedAudit]:
