@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from infold.core.ports import Engine
     from infold.spark.jvm.session_settings import Size
 
-MEDIUM_ROWS = 40_000
+MEDIUM_ROWS = 40_000  # docs/decisions/0009-small-runs.md has what each size takes
 MEDIUM_BYTES = 1024 * 1024
 MEDIUM_HISTORY = 1_000_000
 """Rows of a stored table from which looking for what a few rows touch is work by itself."""

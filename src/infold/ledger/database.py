@@ -47,7 +47,7 @@ WAREHOUSE_ROW = "infold.warehouse"
 MOVED_ROW = "infold.moved"
 """The row of ``meta`` of a ledger that was copied, and is not to be used: where the copy is."""
 
-BUSY_SECONDS = 30.0
+BUSY_SECONDS = 30.0  # for so long SQLite waits for the lock of another process
 
 _NOT_WRITABLE_CODES = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 

@@ -233,6 +233,7 @@ def reads_nothing(step: Step, receipt: Receipt | None = None, *, timed: bool = T
     return not (receipt.read or receipt.arrived or (timed and step.rows_to_read))
 
 
+# Of these a step may read no row although there is work.
 _CAUSES_WITHOUT_ROWS = (Cause.REMOVED, Cause.LOOKUP, Cause.DUE, Cause.QUARANTINE)
 
 

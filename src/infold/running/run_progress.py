@@ -328,7 +328,7 @@ def is_selected(request: Request, entry: ModelState) -> bool:
     return request.options.selected is None or entry.model in request.options.selected
 
 
-MOST_STEPS = 3
+MOST_STEPS = 3  # with the same work in one run: more often, and it would never end
 
 
 def new_id() -> str:
