@@ -25,7 +25,7 @@ from infold.api.building import (
     refuse_too_much,
     with_apart,
 )
-from infold.api.listening import told
+from infold.api.listening import run_and_tell
 from infold.api.opening import (
     by_applied,
     chosen_models,
@@ -251,7 +251,7 @@ def run(
         base = after_swaps(base, wait)
         return Building(base, request, shown, select, exclude, as_of, saved).run()
 
-    result = told(project, command, progress, carry_out, sinks=sinks)
+    result = run_and_tell(project, command, progress, carry_out, sinks=sinks)
     if result.steps:
         from infold.spark.jvm import class_archive
 

@@ -36,7 +36,7 @@ from infold.core.trace import (
     changes_of_rewrite,
     net_changes,
 )
-from infold.inspecting.audits import audits_found
+from infold.inspecting.audits import newest_audits
 from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.inspecting.environments import OwnModels, Production, Variant, changed_models, same_rows
 from infold.inspecting.tables_apart import TablesApart, complete
@@ -146,7 +146,7 @@ def _unfinished(
 
 def _failing(variant: Variant, ledger: Ledger) -> Iterator[tuple[str, str]]:
     """Own tables with rows that failed an audit of severity error when they were judged last."""
-    for judged in audits_found(variant.project, ledger):
+    for judged in newest_audits(variant.project, ledger):
         if judged.result.fails and judged.result.model in variant.models:
             model = variant.models[judged.result.model]
             yield model, f"its rows fail the audit {judged.result.audit}"
