@@ -327,7 +327,7 @@ class Building:
             if error.slug != "locked":
                 raise
             return (), notes
-        models = tuple(one.model for one in done.tables)
+        models = tuple(table.model for table in done.tables)
         replaced = "{}: what was built apart has replaced its table"
         return models, (*notes, *map(replaced.format, models))
 
@@ -340,7 +340,7 @@ class Building:
             return Swap(SwapKind.BUILT_APART, "", ()), ()
         observed = self._observer(apart.project).observe_all()
         swap = swap_of_complete(apart, observed, by.ledger, by.lake, self._selected)
-        done = {one.model for one in swap.tables}
+        done = {table.model for table in swap.tables}
         progress = progress_apart(apart.project, observed, by.ledger, by.lake)
         return swap, [one for one in progress if one.model not in done]
 

@@ -104,7 +104,7 @@ def diff_environment(declared: Project, name: str, select: Sequence[str] = ()) -
     decided = own_models(
         environment.declared, live, lambda *_: None, assume=True, stretched=stretched
     )
-    changes = [one for one in decided.changes if not select or one.model in chosen]
+    changes = [change for change in decided.changes if not select or change.model in chosen]
     ledger, tables = ledger_of(declared), lake_of(declared)
     heads = ledger.newest_versions()
     diffs = []
@@ -468,7 +468,7 @@ def _run_by_levels(level: _Level) -> RunResult:
             raise RunFailed(together([*results, failed.result])) from failed
         if level.is_last:
             break
-        before = sum(len(one.steps) for one in results)
+        before = sum(len(result.steps) for result in results)
         level = replace(
             level, known=level.up_to_date, up_to_date=frozenset(), is_last=True, before=before
         )

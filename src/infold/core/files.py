@@ -139,7 +139,7 @@ class IngestedFile:
 def without_rows(files: Iterable[IngestedFile]) -> tuple[IngestedFile, ...]:
     """Those that never had a row, whatever became of it."""
     return tuple(
-        one for one in files if not (one.rows or one.waiting or one.set_aside or one.dropped)
+        file for file in files if not (file.rows or file.waiting or file.set_aside or file.dropped)
     )
 
 

@@ -239,7 +239,7 @@ def swap_of_complete(
         for key in keys
         if selected is None or project.apart[key] in selected
     )
-    return Swap(SwapKind.BUILT_APART, ", ".join(sorted(one.model for one in tables)), tables)
+    return Swap(SwapKind.BUILT_APART, ", ".join(sorted(table.model for table in tables)), tables)
 
 
 def _swapped(
@@ -267,10 +267,10 @@ def _preview(
     swap: Swap, declared: Project, production: Project, ledger: Ledger, reads: ReadColumns
 ) -> SwapPreview:
     """What a swap means for the readers of ``production``."""
-    models = {one.model for one in swap.tables}
+    models = {table.model for table in swap.tables}
     return SwapPreview(
         swap,
-        tuple(table_preview(ledger, one) for one in swap.tables),
+        tuple(table_preview(ledger, table) for table in swap.tables),
         definitions=tuple(model for model in swap.applied if model not in models),
         readers=tuple(readers_that_follow(production, ledger, swap.tables, reads)),
         takes_files=declared.target.apply is Apply.AUTO,
@@ -294,7 +294,7 @@ def readers_that_follow(
     project: Project, ledger: Ledger, tables: Sequence[SwappedTable], reads: ReadColumns
 ) -> Iterator[str]:
     """The models that read something that differs, and are not swapped themselves."""
-    swapped = {one.model: one for one in tables}
+    swapped = {table.model: table for table in tables}
     differing = {name: _differences(ledger, one) for name, one in swapped.items()}
     for node in project:
         if node.name in swapped or node.model.kind.is_view:

@@ -371,7 +371,7 @@ class SqlLedger(SqlLedgerReader):
             now = self._clock.now()
             ended = {"new_state": state, "new_finished_at": now, "new_error": error}
             query.run("close_step", of_step=step, **ended)
-            for model in {one.model for one in audits}:
+            for model in {audit.model for audit in audits}:
                 put_audits(query, model, audits, now=now, run=self._run, step=step)
         if self._database.lost is not None:
             raise self._database.lost

@@ -38,7 +38,7 @@ def plan_notes(node: Node, model: ModelObservation, steps: Mapping[str, Step]) -
 def unused_forward_only(observed: Observations, options: PlanOptions) -> Iterator[str]:
     """That --forward-only names models of which none has a changed definition, as in a slip."""
     if options.forward_only and not any(
-        one.model in options.forward_only for one in observed.redefinitions
+        redefinition.model in options.forward_only for redefinition in observed.redefinitions
     ):
         yield f"--forward-only: no definition changed of {', '.join(options.forward_only)}"
 
@@ -113,7 +113,7 @@ def _states_notes(node: Node, model: ModelObservation, step: Step) -> Iterator[s
 
 def follows_from_states(query: GroupedQuery) -> str:
     """What a fold by states reads, in words."""
-    calls = {one.call for one in query.followed.aggregates} if query.followed else set()
+    calls = {aggregate.call for aggregate in query.followed.aggregates} if query.followed else set()
     but = []
     if calls & {"min", "max", "min_by", "max_by"}:
         but.append("keys that lose a least or greatest value")

@@ -200,7 +200,7 @@ def changes_json(
         {
             "model": change.model,
             "category": str(change.category),
-            "differences": [_difference(one) for one in change.differences],
+            "differences": [_difference(difference) for difference in change.differences],
             "how": str(change.how),
             "effective_from": formatting.iso(change.effective_from),
             "rewrites_until": formatting.iso(change.rewrites_until),

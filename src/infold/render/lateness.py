@@ -148,7 +148,7 @@ def _ranges(unit: Granularity, starts: Any) -> Ranges:
 
 def _place(across: Axis, at: int) -> tuple[Interval, ...]:
     """The column of an instant, if it has one."""
-    return tuple(one for one in across.columns if one is not None and at in one)
+    return tuple(column for column in across.columns if column is not None and at in column)
 
 
 def _summed(lines: Sequence[dict[Interval, int]]) -> dict[Interval, int]:
@@ -170,7 +170,7 @@ def lateness_json(project: Project, models: Sequence[Lateness]) -> dict[str, Any
     return {
         "project": project.name,
         "target": project.target.name,
-        "models": [model_lateness_json(one) for one in models],
+        "models": [model_lateness_json(model) for model in models],
     }
 
 
