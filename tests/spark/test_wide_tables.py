@@ -27,7 +27,7 @@ from infold.core import interval
 from infold.core.audits import AuditState
 from infold.core.interval import DAY, HOUR, MINUTE
 from infold.core.model import table_name
-from infold.inspecting.audits import audits_found
+from infold.inspecting.audits import newest_audits
 
 pytestmark = pytest.mark.spark
 
@@ -284,7 +284,7 @@ def test_delta_from_a_table_with_audits_and_a_lookup(tmp_path: Path, warehouse: 
     project = wide.project()
     failed = {
         (one.result.model, one.result.audit)
-        for one in audits_found(project, api.ledger_of(project))
+        for one in newest_audits(project, api.ledger_of(project))
         if one.result.state is AuditState.FAILED
     }
     assert failed == {("by_time", "no gaps in it"), ("known", "no gaps in it")}

@@ -10,7 +10,7 @@ from tests.cli import sample
 from tests.declare.shop import INFOLD, SHOP
 from tests.declare.shop import read as read_shop
 
-from infold.api.listening import told
+from infold.api.listening import run_and_tell
 from infold.core.hooks import Sinks
 from infold.core.ports import Progress, SilentProgress
 from infold.core.project import Project
@@ -55,4 +55,4 @@ def end(
     environment: str = "",
 ) -> RunResult:
     """Tell of a run; its result."""
-    return told(of, "run", SilentProgress(), run, sinks=sinks, environment=environment)
+    return run_and_tell(of, "run", SilentProgress(), run, sinks=sinks, environment=environment)

@@ -27,7 +27,7 @@ from tests.telling.receiver import Receiver, receiver
 from tests.telling.runs import bad, end, good, project, raising
 
 from infold import api
-from infold.api.listening import told
+from infold.api.listening import run_and_tell
 from infold.core.hooks import Sinks
 from infold.core.ports import Progress, SilentProgress
 from infold.core.project import Project
@@ -284,7 +284,7 @@ def test_the_run_is_shown_as_without_hooks(tmp_path: Path) -> None:
         shown.note("two")
         return sample.result()
 
-    told(project(tmp_path, "on_success: {command: 'true'}"), "run", Saying(), run)
+    run_and_tell(project(tmp_path, "on_success: {command: 'true'}"), "run", Saying(), run)
 
     assert said == ["one", "two"]
 

@@ -244,7 +244,7 @@ def run(
     once).
     """
     from infold.api.building import Building
-    from infold.api.listening import told
+    from infold.api.listening import run_and_tell
     from infold.api.repairing import after_swaps
     from infold.running.run_progress import Request
 
@@ -263,7 +263,7 @@ def run(
         base = after_swaps(base, wait)
         return Building(base, request, shown, select, exclude, as_of, saved).run()
 
-    result = told(project, command, progress, carry_out, sinks=sinks)
+    result = run_and_tell(project, command, progress, carry_out, sinks=sinks)
     if result.steps:
         from infold.spark.jvm import class_archive
 

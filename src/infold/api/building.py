@@ -20,7 +20,7 @@ from infold.api.opening import (
     ledger_of,
     observer_of,
     refuse_unknown_allowed,
-    with_chosen,
+    with_selected,
 )
 from infold.api.sole_writer import sole_writer
 from infold.api.spark_sessions import engine
@@ -69,7 +69,7 @@ def project_to_run(
 ) -> Project:
     """The project as a run goes by it, with what it would begin to build apart."""
     base = once_complete(project)
-    asked = with_chosen(base, asked, select, exclude)
+    asked = with_selected(base, asked, select, exclude)
     return _apart_as_asked(observer_of(base, as_of, asked=asked), asked, allowed=False).project
 
 
@@ -138,7 +138,7 @@ def choose_models(
     project: Project, options: PlanOptions | None, select: Sequence[str], exclude: Sequence[str]
 ) -> PlanOptions:
     """What is asked for of a project with tables that are built apart."""
-    return with_own_tables(project, with_chosen(project, options, select, exclude))
+    return with_own_tables(project, with_selected(project, options, select, exclude))
 
 
 def _destroyed(
@@ -208,7 +208,7 @@ class Building:
 
     def _tables_apart(self) -> TablesApart:
         """The project to run, as it is now."""
-        options = with_chosen(self.base, self.request.options, self.select, self.exclude)
+        options = with_selected(self.base, self.request.options, self.select, self.exclude)
         observer = self._observer(self.base, options)
         return _apart_as_asked(observer, options, allowed=self.request.allow_refresh)
 
@@ -328,7 +328,7 @@ class Building:
             if error.slug != "locked":
                 raise
             return (), notes
-        models = tuple(one.model for one in done.tables)
+        models = tuple(table.model for table in done.tables)
         replaced = "{}: what was built apart has replaced its table"
         return models, (*notes, *map(replaced.format, models))
 
@@ -341,7 +341,7 @@ class Building:
             return Swap(SwapKind.BUILT_APART, "", ()), ()
         observed = self._observer(apart.project).observe_all()
         swap = swap_of_complete(apart, observed, by.ledger, by.lake, self._selected)
-        done = {one.model for one in swap.tables}
+        done = {table.model for table in swap.tables}
         progress = progress_apart(apart.project, observed, by.ledger, by.lake)
         return swap, [one for one in progress if one.model not in done]
 
@@ -356,7 +356,7 @@ def plan_to_save(
     exclude: Sequence[str] = (),
 ) -> SavedPlan:
     """A plan with everything that it follows from; the arguments are those of ``make_plan``."""
-    asked = with_chosen(project, asked, select, exclude)
+    asked = with_selected(project, asked, select, exclude)
     ledger = ledger_of(project)
     return carry_out_saved.plan_to_save(project, ledger, observed, plan, asked, _digests(project))
 

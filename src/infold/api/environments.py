@@ -10,14 +10,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from infold.api.extraction import Extraction
-from infold.api.listening import told
+from infold.api.listening import run_and_tell
 from infold.api.opening import (
     dropper,
     lake_of,
     ledger_of,
     observer_of,
     refuse_unknown_allowed,
-    with_chosen,
+    with_selected,
 )
 from infold.api.repairing import finish_steps, finish_swaps
 from infold.api.rows import coverage, events_of, lateness, show
@@ -104,7 +104,7 @@ def diff_environment(declared: Project, name: str, select: Sequence[str] = ()) -
     decided = own_models(
         environment.declared, live, lambda *_: None, assume=True, stretched=stretched
     )
-    changes = [one for one in decided.changes if not select or one.model in chosen]
+    changes = [change for change in decided.changes if not select or change.model in chosen]
     ledger, tables = ledger_of(declared), lake_of(declared)
     heads = ledger.newest_versions()
     diffs = []
@@ -401,7 +401,7 @@ def _options_for_own(
     environment: Variant, options: PlanOptions | None, select: Sequence[str], exclude: Sequence[str]
 ) -> PlanOptions:
     """What is asked for, of the tables that are the environment's own."""
-    options = with_chosen(environment.declared, options, select, exclude)
+    options = with_selected(environment.declared, options, select, exclude)
     models = environment.decided.identities
     chosen = models if options.selected is None else [m for m in models if m in options.selected]
     return replace(
@@ -455,7 +455,7 @@ def run_environment(
         level = _Level(declared, name, request, shown, extraction, select, exclude, as_of)
         return _run_by_levels(level)
 
-    return told(declared, "run", progress, carry_out, sinks=sinks, environment=name)
+    return run_and_tell(declared, "run", progress, carry_out, sinks=sinks, environment=name)
 
 
 def _run_by_levels(level: _Level) -> RunResult:
@@ -468,7 +468,7 @@ def _run_by_levels(level: _Level) -> RunResult:
             raise RunFailed(together([*results, failed.result])) from failed
         if level.is_last:
             break
-        before = sum(len(one.steps) for one in results)
+        before = sum(len(result.steps) for result in results)
         level = replace(
             level, known=level.up_to_date, up_to_date=frozenset(), is_last=True, before=before
         )

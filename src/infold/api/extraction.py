@@ -81,7 +81,7 @@ def _needed_columns(project: Project, source: Source) -> frozenset[str]:
     readers = [
         node for node in project if node.source == source.name and node.name not in project.shared
     ]
-    names = (one.name for one in source.columns)
+    names = (column.name for column in source.columns)
     return frozenset(n for n in names if any(n not in node.unread_columns for node in readers))
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from infold.telling.listener import Listener
 
 
-def told(
+def run_and_tell(
     project: Project,
     command: str,
     progress: Progress | None,
@@ -78,7 +78,7 @@ def tell_of_end(
     except InfoldError:
         return
     try:
-        told(project, command, None, end, sinks=sinks, environment=environment)
+        run_and_tell(project, command, None, end, sinks=sinks, environment=environment)
     except BaseException as again:
         if again is not error:
             raise

@@ -234,7 +234,7 @@ def dropper(project: Project) -> Dropper:
     return Dropper(project, ledger, lake_of(project), now(), lambda: sole_writer(project, ledger))
 
 
-def with_chosen(
+def with_selected(
     project: Project, options: PlanOptions | None, select: Sequence[str], exclude: Sequence[str]
 ) -> PlanOptions:
     """What a plan is asked for, with the models that some terms name."""

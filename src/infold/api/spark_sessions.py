@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from infold.core.ports import Engine
     from infold.spark.jvm.session_settings import Size
 
-MEDIUM_ROWS = 40_000
+MEDIUM_ROWS = 40_000  # docs/decisions/0009-small-runs.md has what each size takes
 MEDIUM_BYTES = 1024 * 1024
 MEDIUM_HISTORY = 1_000_000
 """Rows of a stored table from which looking for what a few rows touch is work by itself."""
@@ -56,20 +56,20 @@ class Home:
         return show_duration(self.idle * SECOND)
 
 
-_homes: list[Home] = []
+_engine_homes: list[Home] = []
 
 
 def home() -> Home | None:
     """That of the first project for which this process started Spark; None if it may not stay."""
-    return _homes[0] if _homes else None
+    return _engine_homes[0] if _engine_homes else None
 
 
 def belongs_to(project: Project) -> None:
     """Let the JVM that is started now be that of a project, if it computes here."""
     target = project.target
-    if not target.engine.is_cluster and not _homes:
+    if not target.engine.is_cluster and not _engine_homes:
         file = socket_file(str(project.root.resolve()), target.name)
-        _homes.append(Home(target.name, file, target.engine.idle))
+        _engine_homes.append(Home(target.name, file, target.engine.idle))
 
 
 def session(project: Project, *, size: Size = "small") -> Any:

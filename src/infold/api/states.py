@@ -12,7 +12,7 @@ from infold.core.ports import Ledger
 from infold.core.project import Node, Project
 from infold.core.report import BuiltApart, ModelState, ModelStatus, State
 from infold.core.trace import Cause, StoredCells
-from infold.inspecting.audits import audits_found
+from infold.inspecting.audits import newest_audits
 from infold.planning import cron
 from infold.planning.buildable_cells import cells_with_rows
 from infold.planning.model_states import model_states
@@ -51,7 +51,7 @@ def states(
     )
     refused, apart = observed.refused, _apart(project, observer, observed)
     judged: dict[str, list[JudgedAudit]] = {}
-    for audit in audits_found(project, observer.ledger):
+    for audit in newest_audits(project, observer.ledger):
         judged.setdefault(audit.result.model, []).append(audit)
     return tuple(
         replace(
@@ -159,7 +159,7 @@ def _is_partial(node: Node, step: Step) -> bool:
     if step.action in (Action.FOLD, Action.REFOLD):
         return True
     follows = step.expected and node.model.kind.is_by_cell
-    return follows and not any(reason.cause in _WHOLLY for reason in step.reasons)
+    return follows and not any(reason.cause in _CAUSES_OF_WHOLE_CELLS for reason in step.reasons)
 
 
-_WHOLLY = (Cause.MISSING, Cause.DEFINITION, Cause.REDEFINED, Cause.LOOKUP)
+_CAUSES_OF_WHOLE_CELLS = (Cause.MISSING, Cause.DEFINITION, Cause.REDEFINED, Cause.LOOKUP)

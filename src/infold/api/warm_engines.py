@@ -19,8 +19,8 @@ from infold.core.engines import WarmEngine
 from infold.core.project import Project
 from infold.system import engine_socket as wire
 
-STOP_SECONDS = 30
-BEGIN_SECONDS = 5.0
+STOP_SECONDS = 30  # for one that is idle; then its process is killed
+BEGIN_SECONDS = 5.0  # for a socket that is there already, while its engine still begins
 
 
 def engine_of(root: Path, target: str | None) -> WarmEngine | None:

@@ -19,7 +19,7 @@ def command(shell: str) -> None:
 
     from infold.cli.main import cli
 
-    found = get_completion_class(shell)
-    assert found is not None, "click knows these shells"
+    completion = get_completion_class(shell)
+    assert completion is not None, "click knows these shells"
     variable = f"_{cli.name}_complete".upper()  # as click calls it for the program
-    click.echo(found(cli, {}, "infold", variable).source(), nl=False)
+    click.echo(completion(cli, {}, "infold", variable).source(), nl=False)

@@ -53,13 +53,13 @@ def _csv_fields(column: pa.Array) -> Sequence[str]:
 def _csv_field(text: str | None) -> str:
     if text is None:
         return ""
-    if text and not any(sign in text for sign in _STRUCTURE):
+    if text and not any(sign in text for sign in _CSV_STRUCTURE):
         return text
     doubled = text.replace('"', '""')
     return f'"{doubled}"'
 
 
-_STRUCTURE = (",", '"', "\n", "\r")
+_CSV_STRUCTURE = (",", '"', "\n", "\r")
 
 
 def json(rows: pa.Table, path: Path | None) -> None:

@@ -54,10 +54,10 @@ def build_again(
 
     size = cells_at_once(options.batch_size, per_partition=options.per_partition)
     allowed = frozenset(options.allow_destructive)
-    asked = replace(again.options, batch_size=size, allow_destructive=allowed)
+    plan_options = replace(again.options, batch_size=size, allow_destructive=allowed)
     clock = requested_window.parse_as_of(options.as_of)
-    observed = api.observe_all(project, as_of=clock, asked=asked)
-    plan = api.make_plan(project, observed, asked)
+    observed = api.observe_all(project, as_of=clock, asked=plan_options)
+    plan = api.make_plan(project, observed, plan_options)
     plan = replace(plan, notes=(*plan.notes, *(f"{name}: {why}" for name, why in again.skipped)))
     nothing = options.dry_run or not (plan or plan.refused)
     if not options.as_json:
@@ -72,7 +72,7 @@ def build_again(
         with progress(project, quiet=options.as_json) as shown:
             result = api.run(
                 project,
-                asked=asked,
+                asked=plan_options,
                 as_of=clock,
                 wait=options.wait,
                 command=command,

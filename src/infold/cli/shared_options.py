@@ -173,7 +173,7 @@ _ONLY_APPLY = (
 )
 
 
-_WHOLE = (
+_NOT_FORWARD_ONLY = (
     "--forward-only is for production: an environment has no earlier rows, and builds all of a "
     "changed table."
 )
@@ -234,7 +234,7 @@ class BuildOptions:
             why = "--allow-downgrade is for production: an environment needs each definition."
             raise click.UsageError(why)
         if self.forward_only:
-            raise click.UsageError(_WHOLE)
+            raise click.UsageError(_NOT_FORWARD_ONLY)
         return opened(declared=True)
 
     def project_to_apply(self) -> Project:
@@ -420,17 +420,17 @@ def _in_a_folder(_: click.Context, __: click.Parameter, path: Path | None) -> Pa
     return path
 
 
-_OF_A_FILE: Any = {
+_FILE_TYPE: Any = {
     "type": click.Path(dir_okay=False, path_type=Path),
     "callback": _in_a_folder,
     "metavar": "FILE",
 }
 _metrics = click.option(
     "--metrics",
-    **_OF_A_FILE,
+    **_FILE_TYPE,
     help="Write what the run came to into a file, in Prometheus' text format.",
 )
-_log = click.option("--log", **_OF_A_FILE, help="Add what happens to a file, a JSON object a line.")
+_log = click.option("--log", **_FILE_TYPE, help="Add what happens to a file, a JSON object a line.")
 
 
 def sinks(command: Command) -> Command:

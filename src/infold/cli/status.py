@@ -67,7 +67,7 @@ def command(
             entry,
             covered=entry.covered & shown,
             stale=entry.stale & shown,
-            cells=tuple(one for one in entry.cells if shown.overlaps(one.cell)),
+            cells=tuple(cell for cell in entry.cells if shown.overlaps(cell.cell)),
         )
         for entry in models
     ]

@@ -56,17 +56,17 @@ def _functions() -> Iterator[AggregateFunction]:
     yield AggregateFunction("collect_set", collects=True, buffered=True)
     for name in ("listagg", "string_agg"):
         yield AggregateFunction(name, collects=True, text=True, buffered=True)
-    yield from (AggregateFunction(name, buffered=True) for name in _BUFFERED.split())
-    yield from (AggregateFunction(name) for name in _OTHERS.split())
+    yield from (AggregateFunction(name, buffered=True) for name in _BUFFERED_FUNCTIONS.split())
+    yield from (AggregateFunction(name) for name in _OTHER_FUNCTIONS.split())
 
 
-_BUFFERED = """
+_BUFFERED_FUNCTIONS = """
 approx_percentile approx_top_k bitmap_construct_agg bitmap_or_agg count_min_sketch
 histogram_numeric hll_sketch_agg hll_union_agg median mode percentile percentile_approx
 percentile_cont percentile_disc
 """
 
-_OTHERS = """
+_OTHER_FUNCTIONS = """
 any_value approx_count_distinct bit_and bit_or bit_xor bitmap_and_agg corr covar_pop covar_samp
 grouping grouping_id kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float kurtosis
 regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy

@@ -209,7 +209,7 @@ class AuditReport:
     @property
     def passed(self) -> bool:
         """Whether no audit of severity error failed."""
-        return not any(one.fails for one in self.results)
+        return not any(result.fails for result in self.results)
 
 
 class AuditsFailed(InfoldError):  # noqa: N818 (what happened, as RunFailed)

@@ -38,9 +38,9 @@ TIMES = ("timestamp", "timestamp_ltz", "timestamp_ntz", "date")
 """Those that can be an event time."""
 
 _DECIMAL = re.compile(r"(?:decimal|dec|numeric)\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)\Z")
-_DEEPEST = 50
+_MOST_NESTED = 50
 """No type in a type in a type … is that deep."""
-_SIZED = re.compile(r"(?:varchar|char|character)\(\s*\d+\s*\)\Z")
+_SIZED_TEXT = re.compile(r"(?:varchar|char|character)\(\s*\d+\s*\)\Z")
 
 
 @cache
@@ -48,9 +48,9 @@ def is_type(text: str) -> bool:
     """Whether a text is a type, such as ``decimal(18,2)`` or ``array<struct<a: int>>``."""
     text = text.strip()
     lower = text.lower()
-    if max(accumulate((sign == "<") - (sign == ">") for sign in text), default=0) > _DEEPEST:
+    if max(accumulate((sign == "<") - (sign == ">") for sign in text), default=0) > _MOST_NESTED:
         return False
-    if lower in SIMPLE or _SIZED.match(lower):
+    if lower in SIMPLE or _SIZED_TEXT.match(lower):
         return True
     if match := _DECIMAL.match(lower):
         precision, scale = int(match[1]), int(match[2] or 0)
@@ -81,7 +81,7 @@ def has_timestamps(type_: str) -> bool:
     return any(map(has_timestamps, parts))
 
 
-_WHOLE = {
+_BITS_OF_WHOLE = {
     "tinyint": 8, "byte": 8, "smallint": 16, "short": 16, "int": 32, "integer": 32, "bigint": 64,
     "long": 64,
 }  # fmt: skip
@@ -100,8 +100,8 @@ def is_value(text: str, type_: str) -> bool:
         return _is_date(text)
     if not _NUMBER.match(text):
         return False
-    if lower in _WHOLE:
-        half = 1 << (_WHOLE[lower] - 1)
+    if lower in _BITS_OF_WHOLE:
+        half = 1 << (_BITS_OF_WHOLE[lower] - 1)
         return text.lstrip("+-").isdigit() and -half <= int(text) < half
     if lower in ("double", "float", "real"):
         return True

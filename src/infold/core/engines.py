@@ -159,7 +159,7 @@ FIXED: Mapping[str, str] = {
 }
 """Setting -> the only value it may have."""
 
-_RIGHT_TOO = {"spark.sql.extensions": extensions(*Storage)}
+_ACCEPTED = {"spark.sql.extensions": extensions(*Storage)}
 """Setting -> another value that leaves every meaning as it is: a JVM for tables of all storages."""
 
 REFUSED = (
@@ -174,7 +174,7 @@ REFUSED = (
 )
 """Prefixes of settings that stay as Spark has them: no value is accepted."""
 
-_OWN = (
+_OWN_SETTINGS = (
     "spark.sql.legacy.parquet.nanosAsLong",
     *(prefix for one in STORAGE_SETTINGS.values() for prefix in one.own),
 )
@@ -188,8 +188,8 @@ def changed_settings(settings: Mapping[str, str]) -> Iterator[tuple[str, str, st
         # Spark compares names by case; a name that differs in case alone means the same setting.
         name = known.get(key.lower())
         if name is not None:
-            right = (FIXED[name].lower(), _RIGHT_TOO.get(name, "").lower() or FIXED[name].lower())
+            right = (FIXED[name].lower(), _ACCEPTED.get(name, "").lower() or FIXED[name].lower())
             if name != key or value.strip().lower() not in right:
                 yield key, value, FIXED[name]
-        elif key.startswith(REFUSED) and not key.startswith(_OWN):
+        elif key.startswith(REFUSED) and not key.startswith(_OWN_SETTINGS):
             yield key, value, "as Spark has it"

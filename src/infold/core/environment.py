@@ -122,7 +122,7 @@ class Environment:
     @property
     def own(self) -> Mapping[str, str]:
         """The keys of the tables that are its own now, by model."""
-        return {one.model: one.key for one in self.tables if one.current}
+        return {table.model: table.key for table in self.tables if table.current}
 
     def is_over(self, now: int) -> bool:
         """Whether its time to live is over."""

@@ -67,7 +67,7 @@ def _listed_file(path: str, fingerprint: str) -> ListedFile:
     )
 
 
-_VERSION = re.compile(r"\.infold-[0-9a-f]+(?=\.[^./]+$)")
+_VERSION_SUFFIX = re.compile(r"\.infold-[0-9a-f]+(?=\.[^./]+$)")
 
 
 def version_name(name: str, version: str) -> str:
@@ -78,7 +78,7 @@ def version_name(name: str, version: str) -> str:
 
 def lasting_path(path: str) -> str:
     """The path of a file in whichever version: its own, but for a ``version_name``."""
-    return _VERSION.sub("", path)
+    return _VERSION_SUFFIX.sub("", path)
 
 
 def stat_fingerprint(stat: os.stat_result) -> str:
@@ -139,7 +139,7 @@ class IngestedFile:
 def without_rows(files: Iterable[IngestedFile]) -> tuple[IngestedFile, ...]:
     """Those that never had a row, whatever became of it."""
     return tuple(
-        one for one in files if not (one.rows or one.waiting or one.set_aside or one.dropped)
+        file for file in files if not (file.rows or file.waiting or file.set_aside or file.dropped)
     )
 
 
@@ -211,17 +211,17 @@ WILD = re.compile(r"[*?\[]")
 CALENDAR = {"daily": Granularity.DAY, "weekly": Granularity.WEEK}
 """Words for when the next full listing is due."""
 
-_DIGITS = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
+_DATE_DIGITS = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
 
 
 def glob_of(path: str) -> str:
     """A path as a pattern of names alone."""
-    return path.replace(DATE, _DIGITS)
+    return path.replace(DATE, _DATE_DIGITS)
 
 
 def is_dated(name: str) -> bool:
     """Whether a name of a pattern has a date in it."""
-    return _DIGITS in name
+    return _DATE_DIGITS in name
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +245,8 @@ class DatedPath:
 
     def end(self, folder: str) -> int | None:
         """The end of a dated folder's day, in UTC; None where there is no such day."""
-        left, right = map(re.escape, self.names[-1].split(_DIGITS))
-        match = re.fullmatch(f"{left}({_DIGITS}){right}", folder.rpartition("/")[2])
+        left, right = map(re.escape, self.names[-1].split(_DATE_DIGITS))
+        match = re.fullmatch(f"{left}({_DATE_DIGITS}){right}", folder.rpartition("/")[2])
         try:
             day = date.fromisoformat(match[1]) if match else None
         except ValueError:

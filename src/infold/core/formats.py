@@ -95,9 +95,9 @@ PACKINGS: Mapping[str, str] = {
     ".zstd": "zstd",
 }
 """Endings of packed files of text, in letters of any case, and Arrow's word for each."""
-_PACKED = tuple(PACKINGS)
+_PACKED_SUFFIXES = tuple(PACKINGS)
 
-_OTHERWISE_IN_SPARK: Mapping[str, str] = {
+_SUFFIX_IN_SPARK: Mapping[str, str] = {
     ".gzip": ".gz",
     ".zstd": ".zst",
     ".deflate": "",
@@ -114,14 +114,14 @@ of the others it unpacks, which nothing here does.
 
 def packing_of(path: str) -> str | None:
     """How a file is packed, by the ending of its name."""
-    if not path[-5:].lower().endswith(_PACKED):  # asked of many thousands
+    if not path[-5:].lower().endswith(_PACKED_SUFFIXES):  # asked of many thousands
         return None
     return PACKINGS.get(PurePosixPath(path).suffix.lower())
 
 
 def ending_for_spark(name: str) -> str | None:
     """What ending Spark has to see in place of a file's own; None if its own will do."""
-    return _OTHERWISE_IN_SPARK.get(f".{name.rpartition('.')[2].lower()}")
+    return _SUFFIX_IN_SPARK.get(f".{name.rpartition('.')[2].lower()}")
 
 
 def unpacked_name(path: str) -> str:

@@ -38,8 +38,8 @@ WEEK = 7 * DAY
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DATE = date(1970, 1, 1)
-_FIRST = -62_135_596_800 * SECOND  # 0001-01-01, the first day that Spark's calendar accepts
-_LAST = 253_402_300_800 * SECOND  # 10000-01-01, one past the last
+_FIRST_DAY = -62_135_596_800 * SECOND  # 0001-01-01, the first day that Spark's calendar accepts
+_END_OF_DAYS = 253_402_300_800 * SECOND  # 10000-01-01, one past the last
 
 
 def parse_instant_text(text: str) -> int:
@@ -84,9 +84,9 @@ def now() -> int:
 
 def show_instant(at: int) -> str:
     """An instant as people write it: the date alone at midnight, else date and time."""
-    if at <= _FIRST:
+    if at <= _FIRST_DAY:
         return "ever"
-    if at >= _LAST:
+    if at >= _END_OF_DAYS:
         return "ever"
     when = datetime_of(at)
     if at % DAY == 0:  # not strftime: its %Y leaves the zeros of early years out
@@ -101,7 +101,7 @@ def within_calendar(column: Any) -> Any:
     import pyarrow.compute as pc
 
     at = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-    inside = pc.and_(pc.greater_equal(at, _FIRST), pc.less(at, _LAST))
+    inside = pc.and_(pc.greater_equal(at, _FIRST_DAY), pc.less(at, _END_OF_DAYS))
     return pc.fill_null(inside, pa.scalar(False))
 
 
@@ -252,8 +252,8 @@ class Granularity(StrEnum):
             return at - (at + 3 * DAY) % WEEK
         if self is Granularity.SUNDAY_WEEK:
             return at - (at + 4 * DAY) % WEEK
-        if at >= _LAST:
-            return _LAST  # where the year 10000 would begin: the end of the last cell
+        if at >= _END_OF_DAYS:
+            return _END_OF_DAYS  # where the year 10000 would begin: the end of the last cell
         day = _EPOCH_DATE + timedelta(days=_clip(at) // DAY)
         return _date_micros(self._first_of(day))
 
@@ -264,14 +264,14 @@ class Granularity(StrEnum):
 
     def next(self, start: int) -> int:
         """The start of the cell after the one that starts at ``start``."""
-        fixed = _FIXED.get(self)
+        fixed = _FIXED_LENGTHS.get(self)
         if fixed is not None:
             return start + fixed
         day = _EPOCH_DATE + timedelta(days=_clip(start) // DAY)
         months = _MONTHS[self]
         ahead = day.year * 12 + day.month - 1 + months
         if ahead // 12 > 9999:
-            return _LAST
+            return _END_OF_DAYS
         return _date_micros(date(ahead // 12, ahead % 12 + 1, 1))
 
     def cell(self, at: int) -> Interval:
@@ -287,37 +287,37 @@ class Granularity(StrEnum):
         """The smallest set of whole cells that contains ``ranges``; open ends stay open."""
         return Ranges.of(
             Interval(
-                part.start if part.start <= _FIRST else self.floor(part.start),
-                part.end if part.end >= _LAST else self.ceil(part.end),
+                part.start if part.start <= _FIRST_DAY else self.floor(part.start),
+                part.end if part.end >= _END_OF_DAYS else self.ceil(part.end),
             )
             for part in ranges
         )
 
     def cells(self, interval: Interval) -> Iterator[Interval]:
         """Every cell that overlaps a bounded ``interval``, in order."""
-        start = self.floor(max(interval.start, _FIRST))
-        while start < min(interval.end, _LAST):
+        start = self.floor(max(interval.start, _FIRST_DAY))
+        while start < min(interval.end, _END_OF_DAYS):
             end = self.next(start)
             yield Interval(start, end)
             start = end
 
     def contains(self, finer: Granularity) -> bool:
         """Whether every cell of ``finer`` lies inside one cell of this granularity."""
-        return finer is self or finer in _INSIDE[self]
+        return finer is self or finer in _FINER_INSIDE[self]
 
     def _first_of(self, day: date) -> date:
         months = _MONTHS[self]
         return date(day.year, (day.month - 1) // months * months + 1, 1)
 
 
-_FIXED = {
+_FIXED_LENGTHS = {
     Granularity.HOUR: HOUR,
     Granularity.DAY: DAY,
     Granularity.WEEK: WEEK,
     Granularity.SUNDAY_WEEK: WEEK,
 }
 _MONTHS = {Granularity.MONTH: 1, Granularity.QUARTER: 3, Granularity.YEAR: 12}
-_INSIDE: dict[Granularity, frozenset[Granularity]] = {
+_FINER_INSIDE: dict[Granularity, frozenset[Granularity]] = {
     Granularity.HOUR: frozenset(),
     Granularity.DAY: frozenset({Granularity.HOUR}),
     Granularity.WEEK: frozenset({Granularity.HOUR, Granularity.DAY}),
@@ -331,7 +331,7 @@ _INSIDE: dict[Granularity, frozenset[Granularity]] = {
 
 
 def _clip(at: int) -> int:
-    return min(max(at, _FIRST), _LAST - 1)
+    return min(max(at, _FIRST_DAY), _END_OF_DAYS - 1)
 
 
 def _date_micros(day: date) -> int:

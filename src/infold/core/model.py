@@ -111,9 +111,7 @@ class Source:
     """Of CSV: whether a field may be in quotes. If not, a quote is a letter like any other."""
     place: Place = field(default=Place("infold.yml"), compare=False)
     on_new_columns: NewColumns | None = None
-    """
-    What happens to files with columns that are not declared; None: as ``on_drift`` says.
-    """
+    """What happens to files with columns that are not declared; None: as ``on_drift`` says."""
     on_unreadable: Drift = Drift.ERROR
     may_be_empty: bool = False
     """Whether a table is built first where no file is there."""

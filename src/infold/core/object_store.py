@@ -34,8 +34,8 @@ _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _CONTAINER = re.compile(r"[a-z0-9$][a-z0-9-]*@[a-z0-9]+\.dfs\.[a-z0-9.-]*[a-z0-9]\Z")
 _NAMENODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?::\d{1,5})?\Z")
 
-_NAMES = {StoreKind.AZURE: _CONTAINER, StoreKind.HDFS: _NAMENODE}
-_FORMS = {
+_NAME_PATTERNS = {StoreKind.AZURE: _CONTAINER, StoreKind.HDFS: _NAMENODE}
+_NAME_FORMS = {
     StoreKind.AZURE: "CONTAINER@ACCOUNT.dfs.core.windows.net",
     StoreKind.HDFS: "NAMENODE:8020",
 }
@@ -73,7 +73,7 @@ def bucket_url(url: str) -> str:
 
 def form_of(scheme: str, last: str = "FOLDER") -> str:
     """How a place in a store is written."""
-    return f"{scheme}://{_FORMS.get(SCHEMES[scheme], 'BUCKET')}/{last}"
+    return f"{scheme}://{_NAME_FORMS.get(SCHEMES[scheme], 'BUCKET')}/{last}"
 
 
 def forms(last: str = "FOLDER") -> tuple[str, ...]:
@@ -83,7 +83,7 @@ def forms(last: str = "FOLDER") -> tuple[str, ...]:
 
 def names_bucket(url: str) -> bool:
     """Whether a URL names a bucket in full, with no pattern."""
-    known = _NAMES.get(SCHEMES[scheme_of(url)], _BUCKET)
+    known = _NAME_PATTERNS.get(SCHEMES[scheme_of(url)], _BUCKET)
     return bool(known.match(split(url)[0]))
 
 

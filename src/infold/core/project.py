@@ -358,7 +358,7 @@ class Project:
     @property
     def buckets(self) -> tuple[str, ...]:
         """The buckets of the tables and of the sources, as URLs."""
-        paths = (self.target.warehouse, *(one.path or "" for one in self.sources.values()))
+        paths = (self.target.warehouse, *(source.path or "" for source in self.sources.values()))
         urls = {bucket_url(path) for path in paths if is_url(path)}
         named = {split(url)[0] for url in urls}
         more = (url for url in self.target.stores.own if split(url)[0] not in named)

@@ -89,16 +89,16 @@ class RepairReport:
     @property
     def unrecorded(self) -> bool:
         """Whether tables have steps that the ledger does not know, and will not lose them."""
-        return any(one.unknown for one in self.tables)
+        return any(table.unknown for table in self.tables)
 
     @property
     def written(self) -> tuple[str, ...]:
         """The tables that somebody else wrote to: runs refuse them."""
-        return tuple(one.table for one in self.tables if one.why == WRITTEN)
+        return tuple(table.table for table in self.tables if table.why == WRITTEN)
 
     def of(self, repair: Repair) -> tuple[CheckedTable, ...]:
         """The tables that this is done about."""
-        return tuple(one for one in self.tables if one.repair is repair)
+        return tuple(table for table in self.tables if table.repair is repair)
 
 
 class RepairRecords(Protocol):

@@ -100,7 +100,7 @@ def together(results: Sequence[RunResult]) -> RunResult:
         steps=steps,
         receipt=sum((one.receipt for one in results[1:]), results[0].receipt),
         notes=tuple(dict.fromkeys(note for one in results for note in one.notes)),
-        seconds=sum(one.seconds for one in results),
+        seconds=sum(result.seconds for result in results),
         model_states=tuple(states.values()),
     )
 

@@ -14,7 +14,7 @@ from typing import Any
 
 Type = str | Mapping[str, Any]
 
-_NAMES = {
+_SPARK_NAMES = {
     "tinyint": "byte",
     "smallint": "short",
     "int": "integer",
@@ -26,9 +26,9 @@ _NAMES = {
     "timestamp_ltz": "timestamp",
 }
 """Spark's several names of one type; that in JSON is used here."""
-_SQL = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
-_WHOLE = ("byte", "short", "integer", "long")
-_FLOATING = ("float", "double")
+_SQL_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
+_WHOLE_TYPES = ("byte", "short", "integer", "long")
+_FLOATING_TYPES = ("float", "double")
 _DECIMAL = re.compile(r"(?:decimal|dec|numeric)\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)\Z")
 
 
@@ -40,7 +40,7 @@ def holds_all_values(old: str, new: str) -> bool:
     as many after the point: what Iceberg widens too.
     """
     old, new = _normal(old), _normal(new)
-    for rising in (_WHOLE, _FLOATING):
+    for rising in (_WHOLE_TYPES, _FLOATING_TYPES):
         if old in rising and new in rising:
             return rising.index(old) <= rising.index(new)
     digits = _DECIMAL.match(old), _DECIMAL.match(new)
@@ -55,7 +55,7 @@ def holds_all_values(old: str, new: str) -> bool:
 def is_exact_number(type_: str) -> bool:
     """Whether it is a type of whole numbers or decimals."""
     normal = _normal(type_)
-    return normal in _WHOLE or _DECIMAL.match(normal) is not None
+    return normal in _WHOLE_TYPES or _DECIMAL.match(normal) is not None
 
 
 def type_losses(old: Type, new: Type, name: str) -> Iterator[tuple[str, str, str]]:
@@ -70,13 +70,14 @@ def type_losses(old: Type, new: Type, name: str) -> Iterator[tuple[str, str, str
     elif isinstance(old, str) or isinstance(new, str) or old["type"] != new["type"]:
         yield name, shown(old), shown(new)
     elif old["type"] == "struct":
-        fields = {one["name"].lower(): one["type"] for one in new["fields"]}
-        for one in old["fields"]:
-            field, within = one["name"].lower(), f"{name}.{one['name']}" if name else one["name"]
-            if field in fields:
-                yield from type_losses(one["type"], fields[field], within)
+        fields = {field["name"].lower(): field["type"] for field in new["fields"]}
+        for field in old["fields"]:
+            key = field["name"].lower()
+            within = f"{name}.{field['name']}" if name else field["name"]
+            if key in fields:
+                yield from type_losses(field["type"], fields[key], within)
             else:
-                yield within, shown(one["type"]), ""
+                yield within, shown(field["type"]), ""
     elif old["type"] == "array":
         yield from type_losses(old["elementType"], new["elementType"], f"{name}[]")
     else:
@@ -87,7 +88,7 @@ def type_losses(old: Type, new: Type, name: str) -> Iterator[tuple[str, str, str
 def shown(type_: Type) -> str:
     """A type as Spark SQL writes it."""
     if isinstance(type_, str):
-        return _SQL.get(type_, type_)
+        return _SQL_NAMES.get(type_, type_)
     if type_["type"] == "array":
         return f"array<{shown(type_['elementType'])}>"
     if type_["type"] == "map":
@@ -102,7 +103,7 @@ def is_simple(type_: str) -> bool:
 
 def _normal(type_: str) -> str:
     lower = " ".join(type_.lower().split())
-    return _NAMES.get(lower, lower)
+    return _SPARK_NAMES.get(lower, lower)
 
 
 # A declared type is a text; it is read into the mapping that `type_changes` has for nested types.
@@ -112,7 +113,7 @@ FIELD = re.compile(r"\s*(`(?:[^`]|``)+`|\w+)\s*(?::\s*|\s+)(.+)\Z", re.DOTALL)
 _DECIMAL_TEXT = re.compile(r"(?:decimal|dec|numeric)(?:\(\s*(\d+)\s*(?:,\s*\d+\s*)?\))?\Z")
 _LONG_DIGITS = 18
 """Up to so many digits Spark hashes a decimal as a whole number, and else as bytes."""
-_SMALL = ("tinyint", "byte", "smallint", "short", "int", "integer")
+_HASHED_AS_INT = ("tinyint", "byte", "smallint", "short", "int", "integer")
 """Whole numbers that are stored and hashed as ``int``."""
 
 
@@ -132,7 +133,7 @@ class Retyping:
     @property
     def is_stored_alike(self) -> bool:
         """Whether a table has the same type for both."""
-        return self.before in _SMALL and self.after in _SMALL
+        return self.before in _HASHED_AS_INT and self.after in _HASHED_AS_INT
 
     @property
     def is_in_a_key(self) -> bool:

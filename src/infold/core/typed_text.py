@@ -27,11 +27,11 @@ NULL = "NULL"
 _DECIMAL = re.compile(r"(?:decimal|dec|numeric)(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\Z")
 _TEXT = re.compile(r"(?:string|(?:varchar|char|character)\(\s*(\d+)\s*\))\Z")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\Z")
-_WHOLE = {
+_BITS_OF_WHOLE = {
     "tinyint": 8, "byte": 8, "smallint": 16, "short": 16, "int": 32, "integer": 32, "bigint": 64,
     "long": 64,
 }  # fmt: skip
-_SPECIAL = frozenset({"nan", "inf", "infinity", "-inf", "-infinity"})
+_SPECIAL_NUMBERS = frozenset({"nan", "inf", "infinity", "-inf", "-infinity"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,8 @@ def _text(text: Any, type_: str) -> str:
 
 def _scalar(text: str, type_: str) -> Any:
     lower = type_.strip().lower()
-    if lower in _WHOLE:
-        return _whole(text, _WHOLE[lower])
+    if lower in _BITS_OF_WHOLE:
+        return _whole(text, _BITS_OF_WHOLE[lower])
     if match := _DECIMAL.match(lower):
         return _decimal(text, int(match[1] or 10), int(match[2] or 0))
     return _SCALARS[lower](text)
@@ -125,7 +125,7 @@ def _boolean(text: str) -> bool:
 
 
 def _double(text: str) -> float:
-    if text.lower() not in _SPECIAL and not _NUMBER.match(text):
+    if text.lower() not in _SPECIAL_NUMBERS and not _NUMBER.match(text):
         raise ValueError(text)
     return float(text)
 

@@ -89,7 +89,7 @@ class Stretches:
     def __init__(self, project: Project, ledger: Ledger, *, declared: bool) -> None:
         self._kept = KeptDefinitions(project, ledger)
         self._declared = declared
-        self._found: dict[str, Project | None] = {}
+        self._compiled_projects: dict[str, Project | None] = {}
 
     def __call__(self, trace: Trace) -> tuple[Stretch, ...]:
         """
@@ -103,9 +103,9 @@ class Stretches:
 
     def _project(self, trace: Trace, earlier: EarlierCells) -> Project:
         digest = earlier.definition
-        if digest not in self._found:
-            self._found[digest] = self._compiled(digest)
-        project = self._found[digest]
+        if digest not in self._compiled_projects:
+            self._compiled_projects[digest] = self._compiled(digest)
+        project = self._compiled_projects[digest]
         if project is None:
             cells = ", ".join(map(str, earlier.cells))
             raise apply_errors.earlier_definition_unknown(

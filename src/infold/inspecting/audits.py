@@ -17,7 +17,7 @@ AUDIT_FAILURES = "audit_failures"
 """The name that `infold show` knows the rows by that failed audits."""
 
 
-def audits_found(project: Project, ledger: Ledger) -> tuple[JudgedAudit, ...]:
+def newest_audits(project: Project, ledger: Ledger) -> tuple[JudgedAudit, ...]:
     """
     What the audits of a project found, as far as they are still declared.
 
@@ -43,7 +43,7 @@ def _audit_of(judged: JudgedAudit) -> tuple[str, str, bool]:
 def failed_audits(project: Project, ledger: Ledger) -> Mapping[str, tuple[JudgedAudit, ...]]:
     """The audits that failed when they were judged last, by model."""
     by_model: dict[str, tuple[JudgedAudit, ...]] = {}
-    for judged in audits_found(project, ledger):
+    for judged in newest_audits(project, ledger):
         if judged.result.state is AuditState.FAILED:
             model = judged.result.model
             by_model[model] = (*by_model.get(model, ()), judged)

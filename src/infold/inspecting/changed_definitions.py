@@ -42,7 +42,7 @@ class ChangedDefinitions:
     ) -> None:
         self._project, self._ledger, self._forward_only = project, ledger, forward_only
         self._kept = KeptDefinitions(project, ledger)
-        self._found: dict[tuple[str, str], Redefinition | None] = {}
+        self._compared: dict[tuple[str, str], Redefinition | None] = {}
 
     def __call__(self, traces: Mapping[str, Trace]) -> Mapping[str, Redefinition]:
         """The changes of models with a table that another definition built, by model."""
@@ -119,9 +119,9 @@ class ChangedDefinitions:
         if digest == self._digests.get(node.name, ""):
             return None
         at = node.name, digest
-        if at not in self._found:
-            self._found[at] = self._compare(node, digest)
-        return self._found[at]
+        if at not in self._compared:
+            self._compared[at] = self._compare(node, digest)
+        return self._compared[at]
 
     def _compare(self, node: Node, digest: str) -> Redefinition | None:
         from infold.analysis.definitions.compare import redefinition

@@ -91,7 +91,7 @@ def _kept(
     digests = {name: entry.digest for name, entry in ledger.applied().items()}
     built = {name: one for name, one in traces.items() if name not in keys}
     digests |= {name: one.definition for name, one in built.items() if one.definition}
-    by_digest = {digest_of(one): one for one in definitions.values()}
+    by_digest = {digest_of(definition): definition for definition in definitions.values()}
     by_digest |= ledger.definitions(frozenset(digests.values()) - by_digest.keys())
     known = {name: by_digest[one] for name, one in digests.items() if one in by_digest}
     for name, trace in built.items():  # of an infold that kept no definition
@@ -157,7 +157,7 @@ class Variant:
     @property
     def own(self) -> Mapping[str, str]:
         """The keys of its tables, by model."""
-        return {one.model: one.key for one in self.tables if one.current}
+        return {table.model: table.key for table in self.tables if table.current}
 
     @property
     def to_build(self) -> frozenset[str]:
@@ -251,15 +251,15 @@ def stored_variant(name: str, declared: Project, ledger: Ledger) -> Variant:
     live = production(declared, definitions, ledger)
     tables = known[name].tables
     own = {model: key for model, key in known[name].own.items() if model in declared}
-    decided = OwnModels({one.model: one.identity for one in tables if one.model in own})
+    decided = OwnModels({table.model: table.identity for table in tables if table.model in own})
     project = in_environment(name, declared, live.project, own)
     return Variant(project, declared, definitions, live, decided, tables)
 
 
 def same_contents(ledger: Ledger, lake: Lake, model: str, key: str) -> bool:
     """Whether two tables have the same columns, and cells with the same rows."""
-    one, two = ({c.cell: (c.rows, c.content) for c in ledger.cells(t)} for t in (model, key))
-    return one == two and _columns(lake, model) == _columns(lake, key)
+    old, new = ({c.cell: (c.rows, c.content) for c in ledger.cells(t)} for t in (model, key))
+    return old == new and _columns(lake, model) == _columns(lake, key)
 
 
 def _columns(lake: Lake, model: str) -> Sequence[tuple[str, str]]:
@@ -447,7 +447,7 @@ class _Comparison:
 
         if reader not in self.production:
             return None
-        if all(one.name != name for one in self.production[reader].stored_inputs):
+        if all(entry.name != name for entry in self.production[reader].stored_inputs):
             return frozenset()
         if not self._reads:
             self._reads.append(ColumnsRead(self.production))
@@ -538,9 +538,9 @@ class _Decision:
     def _identity(self, node: Node) -> str:
         """The hash of everything that a table follows from, but for production's tables."""
         inputs = sorted(
-            [one.name, self.identities[one.name]]
-            for one in node.stored_inputs
-            if one.name in self.identities
+            [entry.name, self.identities[entry.name]]
+            for entry in node.stored_inputs
+            if entry.name in self.identities
         )
         return sha256(json.dumps([node.name, node.fingerprint, inputs]).encode()).hexdigest()
 

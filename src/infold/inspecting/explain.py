@@ -18,7 +18,7 @@ from infold.planning.plan_notes import follows_from_states
 from infold.planning.planner import plan
 from infold.running.observe import Observer
 
-_MOST = 20
+_MOST_SHOWN = 20
 """How many versions and arrivals are shown."""
 
 
@@ -169,13 +169,13 @@ def _incremental_notes(node: Node, as_of: int) -> tuple[tuple[str, str], ...]:
     if incremental is None or not node.model.kind.is_by_cell:
         return ()
     python = node.model.python is not None and node.batches is Batches.PER_PARTITION_ONLY
-    notes = [("batches", _CALLS if python else _BATCHES[node.batches])]
+    notes = [("batches", _ONE_CALL_EACH if python else _BATCHES_TEXTS[node.batches])]
     if incremental.batch_size:
         notes.append(("", f"at most {incremental.batch_size:,} cells in one commit"))
     if incremental.batch_concurrency:
         at_once = f"at most {incremental.batch_concurrency:,} computed at the same time"
         notes.append(("", f"{at_once}, committed one after the other"))
-    notes.append(("strategy", f"{incremental.strategy}, by {_PRIMITIVE[incremental.strategy]}"))
+    notes.append(("strategy", f"{incremental.strategy}, by {_WRITES[incremental.strategy]}"))
     if incremental.cron is not None:
         due = show_instant(cron.next_tick(incremental.cron, incremental.cron_tz, as_of))
         notes.append(("cron", f"{incremental.cron} ({incremental.cron_tz}), next due {due}"))
@@ -212,13 +212,13 @@ def _definitions_in_force(
     return tuple(("definition" if at == 0 else "", text) for at, text in enumerate(texts))
 
 
-_BATCHES = {
+_BATCHES_TEXTS = {
     Batches.FULLY_BATCH_SAFE: "any number of cells in one query",
     Batches.BOUNDED_SAFE: "any number of cells in one query, which reads around them",
     Batches.PER_PARTITION_ONLY: "one cell in one query, because of an override",
 }
-_CALLS = "one call of its function for each cell"
-_PRIMITIVE = {
+_ONE_CALL_EACH = "one call of its function for each cell"
+_WRITES = {
     Strategy.DELETE_INSERT: "an atomic overwrite of the cells' range",
     Strategy.INSERT_OVERWRITE: "an atomic overwrite of the cells' range",
     Strategy.APPEND: "an atomic append to empty cells",
@@ -301,7 +301,7 @@ def _arrivals_at_cell(observer: Observer, name: str, cell: Interval) -> tuple[Ar
         for entry in observer.ledger.arrivals(node.name)
         if entry.cell.overlaps(cell)
     ]
-    return tuple(sorted(arrivals, key=lambda entry: entry.received, reverse=True)[:_MOST])
+    return tuple(sorted(arrivals, key=lambda entry: entry.received, reverse=True)[:_MOST_SHOWN])
 
 
 def _built_by(
@@ -313,7 +313,7 @@ def _built_by(
     """
     ledger = observer.ledger
     builds: list[tuple[int, StepRecord]] = []
-    versions = ledger.versions(name)[-_MOST:]
+    versions = ledger.versions(name)[-_MOST_SHOWN:]
     changes = ledger.changes_by_version(name, versions[0].number - 1) if versions else {}
     for version in reversed(versions):
         own = [one for one in changes.get(version.number, ()) if one.cell == cell]

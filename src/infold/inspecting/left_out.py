@@ -119,7 +119,7 @@ def _filter_of(node: Node, table: str) -> str | None:
     columns = list(sessions.identifier)
     if sessions.user and (not columns or sessions.fallback_gap is not None):
         columns.append(sessions.user)
-    if not all(_COLUMN.fullmatch(sql.strip()) for sql in columns):
+    if not all(_COLUMN_NAME.fullmatch(sql.strip()) for sql in columns):
         return None
     parts = [f"{sql} IS NULL" for sql in columns]
     if query.where is not None:
@@ -127,7 +127,7 @@ def _filter_of(node: Node, table: str) -> str | None:
     return " AND ".join(parts)
 
 
-_COLUMN = re.compile(r"\w+|`\w+`")
+_COLUMN_NAME = re.compile(r"\w+|`\w+`")
 
 
 def _as_set_aside(

@@ -105,16 +105,16 @@ class _SessionFinder:
 
         Raises ``unknown_owner`` where nothing of theirs is known.
         """
-        of = f"u{user}" if self._fallback else user
-        if not self._is_known(of, self.sessions.user_column, user):
+        owner = f"u{user}" if self._fallback else user
+        if not self._is_known(owner, self.sessions.user_column, user):
             raise command_errors.unknown_owner(model=self.model, what="user", value=user)
-        return of
+        return owner
 
     def sessions_of_entry(self, number: int) -> tuple[str, int | None, int | None]:
         """The owner and the span of an entry, both ends None for all of an owner's sessions."""
-        for one in self.entries:
-            if one.number == number:
-                return one.owner, one.start, one.end
+        for entry in self.entries:
+            if entry.number == number:
+                return entry.owner, entry.start, entry.end
         raise command_errors.unknown_entry(self.model, number, [one.number for one in self.entries])
 
     def earlier_reason(

@@ -193,9 +193,9 @@ class _HistoryReader:
     def _count_column(self) -> str | None:
         """The column that counts all events of a session, where there is one."""
         every = {
-            one.name
-            for one in self.query.aggregates
-            if one.call == "count" and one.argument is None and one.filter is None
+            aggregate.name
+            for aggregate in self.query.aggregates
+            if aggregate.call == "count" and aggregate.argument is None and aggregate.filter is None
         }
         return next((out.name for out in self.query.outputs if out.sql.strip() in every), None)
 

@@ -213,12 +213,12 @@ def _any_of(node: Node, match: Mapping[str, Any]) -> list[dict[str, Any]] | None
     return None if user is None else [{**dict.fromkeys(columns), user: owner}]
 
 
-_COLUMN = re.compile(r"\s*(\w+|`[^`]+`)\s*\Z")
+_COLUMN_NAME = re.compile(r"\s*(\w+|`[^`]+`)\s*\Z")
 
 
 def _plain_column(sql: str) -> str | None:
     """The column that SQL over an event names, if it is no more than that."""
-    return sql.strip().strip("`") if _COLUMN.match(sql) else None
+    return sql.strip().strip("`") if _COLUMN_NAME.match(sql) else None
 
 
 # Plain is SELECT of columns and constants FROM one table or plain view, with a WHERE, and UNION ALL

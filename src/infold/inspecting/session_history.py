@@ -427,7 +427,7 @@ def changes_since(
 
 
 def _overlaps(sessions: Iterable[Session], start: int, end: int) -> bool:
-    return any(one.start <= end and one.end >= start for one in sessions)
+    return any(session.start <= end and session.end >= start for session in sessions)
 
 
 # -- events by arrival -----------------------------------------------------------------------------

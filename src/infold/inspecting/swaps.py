@@ -36,7 +36,7 @@ from infold.core.trace import (
     changes_of_rewrite,
     net_changes,
 )
-from infold.inspecting.audits import audits_found
+from infold.inspecting.audits import newest_audits
 from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.inspecting.environments import OwnModels, Production, Variant, changed_models, same_rows
 from infold.inspecting.tables_apart import TablesApart, complete
@@ -146,7 +146,7 @@ def _unfinished(
 
 def _failing(variant: Variant, ledger: Ledger) -> Iterator[tuple[str, str]]:
     """Own tables with rows that failed an audit of severity error when they were judged last."""
-    for judged in audits_found(variant.project, ledger):
+    for judged in newest_audits(variant.project, ledger):
         if judged.result.fails and judged.result.model in variant.models:
             model = variant.models[judged.result.model]
             yield model, f"its rows fail the audit {judged.result.audit}"
@@ -239,7 +239,7 @@ def swap_of_complete(
         for key in keys
         if selected is None or project.apart[key] in selected
     )
-    return Swap(SwapKind.BUILT_APART, ", ".join(sorted(one.model for one in tables)), tables)
+    return Swap(SwapKind.BUILT_APART, ", ".join(sorted(table.model for table in tables)), tables)
 
 
 def _swapped(
@@ -267,10 +267,10 @@ def _preview(
     swap: Swap, declared: Project, production: Project, ledger: Ledger, reads: ReadColumns
 ) -> SwapPreview:
     """What a swap means for the readers of ``production``."""
-    models = {one.model for one in swap.tables}
+    models = {table.model for table in swap.tables}
     return SwapPreview(
         swap,
-        tuple(table_preview(ledger, one) for one in swap.tables),
+        tuple(table_preview(ledger, table) for table in swap.tables),
         definitions=tuple(model for model in swap.applied if model not in models),
         readers=tuple(readers_that_follow(production, ledger, swap.tables, reads)),
         takes_files=declared.target.apply is Apply.AUTO,
@@ -294,7 +294,7 @@ def readers_that_follow(
     project: Project, ledger: Ledger, tables: Sequence[SwappedTable], reads: ReadColumns
 ) -> Iterator[str]:
     """The models that read something that differs, and are not swapped themselves."""
-    swapped = {one.model: one for one in tables}
+    swapped = {table.model: table for table in tables}
     differing = {name: _differences(ledger, one) for name, one in swapped.items()}
     for node in project:
         if node.name in swapped or node.model.kind.is_view:
@@ -356,28 +356,28 @@ class UnchangedColumns:
     """Proofs about the tables of an environment that are production's next."""
 
     def __init__(self, variant: Variant, ledger: Ledger) -> None:
-        self._found, self._ledger = variant, ledger
+        self._variant, self._ledger = variant, ledger
         self._traces, self._heads = ledger.traces(), ledger.newest_versions()
         self._kept: dict[str, frozenset[str]] = {}
 
     @cached_property
     def reads(self) -> ColumnsRead:
         """The columns that production's models read of their inputs."""
-        return ColumnsRead(self._found.production.project)
+        return ColumnsRead(self._variant.production.project)
 
     def of(self, model: str) -> tuple[Unchanged, ...]:
         """What readers of some columns of a model will not notice."""
         kept_columns = self._columns_kept(model)
         if not kept_columns:
             return ()
-        key = self._found.own[model]
+        key = self._variant.own[model]
         before, after = ({c.cell: c.rows for c in self._ledger.cells(t)} for t in (model, key))
         cells = Ranges.of(cell for cell in before if before[cell] == after.get(cell))
         sets = {
             self.reads(node.name, model)
-            for node in self._found.production.project
+            for node in self._variant.production.project
             if node.model.kind.is_stored
-            and node.name not in self._found.own
+            and node.name not in self._variant.own
             and any(entry.name == model for entry in node.stored_inputs)
         }
         known = [columns for columns in sets if columns is not None and columns <= kept_columns]
@@ -394,19 +394,19 @@ class UnchangedColumns:
 
     @cached_property
     def _changes(self) -> Mapping[str, Redefinition]:
-        traces = {name: self._traces[name] for name in self._found.own if name in self._traces}
-        return ChangedDefinitions(self._found.declared, self._ledger)(traces)
+        traces = {name: self._traces[name] for name in self._variant.own if name in self._traces}
+        return ChangedDefinitions(self._variant.declared, self._ledger)(traces)
 
     def _is_same_built(self, model: str) -> bool:
         """Whether both tables are right for the same inputs, as far as they read them."""
-        key = self._found.own[model]
+        key = self._variant.own[model]
         old, new = self._traces.get(model), self._traces.get(key)
         if old is None or new is None or old.pending or new.pending:
             return False
-        live, declared = self._found.production.project, self._found.declared
+        live, declared = self._variant.production.project, self._variant.declared
         if model not in live or time_column(live[model]) != time_column(declared[model]):
             return False
-        names = {self._found.own.get(name, name): name for name in old.inputs}
+        names = {self._variant.own.get(name, name): name for name in old.inputs}
         same_inputs = {names.get(name, name) for name in new.inputs} == old.inputs.keys()
         return (
             same_inputs
@@ -417,13 +417,13 @@ class UnchangedColumns:
     def _is_same_input(self, model: str, old: Trace, new: Trace, name: str) -> bool:
         if new.inputs.get(name) == old.inputs[name]:
             return True
-        key = self._found.own.get(name)
+        key = self._variant.own.get(name)
         if key is None or key not in new.inputs:
             return False
         newest = (self._heads[name].number, self._heads[key].number)
         if (old.inputs[name], new.inputs[key]) != newest:
             return False
-        readers = (self.reads, ColumnsRead(self._found.declared))
+        readers = (self.reads, ColumnsRead(self._variant.declared))
         kept_columns = self._columns_kept(name)
         read = [columns(model, name) for columns in readers]
         return all(columns is not None and columns <= kept_columns for columns in read)

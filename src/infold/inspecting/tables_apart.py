@@ -76,7 +76,7 @@ class TablesApart:
     def other_changes(self, changes: Sequence[Redefinition]) -> tuple[Redefinition, ...]:
         """Those of some changes that the project goes by: not of what is built apart, or waits."""
         later = {*self.project.apart.values(), *self.project.waits}
-        return tuple(one for one in changes if one.model not in later)
+        return tuple(change for change in changes if change.model not in later)
 
     @property
     def follows_from(self) -> object:
@@ -127,7 +127,7 @@ def tables_apart(
     if run_project is None:
         known_identities = {one.identity for one in earlier}
         return TablesApart(
-            project, tuple(one for one in tables if one.identity in known_identities)
+            project, tuple(table for table in tables if table.identity in known_identities)
         )
     begun = tuple(changes[one.model] for one in tables if one.current and one.identity not in live)
     return TablesApart(run_project, tuple(tables), combined.digests, begun)

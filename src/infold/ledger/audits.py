@@ -21,8 +21,8 @@ def put_audits(
     same cells are judged again.
     """
     results = tuple(results)
-    for stored in {one.stored for one in results}:
-        judged = [one for one in results if one.stored is stored]
+    for stored in {result.stored for result in results}:
+        judged = [result for result in results if result.stored is stored]
         cells = judged[0].cells
         query.run(
             "drop_judged_audits", model=model, stored=stored, since=cells.start, until=cells.end
@@ -59,12 +59,12 @@ def _judged(
     start: int,
     end: int,
     state: str,
-    found: str,
+    values: str,
     run: str,
     step: str,
     at: int,
 ) -> JudgedAudit:
-    raw = json.loads(found)
+    raw = json.loads(values)
     result = AuditResult(
         model=model,
         audit=audit,

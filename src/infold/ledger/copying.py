@@ -51,7 +51,7 @@ def copy_ledger(
             query.run("add_meta", name=MOVED_ROW, value=place)
     finally:
         original.release()
-    return LedgerCopy(at, place, {name: found.rows for name, found in sums.items()}, was_made)
+    return LedgerCopy(at, place, {name: checksum.rows for name, checksum in sums.items()}, was_made)
 
 
 def fill(

@@ -26,7 +26,7 @@ from infold.messages.errors import InfoldError
 
 _ALL_RUNS = 2**62
 
-_OF_VALUES = (
+_VALUE_ERRORS = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, TypeError),
     ValueError,  # also what is no JSON, and no UTF-8
 )
@@ -47,7 +47,7 @@ def damage_of(ledger: SqlLedgerReader) -> str:
         if error.slug != "not-a-ledger":
             raise
         return dict(error.facts)["why"]
-    except _OF_VALUES as error:
+    except _VALUE_ERRORS as error:
         return f"a value of it is none: {error}"
     return why
 
@@ -109,7 +109,7 @@ def _read_all(ledger: SqlLedgerReader) -> None:
 # SQLite can say of one table whether all of its pages are whole. Only then its rows are taken, all
 # of them, in one transaction. The damaged file is read, and not changed.
 
-_ENTRIES = next(table for table in TABLES if table.name == "manual_entries")
+_ENTRIES_TABLE = next(table for table in TABLES if table.name == "manual_entries")
 
 
 def damaged_file(ledger: SqlLedger) -> Path | None:
@@ -137,12 +137,12 @@ def entries_in(path: Path) -> list[Row] | None:
         log = Path(f"{path}-wal").exists()  # without one, nothing is written beside the file
         uri = f"{path.absolute().as_uri()}?mode=ro" + ("" if log else "&immutable=1")
         with closing(sqlite3.connect(uri, uri=True)) as file:
-            if [*file.execute(f"PRAGMA integrity_check({_ENTRIES.name})")] != [("ok",)]:
+            if [*file.execute(f"PRAGMA integrity_check({_ENTRIES_TABLE.name})")] != [("ok",)]:
                 return None
-            rows = [_ENTRIES.row(row) for row in file.execute(_ENTRIES.select)]
+            rows = [_ENTRIES_TABLE.row(row) for row in file.execute(_ENTRIES_TABLE.select)]
     except (sqlite3.Error, UnicodeDecodeError):
         return None
-    return rows if all(map(_ENTRIES.fits, rows)) else None
+    return rows if all(map(_ENTRIES_TABLE.fits, rows)) else None
 
 
 def take_entries(ledger: SqlLedger, path: Path) -> list[Row] | None:
@@ -154,7 +154,7 @@ def take_entries(ledger: SqlLedger, path: Path) -> list[Row] | None:
     rows = entries_left(ledger, path)
     if rows:
         with ledger.database.write("take entries") as query:
-            whole_tables.add_rows(query, _ENTRIES, rows)
+            whole_tables.add_rows(query, _ENTRIES_TABLE, rows)
     if isinstance(ledger.database, Database):
         remove_note(ledger.database.path)
     return rows

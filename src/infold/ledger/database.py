@@ -47,11 +47,11 @@ WAREHOUSE_ROW = "infold.warehouse"
 MOVED_ROW = "infold.moved"
 """The row of ``meta`` of a ledger that was copied, and is not to be used: where the copy is."""
 
-BUSY_SECONDS = 30.0
+BUSY_SECONDS = 30.0  # for so long SQLite waits for the lock of another process
 
-_NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+_NOT_WRITABLE_CODES = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
-_OF_SCHEMA = sqlite3.SQLITE_ERROR
+_SCHEMA_ERROR = sqlite3.SQLITE_ERROR
 """SQLite's code where a statement does not fit the tables that there are, or a table is broken."""
 
 
@@ -191,7 +191,7 @@ class Database:
         """Whether the file is a database of somebody else's."""
         try:
             with closing(sqlite3.connect(self.path)) as connection:
-                names = {name for (name,) in connection.execute(_NAMES)}
+                names = {name for (name,) in connection.execute(_SELECT_TABLES)}
         except (sqlite3.DatabaseError, UnicodeDecodeError):
             return False
         return not names & {"versions", "traces", "ingests"}
@@ -235,7 +235,7 @@ class Database:
         except sqlite3.OperationalError as error:
             # Without a code it is Python that cannot decode a text.
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
-            if code == _OF_SCHEMA:
+            if code == _SCHEMA_ERROR:
                 raise run_errors.not_a_ledger(path=str(self.path), why=str(error)) from error
             raise run_errors.ledger_unusable(path=str(self.path), why=str(error)) from error
         except sqlite3.DatabaseError as error:
@@ -256,7 +256,7 @@ class Database:
         try:
             return self._connected("mode=rwc" if create else "mode=rw", create=create)
         except sqlite3.OperationalError as error:
-            if create or error.sqlite_errorcode & 0xFF not in _NOT_WRITABLE:
+            if create or error.sqlite_errorcode & 0xFF not in _NOT_WRITABLE_CODES:
                 raise
         # Without its log a file is all there is; SQLite wants to make one beside it even to read.
         alone = "" if Path(f"{self.path}-wal").exists() else "&immutable=1"
@@ -329,7 +329,7 @@ class Database:
         return True
 
 
-_NAMES = "SELECT name FROM sqlite_master WHERE type = 'table'"
+_SELECT_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 
 
 def _broken(query: Query) -> Iterator[str]:
@@ -337,7 +337,7 @@ def _broken(query: Query) -> Iterator[str]:
     if not query.exists:
         return
     yield from (text for (text,) in query.stream("PRAGMA integrity_check(1)") if text != "ok")
-    tables = {name for (name,) in query.stream(_NAMES)}
+    tables = {name for (name,) in query.stream(_SELECT_TABLES)}
     matches = (re.match(r"CREATE TABLE (\w+)", text) for text in SCHEMA)
     missing = [match[1] for match in matches if match and match[1] not in tables]
     if missing:
@@ -391,12 +391,12 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 USED_FILES: set[Path] = set()
 """The files that ledgers of this process were read from, or would have been."""
 
-_used: WeakSet[LedgerDatabase] = WeakSet()
+_used_databases: WeakSet[LedgerDatabase] = WeakSet()
 
 
 def register(database: LedgerDatabase) -> None:
     """Have it closed at the end of the process; see :func:`close_all`."""
-    _used.add(database)
+    _used_databases.add(database)
 
 
 def close_all() -> None:
@@ -406,15 +406,15 @@ def close_all() -> None:
     What was written is safe without that, in the log beside the file. But people copy the file
     alone, and only a connection that is closed leaves all in it.
     """
-    for database in tuple(_used):
+    for database in tuple(_used_databases):
         database.close_if_idle()
 
 
 # Tables that a later upgrade changes (`upgrades`) are in all of them, as the first release had
 # them; a table that is made here is as the newest has it.
 
-_COLUMNS = "SELECT name FROM pragma_table_info('quarantined')"
-_ALWAYS_SAID = (
+_SELECT_COLUMNS = "SELECT name FROM pragma_table_info('quarantined')"
+_SELECT_STRICT_ENTRIES = (
     """SELECT 1 FROM pragma_table_info('manual_entries') WHERE name = 'held' AND "notnull" = 1"""
 )
 
@@ -431,7 +431,7 @@ def upgrade_to_release(connection: sqlite3.Connection, schema: Iterable[str]) ->
     all cells of a table, there were no environments, and no table took the place of another. Up to
     format 9 there were no audits.
     """
-    columns = {name for (name,) in connection.execute(_COLUMNS)}
+    columns = {name for (name,) in connection.execute(_SELECT_COLUMNS)}
     if columns and "campaign" not in columns:
         for column in ("carried", "campaign"):
             connection.execute(f"ALTER TABLE quarantined ADD COLUMN {column} TEXT")
@@ -439,7 +439,7 @@ def upgrade_to_release(connection: sqlite3.Connection, schema: Iterable[str]) ->
             "UPDATE traces SET fingerprint = ? WHERE model IN (SELECT model FROM quarantined)",
             (UNKNOWN,),
         )
-    strict = connection.execute(_ALWAYS_SAID).fetchone() is not None
+    strict = connection.execute(_SELECT_STRICT_ENTRIES).fetchone() is not None
     if strict:
         connection.execute("ALTER TABLE manual_entries RENAME TO manual_entries_before")
     known = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}

@@ -27,8 +27,8 @@ from infold.messages import ledger_errors
 from infold.messages.errors import InfoldError
 
 NAME = "target"
-BEAT_SECONDS = 5.0
-WATCH_SECONDS = 1.0
+BEAT_SECONDS = 5.0  # twelve beats are missed before a holder counts as dead
+WATCH_SECONDS = 1.0  # a run whose beats fail has to end before another takes over
 SILENT = 60 * SECOND
 """A holder on another machine that was silent for this long is taken to be dead."""
 
@@ -149,11 +149,11 @@ class Heartbeat:
     def __init__(
         self,
         database: LedgerDatabase,
-        held: Mapping[str, Any],
+        holder_values: Mapping[str, Any],
         clock: Clock | None,
         give_up: Callable[[], object] | None = None,
     ) -> None:
-        self._database, self._held, self._clock = database, held, clock
+        self._database, self._holder_values, self._clock = database, holder_values, clock
         self._give_up = give_up
         self._renewed_at, self._writing = time_since_boot(), False
         self._stop = threading.Event()
@@ -191,10 +191,10 @@ class Heartbeat:
                 began = time_since_boot()
                 try:
                     with database.write(None, create=False) as query:
-                        found = beat(query, self._held, self._clock)
+                        is_held = beat(query, self._holder_values, self._clock)
                 except InfoldError:  # busy or gone: the next write of the run will say so
                     continue
-                if not found:
+                if not is_held:
                     self._end()
                     return
                 self._renewed_at = began

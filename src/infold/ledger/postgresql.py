@@ -402,7 +402,7 @@ def _delete_all(text: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, dict
     """A DELETE of all ``rows`` from one of a single row, by arrays of the values of keys."""
     table, condition = text.removeprefix("DELETE FROM ").split(" WHERE ")
     names = re.findall(r"%\((\w+)\)s", condition)
-    kinds = (_KINDS[type(rows[0][name])] for name in names)
+    kinds = (_ARRAY_TYPES[type(rows[0][name])] for name in names)
     arrays = ", ".join(f"%({name})s::{kind}[]" for name, kind in zip(names, kinds, strict=True))
     keys = ", ".join(f"key_{name}" for name in names)
     condition = re.sub(r"%\((\w+)\)s", r"key_\1", condition)
@@ -412,7 +412,7 @@ def _delete_all(text: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, dict
 
 _INSERT = re.compile(r"INSERT INTO (\w+ \([^()]+\)) VALUES \((.+)\)")
 _DELETE = re.compile(r"DELETE FROM \w+ WHERE [\w.]+ = %\(\w+\)s(?: AND [\w.]+ = %\(\w+\)s)*")
-_KINDS = {str: "text", int: "bigint", bool: "boolean"}
+_ARRAY_TYPES = {str: "text", int: "bigint", bool: "boolean"}
 
 
 _ERRORS: Mapping[Fault, Callable[[str, str, str], InfoldError]] = {

@@ -347,8 +347,8 @@ class SqlLedgerReader:
         with self._database.read() as query:
             rows = query.all("entries", model=model)
         return tuple(
-            ManualEntry(number, of, None if held is None else bool(held), *rest)
-            for number, of, held, *rest in rows
+            ManualEntry(number, owner, None if held is None else bool(held), *rest)
+            for number, owner, held, *rest in rows
         )
 
     def audits(self) -> Sequence[JudgedAudit]:
@@ -423,17 +423,19 @@ def step_of(row: Sequence[Any]) -> StepRecord:
 # version, and what a version changed adds up to the difference to the one before. That finds rows
 # that are gone. It is no proof that none is: `infold verify` compares the tables themselves.
 
-_VERSIONS = "SELECT table_name, number, rows, snapshot FROM versions ORDER BY table_name, number"
-_CELLS = 'SELECT table_name, sum("rows") FROM cells GROUP BY table_name'
-_CHANGES = (
+_SELECT_VERSIONS = (
+    "SELECT table_name, number, rows, snapshot FROM versions ORDER BY table_name, number"
+)
+_SELECT_CELLS = 'SELECT table_name, sum("rows") FROM cells GROUP BY table_name'
+_SELECT_CHANGES = (
     "SELECT table_name, version, sum(added) - sum(removed) FROM changes "
     "GROUP BY table_name, version"
 )
-_KEPT = "SELECT table_key FROM kept_tables WHERE table_key IS NOT NULL"
-_TRACES = "SELECT model, fingerprint FROM traces"
-_INPUTS = "SELECT model, input, version FROM trace_inputs"
-_FILES = "SELECT DISTINCT model FROM ingests WHERE file NOT IN (SELECT id FROM files)"
-_CELLS_OF_FILES = (
+_SELECT_KEPT = "SELECT table_key FROM kept_tables WHERE table_key IS NOT NULL"
+_SELECT_TRACES = "SELECT model, fingerprint FROM traces"
+_SELECT_INPUTS = "SELECT model, input, version FROM trace_inputs"
+_SELECT_FILES = "SELECT DISTINCT model FROM ingests WHERE file NOT IN (SELECT id FROM files)"
+_SELECT_CELLS_OF_FILES = (
     "SELECT DISTINCT of.model FROM file_cells AS of LEFT JOIN ingests AS taken "
     "ON taken.model = of.model AND taken.file = of.file WHERE taken.file IS NULL"
 )
@@ -446,10 +448,10 @@ def contradictions(query: Query) -> Mapping[str, str]:
     """The tables with rows that contradict each other: what is wrong, in words."""
     wrong: dict[str, str] = {}
     versions: dict[str, list[tuple[int, int, Any]]] = defaultdict(list)
-    for table, number, rows, snapshot in query.stream(_VERSIONS):
+    for table, number, rows, snapshot in query.stream(_SELECT_VERSIONS):
         versions[table].append((number, rows, snapshot))
     # Of a table that was replaced and is kept, versions and trace are elsewhere.
-    kept_tables = {key for (key,) in query.stream(_KEPT)}
+    kept_tables = {key for (key,) in query.stream(_SELECT_KEPT)}
     for table, why in (
         *_of_versions(query, versions),
         *_of_traces(query, versions),
@@ -462,13 +464,13 @@ def contradictions(query: Query) -> Mapping[str, str]:
 
 def _of_versions(query: Query, versions: Versions) -> Iterator[tuple[str, str]]:
     """Versions that are missing, or that cells and changes do not add up to."""
-    traces = {model for model, _ in query.stream(_TRACES)}
-    cells = {table: int(rows) for table, rows in query.stream(_CELLS)}
+    traces = {model for model, _ in query.stream(_SELECT_TRACES)}
+    cells = {table: int(rows) for table, rows in query.stream(_SELECT_CELLS)}
     changed: dict[str, dict[int, int]] = defaultdict(dict)
-    for table, number, rows in query.stream(_CHANGES):
+    for table, number, rows in query.stream(_SELECT_CHANGES):
         changed[table][number] = int(rows)
     read: dict[str, int] = {}
-    for _, name, version in query.stream(_INPUTS):
+    for _, name, version in query.stream(_SELECT_INPUTS):
         read[name] = min(version, read.get(name, version))
     for table, own in versions.items():
         in_cells, rows = cells.get(table, 0), own[-1][1]
@@ -484,9 +486,9 @@ def _of_versions(query: Query, versions: Versions) -> Iterator[tuple[str, str]]:
 
 def _of_traces(query: Query, versions: Versions) -> Iterator[tuple[str, str]]:
     """Traces that are missing, or that name versions which are not there."""
-    traces = {model for model, _ in query.stream(_TRACES)}
+    traces = {model for model, _ in query.stream(_SELECT_TRACES)}
     newest = {table: own[-1][0] for table, own in versions.items()}
-    for model, name, version in query.stream(_INPUTS):
+    for model, name, version in query.stream(_SELECT_INPUTS):
         # An environment that got another table erases what was known of the one before.
         erased = name not in newest and model_of_key(name) != name
         if version > newest.get(name, 0) and not erased:
@@ -497,9 +499,9 @@ def _of_traces(query: Query, versions: Versions) -> Iterator[tuple[str, str]]:
 
 def _of_files(query: Query) -> Iterator[tuple[str, str]]:
     """Files that are missing where something else is known of them."""
-    for (model,) in query.stream(_FILES):
+    for (model,) in query.stream(_SELECT_FILES):
         yield model, "files that it was built from are missing"
-    for (model,) in query.stream(_CELLS_OF_FILES):
+    for (model,) in query.stream(_SELECT_CELLS_OF_FILES):
         yield model, "files with rows in it are missing"
 
 

@@ -98,7 +98,7 @@ It writes no more than that: a server that took the place of another may lack th
 """
 
 
-_left: set[str] = set()
+_runs_with_lease: set[str] = set()
 """
 Runs of this process that may have the lease and do not work: it takes that over from itself.
 
@@ -164,14 +164,14 @@ class SqlLedger(SqlLedgerReader):
             try:
                 holder = self._try_acquire(run, me, watch)
             except BaseException:  # also after its commit, as when the server's answer was lost
-                _left.add(run)
+                _runs_with_lease.add(run)
                 raise
             if holder is None:
                 break
             if time.monotonic() >= until:
                 raise run_errors.locked(**holder)
             time.sleep(min(0.2, max(0.0, until - time.monotonic())))
-        _left.discard(run)
+        _runs_with_lease.discard(run)
         if self._heartbeat is not None:
             self._heartbeat.stop()
         self._heartbeat = Heartbeat(
@@ -209,7 +209,7 @@ class SqlLedger(SqlLedgerReader):
             else:
                 _, last_token, by_run, host, place, pid, process, since, heartbeat_at = row
                 is_mine = (last_token, by_run) == (self._token, self._run)
-                if by_run is not None and not is_mine and by_run not in _left:
+                if by_run is not None and not is_mine and by_run not in _runs_with_lease:
                     holder = Holder(host, place, pid, process)
                     if holder.alive(me, heartbeat_at, now, watch.still(last_token, heartbeat_at)):
                         shown = {"run": by_run, "host": host, "pid": pid, "since": _utc_text(since)}
@@ -246,7 +246,7 @@ class SqlLedger(SqlLedgerReader):
                     if query.exists:
                         query.run("free_lease", **held_by(self._token, self._run))
             except BaseException as error:
-                _left.add(self._run)
+                _runs_with_lease.add(self._run)
                 if not isinstance(error, InfoldError):
                     raise
             finally:
@@ -371,7 +371,7 @@ class SqlLedger(SqlLedgerReader):
             now = self._clock.now()
             ended = {"new_state": state, "new_finished_at": now, "new_error": error}
             query.run("close_step", of_step=step, **ended)
-            for model in {one.model for one in audits}:
+            for model in {audit.model for audit in audits}:
                 put_audits(query, model, audits, now=now, run=self._run, step=step)
         if self._database.lost is not None:
             raise self._database.lost

@@ -38,24 +38,24 @@ def own_tables(query: Query) -> Mapping[str, tuple[OwnTable, ...]]:
 def put_own_tables(query: Query, owner: str, tables: Iterable[OwnTable]) -> None:
     """Record which tables an owner has now. What is known of others that it had is erased."""
     tables = tuple(tables)
-    keys = {one.key for one in tables}
-    for one in own_tables(query).get(owner, ()):
-        if one.key not in keys:
-            erase(query, one.key)
+    keys = {table.key for table in tables}
+    for table in own_tables(query).get(owner, ()):
+        if table.key not in keys:
+            erase(query, table.key)
     query.run("drop_environment_tables", environment=owner)
     query.many(
         "add_environment_table",
         [
             {
                 "environment": owner,
-                "table_key": one.key,
-                "model": one.model,
-                "identity": one.identity,
-                "definition": one.definition,
-                "base": one.base,
-                "current": one.current,
+                "table_key": table.key,
+                "model": table.model,
+                "identity": table.identity,
+                "definition": table.definition,
+                "base": table.base,
+                "current": table.current,
             }
-            for one in tables
+            for table in tables
         ],
     )
 
@@ -191,26 +191,26 @@ def _forget_replaced(query: Query, id_: str) -> None:
     query.run("drop_swap", id=id_)
 
 
-def _keep_replaced(query: Query, one: SwappedTable, by: _Head, now: int) -> None:
+def _keep_replaced(query: Query, table: SwappedTable, by: _Head, now: int) -> None:
     """The model's present table is dropped, as its readers see it, and kept under its own key."""
-    head, trace = _head(query, one.model), query.one("trace", model=one.model)
-    cells = _cells(query, one.model)
+    head, trace = _head(query, table.model), query.one("trace", model=table.model)
+    cells = _cells(query, table.model)
     if head.snapshot is not None:
         emptied = replace(by, number=head.number + 1)
-        _add_version(query, one, emptied, now, cells, ())
-    if one.kept is not None:
+        _add_version(query, table, emptied, now, cells, ())
+    if table.kept is not None:
         for name in MOVED:
-            query.run(name, of_key=one.model, new_key=one.kept)
-        query.run("drop_trace", model=one.model)
-    table = table_name(one.model)
-    listings = (LISTED.format(one.model), FULL_LISTING.format(one.model))
-    for name in (table, FILES.format(table), *listings):
+            query.run(name, of_key=table.model, new_key=table.kept)
+        query.run("drop_trace", model=table.model)
+    stored_name = table_name(table.model)
+    listings = (LISTED.format(table.model), FULL_LISTING.format(table.model))
+    for name in (stored_name, FILES.format(stored_name), *listings):
         query.run("drop_location", name=name)
     query.run(
         "add_kept_table",
         swap=by.step,
-        model=one.model,
-        table_key=one.kept,
+        model=table.model,
+        table_key=table.kept,
         fingerprint=None if trace is None else trace[0],
         snapshot=head.snapshot,
         step=head.step,

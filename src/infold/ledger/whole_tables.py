@@ -27,7 +27,7 @@ LEASES = "leases"
 BATCH = 5_000
 """So many rows are in memory at a time."""
 
-_OF_ITS_PLACE = (FORMAT_ROW, MOVED_ROW)
+_ROWS_OF_ONE_DATABASE = (FORMAT_ROW, MOVED_ROW)
 """Rows of ``meta`` that tell something of one database, and not of the ledger in it."""
 
 _MODULUS = 2**128
@@ -111,12 +111,12 @@ def _table(text: str) -> WholeTable:
     for part in match[2].split(", "):
         name, kind, *rest = part.split()
         bits = 32 if kind == "INTEGER" else 64
-        columns.append(Column(name.strip('"'), _KINDS[kind], not rest, bits))
+        columns.append(Column(name.strip('"'), _KIND_OF_TYPE[kind], not rest, bits))
     booleans = any(column.kind is bool for column in columns)
     return WholeTable(match[1], tuple(columns), tuple(match[3].split(", ")), booleans)
 
 
-_KINDS: dict[str, Kind] = {"TEXT": str, "BIGINT": int, "INTEGER": int, "BOOLEAN": bool}
+_KIND_OF_TYPE: dict[str, Kind] = {"TEXT": str, "BIGINT": int, "INTEGER": int, "BOOLEAN": bool}
 
 
 def all_tables_of(schema: Iterable[str]) -> tuple[WholeTable, ...]:
@@ -176,7 +176,7 @@ def batches(query: Query, table: WholeTable) -> Iterator[list[Row]]:
     """All rows of a table, some at a time."""
     rows = map(table.row, query.stream(table.select))
     if table.name == META:
-        rows = (row for row in rows if row[0] not in _OF_ITS_PLACE)  # type: ignore[assignment]
+        rows = (row for row in rows if row[0] not in _ROWS_OF_ONE_DATABASE)  # type: ignore[assignment]
     while batch := list(islice(rows, BATCH)):
         yield batch
 

@@ -226,14 +226,15 @@ def reads_nothing(step: Step, receipt: Receipt | None = None, *, timed: bool = T
     """
     if step.action.of_own_rows:
         return False
-    if any(reason.cause in _WITHOUT_ROWS for reason in step.reasons):
+    if any(reason.cause in _CAUSES_WITHOUT_ROWS for reason in step.reasons):
         return False
     if receipt is None:
         return not step.rows_to_read
     return not (receipt.read or receipt.arrived or (timed and step.rows_to_read))
 
 
-_WITHOUT_ROWS = (Cause.REMOVED, Cause.LOOKUP, Cause.DUE, Cause.QUARANTINE)
+# Of these a step may read no row although there is work.
+_CAUSES_WITHOUT_ROWS = (Cause.REMOVED, Cause.LOOKUP, Cause.DUE, Cause.QUARANTINE)
 
 
 def _known_rows(node: Node, model: ModelObservation) -> list[Interval]:

@@ -76,7 +76,7 @@ class PlanDraft:
         """The inputs that are built before a model in this plan, as reasons."""
         for entry in node.stored_inputs:
             step = self.steps.get(entry.name)
-            if step is not None and changes_rows(step) and not self.kept(model, step):
+            if step is not None and changes_rows(step) and not self.leaves_inputs(model, step):
                 # Which keys change is not known yet, so rows of them may be anywhere.
                 anywhere = node.is_lookup(entry.name)
                 known = _cells_touched(step) or anywhere
@@ -91,7 +91,7 @@ class PlanDraft:
                     rows = self.observed.models[entry.name].rows
                 yield Reason(cause, f"because {entry.name} is built", cells, rows)
 
-    def kept(self, model: ModelObservation, step: Step) -> bool:
+    def leaves_inputs(self, model: ModelObservation, step: Step) -> bool:
         """Whether a step changes nothing that a model reads: only its definition has changed."""
         built = self.observed.models[step.model]
         before = [self.steps[diff.name] for diff in built.inputs if diff.name in self.steps]
@@ -101,7 +101,7 @@ class PlanDraft:
             is_kept &= step.action is Action.EVOLVE
         elif change is not None and not change.columns_kept:  # see ``kept_if_derived``
             is_kept &= step.action is Action.DERIVE and not step.contested
-        return is_kept and all(self.kept(built, one) for one in before)
+        return is_kept and all(self.leaves_inputs(built, one) for one in before)
 
     def make_step(
         self,

@@ -38,7 +38,7 @@ def plan_notes(node: Node, model: ModelObservation, steps: Mapping[str, Step]) -
 def unused_forward_only(observed: Observations, options: PlanOptions) -> Iterator[str]:
     """That --forward-only names models of which none has a changed definition, as in a slip."""
     if options.forward_only and not any(
-        one.model in options.forward_only for one in observed.redefinitions
+        redefinition.model in options.forward_only for redefinition in observed.redefinitions
     ):
         yield f"--forward-only: no definition changed of {', '.join(options.forward_only)}"
 
@@ -113,7 +113,7 @@ def _states_notes(node: Node, model: ModelObservation, step: Step) -> Iterator[s
 
 def follows_from_states(query: GroupedQuery) -> str:
     """What a fold by states reads, in words."""
-    calls = {one.call for one in query.followed.aggregates} if query.followed else set()
+    calls = {aggregate.call for aggregate in query.followed.aggregates} if query.followed else set()
     but = []
     if calls & {"min", "max", "min_by", "max_by"}:
         but.append("keys that lose a least or greatest value")
@@ -123,7 +123,7 @@ def follows_from_states(query: GroupedQuery) -> str:
     return f"follows from stored states: 0 unchanged rows of {query.input} read{left}"
 
 
-_DONE = {
+_DONE_BY_ACTION = {
     Action.DERIVE: "rows are derived",
     Action.REBUCKET: "rows are in their new cells",
     Action.EVOLVE: "columns have their names and types",
@@ -136,18 +136,18 @@ def _after_derivation(
 ) -> Iterator[str]:
     """That a table has stale cells after a step that is about the rows that it has."""
     step = steps[node.name]
-    if step.action not in _DONE or step.trace is None:
+    if step.action not in _DONE_BY_ACTION or step.trace is None:
         return
     behind = any(diff.newest_version > diff.read_version for diff in model.inputs)
     if model.files is not None and other_files(model.files):
         yield (
             f"{node.name}: files that came, changed or went since are ingested in a step after "
-            f"that, by the new definition; it is planned once the {_DONE[step.action]}"
+            f"that, by the new definition; it is planned once the {_DONE_BY_ACTION[step.action]}"
         )
     if behind or step.trace.pending or any(entry.name in steps for entry in node.stored_inputs):
         yield (
             f"{node.name}: cells that are missing, or that its inputs have changed since, are "
-            f"built in a step after that; it is planned once the {_DONE[step.action]}"
+            f"built in a step after that; it is planned once the {_DONE_BY_ACTION[step.action]}"
         )
 
 

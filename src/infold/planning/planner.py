@@ -233,10 +233,10 @@ def _note_skipped(
         draft.skipped.append(Skipped(node.name, "not over by the last tick of its cron", early))
 
 
-_EVERYTHING = PlanOptions()
+_NO_OPTIONS = PlanOptions()
 
 
-def plan(project: Project, observed: Observations, options: PlanOptions = _EVERYTHING) -> Plan:
+def plan(project: Project, observed: Observations, options: PlanOptions = _NO_OPTIONS) -> Plan:
     """
     The steps that bring every selected model up to date, inputs before their readers.
 

@@ -21,7 +21,7 @@ from infold.messages import mismatches
 FEW = 20
 """Of up to so many files, any may be removed as long as some stay, where nothing is declared."""
 
-HALF = 50.0
+HALF = 50.0  # percent of the files of a source, or of their rows
 ALL = 100.0
 
 

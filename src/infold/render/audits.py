@@ -60,7 +60,7 @@ def audit_json(report: AuditReport) -> dict[str, Any]:
         "as_of": iso(report.as_of),
         "seconds": round(report.seconds, 3),
         "not_built": list(report.not_built),
-        "audits": [result_json(one) for one in report.results],
+        "audits": [result_json(result) for result in report.results],
     }
 
 

@@ -13,12 +13,12 @@ from infold.render import formatting
 from infold.render.formatting import count
 from infold.render.json_shapes import JsonObject
 
-_WIDTHS = len(CheckVerdict.LEFT_OUT), len("warehouse")
+_COLUMN_WIDTHS = len(CheckVerdict.LEFT_OUT), len("warehouse")
 
 
 def check_line(check: Check) -> str:
     """One check: how it came out, what it is of, what was found, how long it took."""
-    verdict, name = _WIDTHS
+    verdict, name = _COLUMN_WIDTHS
     spent = (
         "" if check.verdict is CheckVerdict.LEFT_OUT else f" ({formatting.seconds(check.seconds)})"
     )
@@ -50,13 +50,13 @@ def checks_json(checks: Sequence[Check]) -> JsonObject:
     }
 
 
-NONE = "No engine is running. A command that needs Spark may leave one."
+NO_ENGINE = "No engine is running. A command that needs Spark may leave one."
 
 
 def warm_engine_screen(engine: WarmEngine | None) -> str:
     """What an engine does, for how long it stays, and what it takes."""
     if engine is None:
-        return NONE
+        return NO_ENGINE
     waited = show_duration(engine.idle_seconds * SECOND)
     state = (
         "carries out a command" if engine.busy else f"is ready; its last command was {waited} ago"

@@ -17,7 +17,7 @@ from infold.core.interval import MAX, MIN, Granularity, Interval, Ranges, dateti
 COLUMNS = 54
 """The widest that a strip gets: a year of weeks."""
 
-_QUIET = 3  # so many columns with nothing in them are drawn; more become one …
+_MOST_QUIET = 3  # so many columns with nothing in them are drawn; more become one …
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Axis:
 def axis(domain: Ranges, finest: Granularity, most: int = COLUMNS) -> Axis:
     """The finest axis that shows ``domain`` in at most ``most`` columns, open parts left out."""
     parts = Ranges.of(part for part in domain if _has_ends(part))
-    for granularity in _LADDER[_LADDER.index(_on_ladder(finest)) :]:
+    for granularity in _GRANULARITIES[_GRANULARITIES.index(_on_ladder(finest)) :]:
         actual = finest if granularity is _on_ladder(finest) else granularity
         columns = tuple(_columns(parts, actual, most + 1))
         if len(columns) <= most:
@@ -161,8 +161,8 @@ def _quiet_columns(
 ) -> tuple[Interval | None, ...]:
     if last is None or last.end >= part.start:
         return ()
-    quiet = tuple(_at_most(granularity.cells(Interval(last.end, part.start)), _QUIET + 1))
-    return quiet if len(quiet) <= _QUIET else (None,)
+    quiet = tuple(_at_most(granularity.cells(Interval(last.end, part.start)), _MOST_QUIET + 1))
+    return quiet if len(quiet) <= _MOST_QUIET else (None,)
 
 
 def _at_most(cells: Iterable[Interval], most: int) -> Iterator[Interval]:
@@ -256,7 +256,7 @@ _SCALES = {
         lambda when, first: f"{when.year:04}" if first or when.year % 5 == 0 else "",
     ),
 }
-_LADDER = (
+_GRANULARITIES = (
     Granularity.HOUR,
     Granularity.DAY,
     Granularity.WEEK,

@@ -15,7 +15,7 @@ from infold.messages.errors import Spot
 from infold.planning.derivations import FORWARD, REFOLDS, STATES
 from infold.render import formatting
 
-_CLAUSES = {
+_CLAUSE_NAMES = {
     "from": "FROM",
     "where": "WHERE",
     "group": "GROUP BY",
@@ -29,7 +29,7 @@ _CLAUSES = {
     "limit": "LIMIT",
     "offset": "OFFSET",
 }
-_SAME = {
+_HARMLESS_CHANGES = {
     "layout": "comments and layout",
     "wording": "the same in other words",
     "order of columns": "order of columns",
@@ -154,15 +154,15 @@ def _place_text(at: Spot | None) -> str:
 def _in_words(difference: Difference) -> str:
     """One difference: ``+ column``, ``- condition``, ``before → after``."""
     part, name = difference.part, difference.name
-    if part in _SAME:
-        return _SAME[part]
+    if part in _HARMLESS_CHANGES:
+        return _HARMLESS_CHANGES[part]
     before, after = difference.before, difference.after
     if part == "function":
         return f"function {name}"
     if part in ("column", "source column"):
         source = part.removesuffix("column")
         return f"{source}{_added_or_removed(before, after)}{name}  {_change_text(before, after)}"
-    word = _CLAUSES.get(part, part)
+    word = _CLAUSE_NAMES.get(part, part)
     within = f"{name}: " if name else ""
     return f"{within}{word} {_added_or_removed(before, after)}{_change_text(before, after)}"
 
@@ -200,7 +200,7 @@ def changes_json(
         {
             "model": change.model,
             "category": str(change.category),
-            "differences": [_difference(one) for one in change.differences],
+            "differences": [_difference(difference) for difference in change.differences],
             "how": str(change.how),
             "effective_from": formatting.iso(change.effective_from),
             "rewrites_until": formatting.iso(change.rewrites_until),

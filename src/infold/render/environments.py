@@ -22,7 +22,7 @@ def environments_screen(target: str, environments: Sequence[EnvironmentSize], no
     rows: list[tuple[str, ...]] = [
         ("environment", "owner", "age", "last run", "expires", "own tables", "rows", "MB")
     ]
-    rows += [_row(one, now) for one in environments]
+    rows += [_row(size, now) for size in environments]
     return "\n".join(formatting.columns(rows, right=(6, 7), indent=0))
 
 
@@ -53,19 +53,19 @@ def environments_json(environments: Sequence[EnvironmentSize]) -> dict[str, Any]
     return {
         "environments": [
             {
-                "name": one.environment.name,
-                "owner": one.environment.owner,
-                "created_at": formatting.iso(one.environment.created_at),
-                "expires_at": formatting.iso(one.environment.expires_at),
-                "last_run_at": formatting.iso(one.environment.last_run_at),
-                "built_at": formatting.iso(one.environment.built_at),
+                "name": environment.environment.name,
+                "owner": environment.environment.owner,
+                "created_at": formatting.iso(environment.environment.created_at),
+                "expires_at": formatting.iso(environment.environment.expires_at),
+                "last_run_at": formatting.iso(environment.environment.last_run_at),
+                "built_at": formatting.iso(environment.environment.built_at),
                 "tables": [
-                    {"model": model, "table": key, "rows": one.rows[model]}
-                    for model, key in one.environment.own.items()
+                    {"model": model, "table": key, "rows": environment.rows[model]}
+                    for model, key in environment.environment.own.items()
                 ],
-                "bytes": one.bytes,
+                "bytes": environment.bytes,
             }
-            for one in environments
+            for environment in environments
         ]
     }
 
@@ -95,7 +95,7 @@ def swap_screen(target: str, preview: SwapPreview) -> str:
     lines = [f"{head}: {formatting.count(len(preview.tables), 'table')}, {how}", ""]
     if preview.tables:
         rows = [["model", "rows now", "rows then", "cells that differ"]]
-        rows += [[one.model, *_rows(one), _cells_text(one)] for one in preview.tables]
+        rows += [[table.model, *_rows(table), _cells_text(table)] for table in preview.tables]
         lines += [*formatting.columns(rows, right=(1, 2)), ""]
     return "\n".join([*lines, *_notes(preview)]).rstrip()
 
@@ -109,7 +109,7 @@ def swapped_text(target: Target, done: SwapPreview) -> str:
         said = (
             f"Promoted {tables} of {done.swap.environment}: readers of {target.name} see them now."
         )
-        are_kept = any(one.kept is not None for one in done.swap.tables)
+        are_kept = any(table.kept is not None for table in done.swap.tables)
         return said + (
             f"\n`{target.command} rollback` goes back, as long as those before are kept." * are_kept
         )
@@ -128,13 +128,13 @@ def swap_json(preview: SwapPreview, *, done: bool) -> dict[str, Any]:
         "at_once": preview.at_once,
         "tables": [
             {
-                "model": one.model,
-                "rows_before": one.rows_before,
-                "rows_after": one.rows_after,
-                "cells": one.cells,
-                "cells_differing": one.cells_differing,
+                "model": table.model,
+                "rows_before": table.rows_before,
+                "rows_after": table.rows_after,
+                "cells": table.cells,
+                "cells_differing": table.cells_differing,
             }
-            for one in preview.tables
+            for table in preview.tables
         ],
         "definitions": list(preview.definitions),
         "not_in_environment": list(preview.removed),

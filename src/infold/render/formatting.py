@@ -66,13 +66,13 @@ def cells_in(ranges: Ranges, granularity: Granularity | None) -> int | None:
         return len(ranges)
     if not has_ends(ranges):
         return None
-    fixed = granularity.next(0) if granularity in _EVEN else 0
+    fixed = granularity.next(0) if granularity in _EVEN_GRANULARITIES else 0
     if fixed:
         return sum((part.end - part.start) // fixed for part in ranges)
     return sum(1 for part in ranges for _ in granularity.cells(part))
 
 
-_EVEN = (Granularity.HOUR, Granularity.DAY)
+_EVEN_GRANULARITIES = (Granularity.HOUR, Granularity.DAY)
 
 
 def has_ends(ranges: Ranges) -> bool:

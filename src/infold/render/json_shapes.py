@@ -301,7 +301,7 @@ def explanation(value: Explanation) -> JsonObject:
         "cell_rows": value.state.rows if value.state else None,
         "cell_checksum": value.state.content if value.state else None,
         "arrivals": [_arrival_shape(entry) for entry in value.arrivals],
-        "built_by": [{"started_at": iso(at), **step_record(made)} for at, made in value.built_by],
+        "built_by": [{"started_at": iso(at), **step_record(done)} for at, done in value.built_by],
     }
 
 

@@ -17,7 +17,7 @@ LINES = 24
 """How many lines the picture of the two times has at most."""
 
 _MARGIN = 14
-_BAR = 30
+_BAR_WIDTH = 30
 _ROOM_FOR_ALL_DIGITS = 60
 
 
@@ -94,7 +94,7 @@ def _age_lines(measures: Measures, look: Look) -> list[str]:
         right=(1, 2),
     )
     wide = max(map(len, table))
-    room = min(_BAR, look.width - wide - 2)
+    room = min(_BAR_WIDTH, look.width - wide - 2)
     return [
         f"{line:<{wide}}  " + look.tinted(look.bar(rows / most, room), "blue")
         for line, (_, rows) in zip(table, measures.ages, strict=True)
@@ -148,7 +148,7 @@ def _ranges(unit: Granularity, starts: Any) -> Ranges:
 
 def _place(across: Axis, at: int) -> tuple[Interval, ...]:
     """The column of an instant, if it has one."""
-    return tuple(one for one in across.columns if one is not None and at in one)
+    return tuple(column for column in across.columns if column is not None and at in column)
 
 
 def _summed(lines: Sequence[dict[Interval, int]]) -> dict[Interval, int]:
@@ -170,7 +170,7 @@ def lateness_json(project: Project, models: Sequence[Lateness]) -> dict[str, Any
     return {
         "project": project.name,
         "target": project.target.name,
-        "models": [model_lateness_json(one) for one in models],
+        "models": [model_lateness_json(model) for model in models],
     }
 
 

@@ -317,8 +317,8 @@ def _cells_text(node: Node, observed: Observations, step: Step) -> str:
     if step.action is Action.REFOLD:
         return "sessions that may end elsewhere"
     model = observed.models.get(step.model)
-    if model is not None and (kept := _kept_cells(model)):
-        return f"cells from {show_instant(kept.parts[-1].end)} on"
+    if model is not None and (kept_cells := _kept_cells(model)):
+        return f"cells from {show_instant(kept_cells.parts[-1].end)} on"
     redefined = any(reason.cause is Cause.REDEFINED for reason in step.reasons)
     if _builds_whole(step) and not redefined:
         return "the whole table"

@@ -17,7 +17,7 @@ ManualEntries = Mapping[str, Sequence[tuple[ManualEntry, bool]]]
 
 def entries_screen(model: str, entries: Sequence[ManualEntry]) -> str:
     """What ``infold quarantine add``, ``release`` or ``auto`` wrote down."""
-    head, then = _DONE[entries[0].action]
+    head, then = _DONE_BY_ACTION[entries[0].action]
     lines = [f"{head}, in {model}:"]
     lines += [
         f"  {entry_text(entry)}{f': {entry.reason}' if entry.reason else ''}" for entry in entries
@@ -26,7 +26,7 @@ def entries_screen(model: str, entries: Sequence[ManualEntry]) -> str:
     return "\n".join(lines)
 
 
-_DONE = {
+_DONE_BY_ACTION = {
     "add": ("Into quarantine", "takes them out of {}"),
     "release": ("Released", "brings them back to {}"),
     "auto": ("Taken back", "goes by quarantine_after again, in {}"),

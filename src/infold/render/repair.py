@@ -11,7 +11,7 @@ from infold.render import formatting
 from infold.render.formatting import count
 from infold.render.json_shapes import JsonObject
 
-_WORDS = {
+_REPAIR_TEXTS = {
     Repair.KEEP: "stays",
     Repair.SET_BACK: "set back",
     Repair.BUILD: "built again",
@@ -30,7 +30,7 @@ def repair_screen(report: RepairReport) -> str:
     if report.entries:
         parts.append(f"{entries_text(report.entries)} in it can be read, and will be taken over.")
     if report.tables:
-        lines = [(one.table, _WORDS[one.repair], one.why) for one in report.tables]
+        lines = [(table.table, _REPAIR_TEXTS[table.repair], table.why) for table in report.tables]
         parts += ["", *formatting.columns(lines, right=[], indent=2)]
     if report.orphans:
         parts += ["", *_orphans(report)]
@@ -117,12 +117,12 @@ def repair_json(report: RepairReport) -> JsonObject:
         "entries": report.entries,
         "tables": [
             {
-                "table": one.table,
-                "repair": one.repair.value,
-                "why": one.why,
-                "unknown_steps": list(one.unknown),
+                "table": table.table,
+                "repair": table.repair.value,
+                "why": table.why,
+                "unknown_steps": list(table.unknown),
             }
-            for one in report.tables
+            for table in report.tables
         ],
         "swaps_forgotten": list(report.swaps),
         "orphans": list(report.orphans),
@@ -133,7 +133,7 @@ def repair_json(report: RepairReport) -> JsonObject:
 
 
 def _names(tables: tuple[CheckedTable, ...]) -> str:
-    return formatting.names([one.table for one in tables])
+    return formatting.names([table.table for table in tables])
 
 
 # The sentences about the manifest are those of Snowplow's packages, which users know.

@@ -151,7 +151,7 @@ def _changes_text(history: SessionHistory) -> str:
         )
     for session_changes in shown:
         version = session_changes[0].change.version
-        done = _WORDS[session_changes[0].verb]
+        done = _VERB_TEXTS[session_changes[0].verb]
         lines.append(f"  {formatting.clock(version.committed_at)}  {version.run}  {done}")
         lines += [next(aligned) for _ in _session_rows(session_changes, history)]
         lines += [
@@ -167,7 +167,7 @@ def _grouped_by_run(session_changes: Sequence[SessionChange]) -> list[list[Sessi
         last = groups[-1][-1] if groups else None
         if (
             last is not None
-            and change.verb in _TOGETHER
+            and change.verb in _GROUPED_VERBS
             and (change.verb, change.change.version) == (last.verb, last.change.version)
         ):
             groups[-1].append(change)
@@ -176,7 +176,7 @@ def _grouped_by_run(session_changes: Sequence[SessionChange]) -> list[list[Sessi
     return groups
 
 
-_TOGETHER = frozenset(
+_GROUPED_VERBS = frozenset(
     (
         Verb.CREATED,
         Verb.REMOVED,
@@ -187,7 +187,7 @@ _TOGETHER = frozenset(
     )
 )
 
-_WORDS = {
+_VERB_TEXTS = {
     **{verb: verb.value for verb in Verb},
     Verb.QUARANTINED: "put into quarantine",
     Verb.RETURNED: "came back from quarantine",

@@ -15,7 +15,7 @@ from infold.render import formatting
 from infold.render.audits import failed_lines
 from infold.render.definitions import apart_text, waiting_notes
 
-_MEANS = {
+_STATE_MEANINGS = {
     State.FIRST_RUN: "nothing was ever built",
     State.NEW_MODEL: "others were built, this one never",
     State.OUT_OF_SYNC: "behind what is there already",
@@ -111,7 +111,7 @@ def _closing_text(project: Project, models: Sequence[ModelStatus]) -> str:
     states = {entry.state for entry in stored}
     plan = f"`{project.target.command} plan` shows what a run would do."
     if states & {State.FIRST_RUN, State.NEW_MODEL, State.OUT_OF_SYNC}:
-        named = [f"{state.value}: {_MEANS[state]}" for state in State if state in states]
+        named = [f"{state.value}: {_STATE_MEANINGS[state]}" for state in State if state in states]
         return "\n".join((*named, plan))
     if any(entry.stale or (entry.model_state and entry.model_state.work) for entry in stored):
         return plan
@@ -167,7 +167,7 @@ def _length_text(started: int, finished: int | None) -> str:
 
 # The sentences are those of Snowplow's packages, which users know.
 
-_SAYS = {
+_STATE_MESSAGES = {
     State.FIRST_RUN: "No data in manifest. Processing data from {start}",
     State.NEW_MODEL: "New incremental model. Backfilling",
     State.OUT_OF_SYNC: "Incremental model out of sync. Syncing",
@@ -183,7 +183,7 @@ def message(entry: ModelState) -> str:
 
 def _message_lines(entry: ModelState) -> tuple[str, ...]:
     start = "the first row" if entry.lower is None else show_instant(entry.lower)
-    text = _SAYS[entry.state].format(start=start)
+    text = _STATE_MESSAGES[entry.state].format(start=start)
     if entry.why:
         text += f": {entry.why}"
     return tuple(part for part in (text, _processed_text(entry)) if part)

@@ -110,7 +110,7 @@ def _texts(row: ComparedRow) -> list[str]:
 
 def coverage_text(branches: Sequence[Untested], models: int) -> str:
     """What no test looks at."""
-    without = [one for one in branches if one.branch is None]
+    without = [branch for branch in branches if branch.branch is None]
     tested = models - len(without)
     lines = [f"{tested} of {formatting.count(models, 'model')} have a test."]
     if without:
@@ -119,11 +119,11 @@ def coverage_text(branches: Sequence[Untested], models: int) -> str:
             "Without a test",
             *formatting.columns([(o.model, str(o.at)) for o in without]),
         ]
-    taken = [one for one in branches if one.branch is not None and not one.unknown]
+    taken = [branch for branch in branches if branch.branch is not None and not branch.unknown]
     if taken:
         rows = [(one.model, str(one.at), one.branch or "") for one in taken]
         lines += ["", "No row of a test goes this way", *formatting.columns(rows)]
-    unknown = [one for one in branches if one.unknown]
+    unknown = [branch for branch in branches if branch.unknown]
     if unknown:
         rows = [(one.model, str(one.at), f"{one.branch}: {one.unknown}") for one in unknown]
         lines += ["", "Not looked into", *formatting.columns(rows)]
@@ -145,12 +145,12 @@ def report_json(report: TestReport) -> dict[str, Any]:
     if report.branches is not None:
         shape["untested"] = [
             {
-                "model": one.model,
-                "at": str(one.at),
-                "branch": one.branch,
-                "unknown": one.unknown or None,
+                "model": branch.model,
+                "at": str(branch.at),
+                "branch": branch.branch,
+                "unknown": branch.unknown or None,
             }
-            for one in report.branches
+            for branch in report.branches
         ]
     return shape
 

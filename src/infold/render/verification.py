@@ -15,10 +15,10 @@ from infold.render.table import cell
 _MOST = 10
 """How many differing cells, and how many rows, are shown of one model."""
 
-_VALUE = 24
+_LONGEST_VALUE = 24
 """A longer value is cut; that it differs is seen all the same."""
 
-_NOTE = 40
+_LONGEST_NOTE = 40
 """A longer note is below the table."""
 
 
@@ -63,7 +63,7 @@ def _was_compared(verdict: Verdict) -> bool:
 
 
 def _has_short_note(verdict: Verdict) -> bool:
-    return 0 < len(verdict.note) <= _NOTE
+    return 0 < len(verdict.note) <= _LONGEST_NOTE
 
 
 def _difference_text(verdict: Verdict) -> str:
@@ -102,9 +102,9 @@ def _sample_lines(verdict: Verdict) -> Iterator[str]:
 def _row_name(pair: Pair) -> str:
     """What tells the row of a pair: its key, or what both sides have in common."""
     if pair.key:
-        return formatting.clip(_row_text(pair.key), 2 * _VALUE)
+        return formatting.clip(_row_text(pair.key), 2 * _LONGEST_VALUE)
     common = {name: v for name, v in (pair.stored or {}).items() if name not in pair.differing}
-    return formatting.clip(_row_text(common), _VALUE)
+    return formatting.clip(_row_text(common), _LONGEST_VALUE)
 
 
 def _row_text(row: Mapping[str, object]) -> str:
@@ -116,10 +116,10 @@ def _value_texts(stored: object, rebuilt: object) -> tuple[str, str]:
     a, b = cell(stored, None), cell(rebuilt, None)
     if a == b:  # what is written alike and is not: a text and a number, an empty text
         a, b = repr(stored), repr(rebuilt)
-    if max(len(a), len(b)) > _VALUE:
-        at = max(0, _common_prefix(a, b) - _VALUE // 2)
+    if max(len(a), len(b)) > _LONGEST_VALUE:
+        at = max(0, _common_prefix(a, b) - _LONGEST_VALUE // 2)
         a, b = (f"…{text[at:]}" if at else text for text in (a, b))
-    return formatting.clip(a, _VALUE) or "''", formatting.clip(b, _VALUE) or "''"
+    return formatting.clip(a, _LONGEST_VALUE) or "''", formatting.clip(b, _LONGEST_VALUE) or "''"
 
 
 def _common_prefix(a: str, b: str) -> int:

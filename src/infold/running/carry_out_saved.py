@@ -29,7 +29,7 @@ def plan_to_save(
     ledger: Ledger,
     observed: Observations,
     plan: Plan,
-    asked: PlanOptions,
+    options: PlanOptions,
     definitions: Mapping[str, str],
 ) -> SavedPlan:
     """A plan with all that it follows from; ``definitions`` are the digests of the project's."""
@@ -38,7 +38,7 @@ def plan_to_save(
         target=project.target.name,
         warehouse=warehouse_of(project),
         as_of=plan.as_of,
-        asked=asked,
+        asked=options,
         applied=_applied_digests(ledger),
         definitions=definitions,
         versions=_newest_versions(ledger),

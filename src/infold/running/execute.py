@@ -192,8 +192,8 @@ class Runner:
         definitions = DefinitionsToAnalyse(self.project, progress.analysed)
         if self.project.applies and (new := definitions.not_analysed(observed, plan)):
             engine = self.engine(progress.run, plan)
-            if found := definitions.analyse(engine, new):
-                raise errors.InfoldErrors(found.values())
+            if mistakes := definitions.analyse(engine, new):
+                raise errors.InfoldErrors(mistakes.values())
             progress.notes = self._destructive.refuse_types(engine, new, request.options)
 
     def _plan_and_execute(self, progress: RunProgress, request: Request) -> None:

@@ -130,7 +130,7 @@ class Dropper:
 
     def drop_expired(self, now: int, wait: float = 0.0) -> tuple[str, ...]:
         """Drop the environments with a time to live that is over; their names."""
-        if not any(one.is_over(now) for one in self.ledger.environments().values()):
+        if not any(environment.is_over(now) for environment in self.ledger.environments().values()):
             return ()
         with self._locked_run("env expire", wait) as run:
             return tuple(one.name for one in drop_expired(self.ledger, self.lake, run, now))

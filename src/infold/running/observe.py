@@ -484,7 +484,7 @@ def _is_retyped(
         return False
     since, changed = changes.since(node, name, read, head.number)
     last = since if changed else head.number
-    snapshots = {one.number: one.snapshot for one in versions}
+    snapshots = {version.number: version.snapshot for version in versions}
     before, after = snapshots.get(read), snapshots.get(last)
     if before is None or after is None or last < whole:
         return False

@@ -28,7 +28,7 @@ NAME_TAKEN = (
     "make"
 )
 
-TAKEN = "no view of {0} was made: something else has its name there, which infold did not make"
+NO_VIEW = "no view of {0} was made: something else has its name there, which infold did not make"
 
 
 def hold_back(project: Project, ledger: Ledger, lake: Lake) -> None:
@@ -134,7 +134,7 @@ def refresh_views(project: Project, lake: Lake, *, only_new: bool = False) -> Se
         return ()
     tables = _tables_with_views(project) if project.target.hide_technical else ()
     taken = lake.refresh_views(tables, only_new=only_new)
-    return [TAKEN.format(name) for name in taken]
+    return [NO_VIEW.format(name) for name in taken]
 
 
 def _tables_with_views(project: Project) -> Sequence[str]:

@@ -182,7 +182,7 @@ class Repairer:
         tables = [one for one in checked if one is not None]
         aside = [*self._check_set_aside()]
         if any(one.repair is Repair.BUILD for one in aside):
-            tables = [self._without_rows_set_aside(one) for one in tables]
+            tables = [self._without_rows_set_aside(table) for table in tables]
         yield from (*tables, *aside)
 
     def _names(self, known: Iterable[str]) -> Collection[str]:
@@ -324,7 +324,7 @@ class Repairer:
         A table of which all is erased begins again at version 1. Replaced tables name versions of
         it that would come a second time, with other rows: so then none of them is kept.
         """
-        erased = any(one.erase for one in tables)
+        erased = any(table.erase for table in tables)
         for swap in self.ledger.swaps():
             if erased or not self._is_kept(swap):
                 yield swap.id
@@ -346,7 +346,7 @@ class Repairer:
         """What nobody can know any more, in sentences."""
         if swaps:
             yield SWAPS_LOST
-        unknown = any(one.unknown for one in tables)
+        unknown = any(table.unknown for table in tables)
         if not unknown:
             return
         # Runs that were refused since are not of the time that the ledger tells of.

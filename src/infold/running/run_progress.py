@@ -234,13 +234,13 @@ def run_receipt(done: Done) -> Receipt:
             _rows_counted_once((one.arrived, one.new_files) for one in models) for models in sources
         ),
         waiting=sum(
-            _rows_counted_once((one.waiting, one.read_files) for one in models)
+            _rows_counted_once((model.waiting, model.read_files) for model in models)
             for models in sources
         ),
         files_new=sum(len(set().union(*(one.new_files for one in models))) for models in sources),
         files_removed=sum(len(set().union(*(one.removed for one in models))) for models in sources),
-        folders_listed=sum(max(one.folders for one in models)[0] for models in sources),
-        folders_left_out=sum(max(one.folders for one in models)[1] for models in sources),
+        folders_listed=sum(max(model.folders for model in models)[0] for models in sources),
+        folders_left_out=sum(max(model.folders for model in models)[1] for models in sources),
     )
 
 
@@ -328,7 +328,7 @@ def is_selected(request: Request, entry: ModelState) -> bool:
     return request.options.selected is None or entry.model in request.options.selected
 
 
-MOST_STEPS = 3
+MOST_STEPS = 3  # with the same work in one run: more often, and it would never end
 
 
 def new_id() -> str:

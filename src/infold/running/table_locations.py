@@ -11,7 +11,7 @@ from infold.core.project import Project
 from infold.core.record import FILES
 from infold.running.ledger_consistency import foreign_tables
 
-_NOWHERE = (None, FORBIDDEN)
+_NO_LOCATIONS = (None, FORBIDDEN)
 
 
 def locations_and_files(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
@@ -26,7 +26,7 @@ def locations_and_files(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
 def table_locations(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
     """Table -> where its metadata is now, for those of the models' tables that are there."""
     moved = lake.moved_tables(dict.fromkeys(map(table_name, models), ""))
-    return {table: location for table, location in moved.items() if location not in _NOWHERE}
+    return {table: location for table, location in moved.items() if location not in _NO_LOCATIONS}
 
 
 def remember_locations(

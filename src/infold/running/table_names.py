@@ -72,8 +72,8 @@ def swap_tables(ledger: Ledger, lake: Lake, run: str, swap: Swap) -> None:
         ledger.close_step(step, "failed", "a table moved")
         raise environment_errors.tables_moved(command=swap.kind.value)
     ledger.finish_swap(step, swap)
-    built = {one.model for one in swap.tables if one.own is not None}
-    built |= {one.kept for one in swap.tables if one.kept is not None}
+    built = {table.model for table in swap.tables if table.own is not None}
+    built |= {table.kept for table in swap.tables if table.kept is not None}
     ledger.remember_locations(locations_and_files(lake, sorted(built)))
 
 
@@ -144,9 +144,9 @@ def drop_own_tables(
 def drop_left_tables(ledger: Ledger, lake: Lake, run: str, owner: str) -> Iterator[str]:
     """Drop the tables that an owner has no use for any more; yields notes."""
     tables = ledger.own_tables().get(owner, ())
-    unused = [one for one in tables if not one.current]
+    unused = [table for table in tables if not table.current]
     drop_own_tables(ledger, lake, run, owner, unused)
-    used = {one.model for one in tables if one.current}
+    used = {table.model for table in tables if table.current}
     for model in dict.fromkeys(one.model for one in unused):
         if owner == BUILT_APART:
             yield f"{model}: what was built apart of it was dropped, as another table is wanted"
@@ -238,17 +238,17 @@ def _detail_of_swap(swap: Swap) -> dict[str, Any]:
         "environment": swap.environment,
         "tables": [
             {
-                "model": one.model,
-                "own": one.own,
-                "kept": one.kept,
-                "own_location": one.own_location,
-                "kept_location": one.kept_location,
+                "model": table.model,
+                "own": table.own,
+                "kept": table.kept,
+                "own_location": table.own_location,
+                "kept_location": table.kept_location,
                 "unchanged": [
                     [sorted(part.columns), [[cell.start, cell.end] for cell in part.cells]]
-                    for part in one.unchanged
+                    for part in table.unchanged
                 ],
             }
-            for one in swap.tables
+            for table in swap.tables
         ],
         "applied": dict(swap.applied),
         "undoes": swap.undoes,

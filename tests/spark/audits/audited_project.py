@@ -8,7 +8,7 @@ from tests.spark.project import CUMULATIVE, VIEW, WHOLE, SparkProject, events, m
 
 from infold import api
 from infold.core.audits import JudgedAudit
-from infold.inspecting.audits import audits_found
+from infold.inspecting.audits import newest_audits
 
 PROJECT = """
 name: shop
@@ -74,6 +74,6 @@ class AuditedProject(SparkProject):
         """What audits of runs found, by ``model.audit``."""
         return {
             f"{one.result.model}.{one.result.audit}": one
-            for one in audits_found(self.project(), api.ledger_of(self.project()))
+            for one in newest_audits(self.project(), api.ledger_of(self.project()))
             if not one.result.stored
         }

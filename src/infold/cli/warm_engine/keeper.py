@@ -329,7 +329,7 @@ def _end_engine(keeper: Keeper) -> None:
     end(jvm)
 
 
-PART = 16
+SHARE = 16
 """Memory is short if less than this part of all is left."""
 
 
@@ -337,7 +337,7 @@ def is_memory_short() -> bool:
     """Whether so little is left that a process that only waits should end."""
     free, total = _of_machine()
     limit, used = _of_container()
-    return free * PART < total or (limit is not None and (limit - used) * PART < limit)
+    return free * SHARE < total or (limit is not None and (limit - used) * SHARE < limit)
 
 
 def memory_of_process(pid: int) -> int:

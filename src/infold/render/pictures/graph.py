@@ -19,7 +19,7 @@ from infold.render import formatting
 from infold.render.formatting import iso
 from infold.render.pictures.look import Look
 
-_SIGNS = {False: "├└┼┴─│●○", True: "|`+'-|*o"}
+_LANE_SIGNS = {False: "├└┼┴─│●○", True: "|`+'-|*o"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def _line(
     look: Look,
 ) -> str:
     """The signs of one node: its lane is ``place``, and ``read`` are those of what it reads."""
-    goes_on, ends, more, last, across, down, model, source = tuple(_SIGNS[look.plain])
+    goes_on, ends, more, last, across, down, model, source = tuple(_LANE_SIGNS[look.plain])
     text = ""
     for i in range(max(len(lanes), place + 1)):
         inside = bool(read) and read[0] <= i < place
@@ -205,11 +205,11 @@ def mermaid(graph: Graph) -> str:
     return "\n".join(lines)
 
 
-_OF_MERMAID = {ord(sign): f"#{ord(sign)};" for sign in '#"<>&`\\'}
+_MERMAID_ENTITIES = {ord(sign): f"#{ord(sign)};" for sign in '#"<>&`\\'}
 
 
 def _escaped_for_mermaid(text: str) -> str:
-    return " ".join(text.split()).translate(_OF_MERMAID)
+    return " ".join(text.split()).translate(_MERMAID_ENTITIES)
 
 
 def dot(project: Project, graph: Graph) -> str:

@@ -111,7 +111,7 @@ def _title(series: Series, axis: Axis, drawn: OverTime) -> str:
     if not series.points:
         return f"{series.name}: no values"
     if series.adds_up:
-        known = [one[1] for one in _columns(series, axis) if one is not None]
+        known = [column[1] for column in _columns(series, axis) if column is not None]
         return f"{series.name}: up to {compact(max(known))} in {_unit_with_article(axis)}"
     low = min(point.low for point in series.points)
     high = max(point.high for point in series.points)
@@ -149,7 +149,7 @@ def _placed(points: Sequence[Point], axis: Axis, *, adds_up: bool) -> Columns:
 
 def _bar_lines(columns: Columns, axis: Axis, look: Look) -> list[str]:
     """Bars up from zero and down from it; a lighter end reaches to the highest (or lowest)."""
-    known = [one for one in columns if one is not None]
+    known = [column for column in columns if column is not None]
     top, bottom = max(0.0, *(high for _, high in known)), min(0.0, *(low for low, _ in known))
     up, down, unit = _scale(top, bottom)
     wide = max(1, axis.step - 1)
@@ -318,7 +318,7 @@ class Scale:
 
 def scale_of(columns: Columns, height: int) -> Scale:
     """The scale on which all values have a place; one line of text where they are the same."""
-    known = [one for one in columns if one is not None]
+    known = [column for column in columns if column is not None]
     low, high = min(low for low, _ in known), max(high for _, high in known)
     return Scale(low, high, height if high > low else 1)
 

@@ -100,8 +100,8 @@ def _sign(
 def _counts(entry: ModelStatus, axis: Axis) -> list[int]:
     """The rows of each column: of the cells that begin in it."""
     cells = sorted(entry.cells, key=lambda one: one.cell)
-    sums = [0, *accumulate(one.rows for one in cells)]
-    starts = [one.cell.start for one in cells]
+    sums = [0, *accumulate(cell.rows for cell in cells)]
+    starts = [cell.cell.start for cell in cells]
     return [
         0 if column is None else sums[_at(starts, column.end)] - sums[_at(starts, column.start)]
         for column in axis.columns
