@@ -335,9 +335,9 @@ def _same_column(block: Block, out: OutputColumn, key: exp.Expr) -> bool:
     key = block.aliases.get(key, key)
     if out.node.unalias() is key or out.node.unalias() == key:
         return True
-    mine = _origin_of(block, out)
-    theirs = block.origins.get(key)
-    return mine is not None and theirs is not None and mine == theirs
+    first = _origin_of(block, out)
+    second = block.origins.get(key)
+    return first is not None and second is not None and first == second
 
 
 def _origin_of(block: Block, out: OutputColumn) -> Origin | None:

@@ -71,12 +71,12 @@ class ProjectFunctions:
             return parse(file, source, start), ()
         errors: list[InfoldError] = []
         written = parse(file, source, start, own=frozenset(self.functions))
-        found = expand(written, self.functions, errors)
+        expanded = expand(written, self.functions, errors)
         if errors:
             raise InfoldErrors(errors)
-        if found is None:
+        if expanded is None:
             return parse(file, source, start), ()
-        return parse(file, found.origins.text, start, origins=found.origins), found.called
+        return parse(file, expanded.origins.text, start, origins=expanded.origins), expanded.called
 
     def expression(self, at: Spot, sql: str) -> tuple[str, Sequence[CalledFunction]]:
         """

@@ -123,9 +123,9 @@ def _of_session(project: Project, node: Node, id_: str) -> _Found:
             mine = [one for one in every if column not in one or one[column] == row[column]]
         inputs[entry.name] = _if_few(node, id_, entry.name, mine)
     # What counts all sessions of a user, and the id, which masks would change.
-    kept = {name: value for name, value in row.items() if name not in ("session_id", *NUMBERS)}
+    plain = {name: value for name, value in row.items() if name not in ("session_id", *NUMBERS)}
     name = f"The session of {value_text(row[column])} from {show_instant(first)}"
-    return _Found(name, [kept], inputs)
+    return _Found(name, [plain], inputs)
 
 
 def _of_cell(project: Project, node: Node, text: str) -> _Found:

@@ -77,32 +77,32 @@ class Player:
     def play(self, test: UnitTest) -> TestResult:
         """One test. Its first failure in the order of the file ends it."""
         models = sorted({*test.models, *test.judged})
-        of = project_under_test(self.scratch.base, models, test.given, self.tables)
-        chain: tuple[Any, ...] = (tuple(node.name for node in of), tuple(sorted(test.given)))
+        project = project_under_test(self.scratch.base, models, test.given, self.tables)
+        chain: tuple[Any, ...] = (tuple(node.name for node in project), tuple(sorted(test.given)))
         failures: list[Failure] = []
         ran: _Ran | None = None
         for arrival in test.arrivals:
             assert arrival.clock is not None
             after = f"arrival {arrival.number}"
             changes: tuple[Change_, ...] = (*arrival.deliveries, *arrival.entries)
-            chain, outcome = self._run(chain, of, ran, changes, arrival.clock)
+            chain, outcome = self._run(chain, project, ran, changes, arrival.clock)
             if isinstance(outcome, InfoldError):
                 model = dict(outcome.facts).get("model", "")
                 return TestResult(test, (Failure(model, after, arrival.at, error=outcome),))
             ran = outcome
             failures += self._unmet(chain, ran, after, arrival.expected)
             if failures:
-                notes = left_out_notes(of, test, arrival)
+                notes = left_out_notes(project, test, arrival)
                 return TestResult(test, tuple(replace(one, notes=notes) for one in failures))
         assert ran is not None
         self.played.append(Played(test, chain, ran))
-        found = tuple(self._variants(test, of, chain, ran))
-        return TestResult(test, tuple(f for _, f in found if f is not None), shuffles=len(found))
+        tried = tuple(self._variants(test, project, chain, ran))
+        return TestResult(test, tuple(f for _, f in tried if f is not None), shuffles=len(tried))
 
     def _run(
         self,
         chain: tuple[Any, ...],
-        of: Project,
+        tested: Project,
         before: _Ran | None,
         changes: Sequence[Change_],
         clock: int,
@@ -115,8 +115,8 @@ class Player:
                 [each for each in changes if isinstance(each, Entry)],
             )
             try:
-                after, project = self.scratch.run(of, state, clock)
-                self._known[chain] = _Ran(of, state, after, project, clock)
+                after, project = self.scratch.run(tested, state, clock)
+                self._known[chain] = _Ran(tested, state, after, project, clock)
             except InfoldError as error:
                 self._known[chain] = _cause(error)
         return chain, self._known[chain]
@@ -189,14 +189,14 @@ class Player:
     # -- other orders
 
     def _variants(
-        self, test: UnitTest, of: Project, chain: tuple[Any, ...], ran: _Ran
+        self, test: UnitTest, project: Project, chain: tuple[Any, ...], ran: _Ran
     ) -> list[tuple[Variant, Failure | None]]:
         """Each variant that was played, with the first difference of its tables."""
         if not self.shuffles or test.fixed is not None:
             return []
         played: list[tuple[Variant, Failure | None]] = []
         for variant in variants(test, self.seed, self.shuffles):
-            played.append((variant, self._difference(test, of, variant, chain, ran)))
+            played.append((variant, self._difference(test, project, variant, chain, ran)))
             if played[-1][1] is not None:
                 break
         return played

@@ -155,8 +155,8 @@ def impossible_rows(project: Project, test: UnitTest) -> Iterator[InfoldError]:
                 del files[each.of, each.file]
             yield from _without_time(project[each.of], each)
         for name in dict.fromkeys(of for of, _ in files):
-            here = [each for each in files.values() if each.of == name]
-            yield from _same_keys(project[name], here)
+            deliveries = [each for each in files.values() if each.of == name]
+            yield from _same_keys(project[name], deliveries)
 
 
 def _without_time(node: Node, each: Delivery) -> Iterator[InfoldError]:
@@ -300,18 +300,18 @@ class Names:
             error = unit_test_errors.unknown_given(each.at, name=each.of, known=every)
             self.errors.append(error)
             return
-        there = files.setdefault(name, set())
-        if each.change is Change.ADD and each.file in there:
+        known = files.setdefault(name, set())
+        if each.change is Change.ADD and each.file in known:
             error = unit_test_errors.file_there(each.at, name=name, file=each.file)
             self.errors.append(error)
-        elif each.change is not Change.ADD and each.file not in there:
+        elif each.change is not Change.ADD and each.file not in known:
             error = unit_test_errors.no_such_file(
-                each.at, name=name, file=each.file, files=sorted(there) or "none"
+                each.at, name=name, file=each.file, files=sorted(known) or "none"
             )
             self.errors.append(error)
-        there.add(each.file)
+        known.add(each.file)
         if each.change is Change.DELETE:
-            there.discard(each.file)
+            known.discard(each.file)
         yield replace(each, of=name)
 
     def _expectation(self, each: Expectation) -> Iterator[Expectation]:

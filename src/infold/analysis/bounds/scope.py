@@ -117,8 +117,8 @@ class Propagation:
                 bridges_between.append((path,))
         for step in dict.fromkeys(path[0] for path in self.required):
             group = [path for path in self.required if path[0] is step]
-            there = not self.optional(step) or (step,) in nulls
-            if len(group) > 1 and there and all(path in shared for path in group):
+            is_present = not self.optional(step) or (step,) in nulls
+            if len(group) > 1 and is_present and all(path in shared for path in group):
                 bridges_between.append(tuple(group))
         return bridges_between
 
@@ -179,9 +179,9 @@ class Propagation:
                 bridges = self._between(value, bridge) if value != bridge else []
                 if not bridges:
                     continue
-                mine, theirs = dict(self.known[value]), self.known[bridge]
+                own_shapes, others = dict(self.known[value]), self.known[bridge]
                 for path in self._new_for(value, bridge):
-                    carried = across(mine, theirs, theirs[path], bridges, self.granularity)
+                    carried = across(own_shapes, others, others[path], bridges, self.granularity)
                     self.known[value][path] = carried
                     yield True
 
@@ -368,9 +368,9 @@ class Scope:
             for entry in self.block.entries
             if entry not in self.values.nullable and not entry.hidden
         ]
-        here = frozenset(path for paths in self.entries.inputs.values() for path in paths)
+        own_paths = frozenset(path for paths in self.entries.inputs.values() for path in paths)
         is_connected = self.connected(len(self.block.entries))
-        needed_paths = inputs | here if is_connected else inputs
+        needed_paths = inputs | own_paths if is_connected else inputs
         return any(
             value[0] in always and needed_paths <= shapes.keys()
             for value, shapes in self.values.known.items()
@@ -435,11 +435,11 @@ class Scope:
 
     def _nulls_of_any(self, node: exp.Expr) -> NullSources | None:
         """The NULL sources of such a value; None where it may be NULL elsewhere."""
-        each, there = possible_values(node) or exploded_values(node), coalesced_values(node)
+        each, options = possible_values(node) or exploded_values(node), coalesced_values(node)
         if each is not None:
             sources = {self._nulls_before_where(value) for value in each if self.shapes(value)}
             return sources.pop() if len(sources) == 1 else None
-        known = [self._nulls_before_where(value) for value in there or () if self.shapes(value)]
+        known = [self._nulls_before_where(value) for value in options or () if self.shapes(value)]
         known = [nulls - self.values.present for nulls in known]
         if one_is_there(self.some_present, known) or frozenset() in known:
             return frozenset()
@@ -522,8 +522,8 @@ class Scope:
         sides = merged_values(self.block.entries, name) if merged else []
         if sides:  # missing where no side has the value
             nulls = [self._nulls_of(side, merged=False) - self.values.present for side in sides]
-            there = one_is_there(self.some_present, nulls)
-            return frozenset() if there else frozenset({(MergedColumns(self.block.entries[-1]),)})
+            present = one_is_there(self.some_present, nulls)
+            return frozenset() if present else frozenset({(MergedColumns(self.block.entries[-1]),)})
         own_row: set[InputPath] = {(step,)} if step in self.values.nullable else set()
         struct = step, name.partition("\0")[0]  # a field of a struct is NULL with the struct
         return self.entries.nulls.get(struct, frozenset()) | own_row

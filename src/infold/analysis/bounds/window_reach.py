@@ -106,14 +106,14 @@ def shift_reach(
     order, row = _ordered_by(window, named), _row_of(window, named)
     if order is None or row is None:
         return None
-    back = isinstance(window.this, exp.Lag) != bool(order.args.get("desc"))
-    shift = _Shift(window, order.this, back, lambda node: _row_of(node, named) == row)
+    looks_back = isinstance(window.this, exp.Lag) != bool(order.args.get("desc"))
+    shift = _Shift(window, order.this, looks_back, lambda node: _row_of(node, named) == row)
     far = _reach_in_select(shift)
     if far is None:
         far = _reach_in_outer_selects(shift, block, root)
     if far is None:
         return None
-    return Reach(order.this, far if back else 0, 0 if back else far)
+    return Reach(order.this, far if looks_back else 0, 0 if looks_back else far)
 
 
 def of_the_order(window: exp.Window, order: exp.Expr) -> bool:
@@ -416,8 +416,8 @@ class FarValue:
 
     def _both(self, root: exp.Expr, *, truth: bool) -> tuple[Value, Value]:
         values = []
-        for there in (True, False):
-            self.is_there = there
+        for is_there in (True, False):
+            self.is_there = is_there
             value = self._truth(root) if truth else self.value(root)
             values.append(bool(value) if truth else value)
         return values[0], values[1]

@@ -90,7 +90,7 @@ class Canon:
         """
         places = {name: position(relation, name) for name in names}
         form, needs = self.form(relation, frozenset(places.values()), whole=True)
-        if any(isinstance(of, FromEntry) for of, _ in needs):
+        if any(isinstance(source, FromEntry) for source, _ in needs):
             raise Doubt
         named = sorted((called.get(n, n), self.column(relation, at)) for n, at in places.items())
         return digest((form, named))

@@ -46,9 +46,9 @@ def derivation(before: Meaning, after: Meaning, proven: Collection[str]) -> Deri
     kinds = {old.model.kind, new.model.kind}
     if kinds not in ({Kind.INCREMENTAL_TABLE}, {Kind.EVENTS}) or old.landed or new.landed:
         return None
-    if any(of.overrides_used or of.bounds_declared or of.downgraded for of in (old, new)):
+    if any(node.overrides_used or node.bounds_declared or node.downgraded for node in (old, new)):
         return None
-    if any(of.model.python is not None for of in (old, new)):
+    if any(node.model.python is not None for node in (old, new)):
         return None
     if any("collat" in sql.lower() for sql in (*before.queries, *after.queries)):
         return None  # a table does not store how its strings compare
@@ -88,8 +88,8 @@ def _derivation_of_events(before: Meaning, after: Meaning) -> Derivation | None:
     if identity - {name.lower() for name, was in derived.plain if name.lower() == was.lower()}:
         return None
     read = [
-        {column.name for column in of.source.columns} if of.source is not None else set()
-        for of in (before, after)
+        {column.name for column in meaning.source.columns} if meaning.source is not None else set()
+        for meaning in (before, after)
     ]
     if read[1] - read[0] and not derived.from_files:
         return None  # no file was ever checked for these

@@ -284,7 +284,7 @@ def _code_differences(before: PythonCode, after: PythonCode) -> Iterator[Differe
             yield Difference("code", file, "", "", Spot(file) if file in new else None)
     columns = dict(before.columns), dict(after.columns)
     for name in dict.fromkeys((*columns[0], *columns[1])):
-        old_type, new_type = (of.get(name, "") for of in columns)
+        old_type, new_type = (types.get(name, "") for types in columns)
         if old_type != new_type:
             yield Difference("column", name, old_type, new_type, Spot(after.files[0]))
 

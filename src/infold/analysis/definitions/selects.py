@@ -212,12 +212,12 @@ class Select(Expressions):
         joins = [self._joined(item, entry, needs) for item, entry in pairs]
         rows: dict[FromEntry, object] = {}
         for entry in reversed(self.block.entries):  # a lateral one needs those before it
-            item = next(item for item, of in pairs if of is entry)
-            mine = {place for of, place in needs if of is entry}
-            needs -= {(entry, place) for place in mine}
-            rows[entry], free = self._rows(entry, item, mine, needs)
+            item = next(item for item, read_from in pairs if read_from is entry)
+            places = {place for read_from, place in needs if read_from is entry}
+            needs -= {(entry, place) for place in places}
+            rows[entry], free = self._rows(entry, item, places, needs)
             needs |= free
-        if any(of in rows for of, _ in needs):
+        if any(read_from in rows for read_from, _ in needs):
             raise Doubt
         return [
             (join, self.forms.label(entry)[1], rows[entry])

@@ -134,11 +134,11 @@ class _FoldInputFinder:
 
     def _renamed(self, feed: FoldInput, inner: Relation, outer: Relation) -> FoldInput:
         """What is passed on, under the names that columns have in the same places."""
-        there = [name.lower() for name in inner.columns or ()]
+        inner_names = [name.lower() for name in inner.columns or ()]
         passed = {
-            name: feed.passed_columns[there[at]]
+            name: feed.passed_columns[inner_names[at]]
             for name, (at, *more) in outer.places.items()
-            if not more and at < len(there) and there[at] in feed.passed_columns
+            if not more and at < len(inner_names) and inner_names[at] in feed.passed_columns
         }
         return FoldInput(feed.node, passed)
 

@@ -255,12 +255,12 @@ def _in_zone(node: exp.Expr) -> ShapeChange | None:
             inner = node.this
     elif isinstance(node, exp.ConvertTimezone):
         source, target = node.args.get("source_tz"), node.args.get("target_tz")
-        back = zone_offsets(source.name) if isinstance(source, exp.Literal) else None
+        source_offsets = zone_offsets(source.name) if isinstance(source, exp.Literal) else None
         if source is None:
-            back = 0, 0  # the session's own zone
-        there = zone_offsets(target.name) if isinstance(target, exp.Literal) else None
-        if back is not None and there is not None:
-            ahead = there[0] - back[1], there[1] - back[0]
+            source_offsets = 0, 0  # the session's own zone
+        target_offsets = zone_offsets(target.name) if isinstance(target, exp.Literal) else None
+        if source_offsets is not None and target_offsets is not None:
+            ahead = target_offsets[0] - source_offsets[1], target_offsets[1] - source_offsets[0]
             inner = node.args.get("timestamp")
     if ahead is None or inner is None:
         return None
@@ -302,11 +302,11 @@ def first_values(node: exp.Expr) -> list[exp.Expr] | None:
     if isinstance(node, exp.Case) and len(node.args["ifs"]) == 1 and node.args.get("this") is None:
         branch, last = node.args["ifs"][0], node.args.get("default")
     condition = branch.this.unnest() if branch is not None else None
-    there = isinstance(condition, exp.Not)
+    is_negated = isinstance(condition, exp.Not)
     null_test = condition.this.unnest() if isinstance(condition, exp.Not) else condition
     if branch is None or last is None or not isinstance(null_test, exp.Is):
         return None
-    first, second = (branch.args["true"], last) if there else (last, branch.args["true"])
+    first, second = (branch.args["true"], last) if is_negated else (last, branch.args["true"])
     plain = isinstance(null_test.expression, exp.Null) and isinstance(first, exp.Column)
     return [first, second] if plain and first == null_test.this.unnest() else None
 

@@ -215,11 +215,11 @@ def _links_of_comparison(
         turned = _of_difference(right, left, at_least=not at_least, strict=strict)
         link = turned
     if link is None:
-        (a, here), (b, there) = value_and_offset(left), value_and_offset(right)
+        (a, left_offset), (b, right_offset) = value_and_offset(left), value_and_offset(right)
         if at_least:
-            link = Link(a, b, low=there[0] - here[1] + strict)
+            link = Link(a, b, low=right_offset[0] - left_offset[1] + strict)
         else:
-            link = Link(a, b, high=there[1] - here[0] - strict)
+            link = Link(a, b, high=right_offset[1] - left_offset[0] - strict)
     if _names_a_column(link.left) and _names_a_column(link.right):
         yield link
 
@@ -267,11 +267,11 @@ def _of_difference(
         return None
     if span is None:
         return None
-    (a, here), (b, there) = (
+    (a, left_offset), (b, right_offset) = (
         value_and_offset(difference.this),
         value_and_offset(difference.expression),
     )
-    room = add_spans(span, add_spans(there, negate_span(here)))
+    room = add_spans(span, add_spans(right_offset, negate_span(left_offset)))
     if room is None:
         return None
     link = Link(a, b)

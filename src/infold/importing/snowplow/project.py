@@ -79,10 +79,10 @@ VARIABLES_USED = {
 _PREFIX = "snowplow__"
 
 
-def variable_values(found: Mapping[str, Any]) -> dict[str, Any]:
+def variable_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """The variables by their names without ``snowplow__``."""
     return {
-        key.removeprefix(_PREFIX): value for key, value in found.items() if key.startswith(_PREFIX)
+        key.removeprefix(_PREFIX): value for key, value in values.items() if key.startswith(_PREFIX)
     }
 
 
@@ -319,9 +319,9 @@ class _Reader:
         }
         return DraftModel("sessions", _FILE, self._measures(), (Way(keys),))
 
-    def _identifier(self, of: str, default: list[str]) -> list[str]:
+    def _identifier(self, subject: str, default: list[str]) -> list[str]:
         """The SQL by which sessions or users are told apart."""
-        sql, listed = f"{of}_sql", f"{of}_identifiers"
+        sql, listed = f"{subject}_sql", f"{subject}_identifiers"
         if text := str(self._found.get(sql) or ""):
             bare = re.sub(r"\be\.", "", text)
             self._say(sql, f"{bare}, in models/sessions.sql")

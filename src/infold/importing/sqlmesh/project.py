@@ -85,9 +85,9 @@ def _sql(text: str, dialect: str) -> str:
     return " ".join(translated.split()).removeprefix("SELECT ")
 
 
-def _columns(of: str) -> Callable[[Mapping[str, str], str], list[dict[str, Any]]]:
+def _columns(kind: str) -> Callable[[Mapping[str, str], str], list[dict[str, Any]]]:
     def make(arguments: Mapping[str, str], _: str) -> list[dict[str, Any]]:
-        return [{of: names(arguments.get("columns", ""))}]
+        return [{kind: names(arguments.get("columns", ""))}]
 
     return make
 
@@ -547,10 +547,10 @@ def _case(mesh: Mesh, name: str, at: str, test: Lined) -> Case:
         )
 
     def called(text: str) -> str:
-        found = _table(text)
-        if found is None:
+        known = _table(text)
+        if known is None:
             raise _NoCaseError(f"{text!r} is no table")
-        return str(mesh.table(found))
+        return str(mesh.table(known))
 
     inputs = {
         called(str(table)): _rows(rows) for table, rows in as_mapping(test.get("inputs")).items()

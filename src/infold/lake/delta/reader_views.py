@@ -65,8 +65,8 @@ class ReaderViews:
             entries = self._client.found(self.space)
             self._refuse_shared(entries, self.space, FOLDER, "tables")
             names = {table.lower() for table in tables}
-            taken = [one for one in entries if one.tableName in names and not self._is_own(one)]
-            Metastore(self._client, self.space).refuse([*map(entry_of, taken)], "views")
+            foreign = [one for one in entries if one.tableName in names and not self._is_own(one)]
+            Metastore(self._client, self.space).refuse([*map(entry_of, foreign)], "views")
 
     def _refuse_shared(self, entries: Sequence[Any], namespace: str, mark: str, what: str) -> None:
         names = sorted(str(one.tableName) for one in entries if mark in (one.parameters or {}))
@@ -78,7 +78,7 @@ class ReaderViews:
 
         With ``only_new``, views that are there already are taken for right: no log is read.
         """
-        taken, _ = refresh(
+        names_taken, _ = refresh(
             self,
             self.space,
             lambda: tables,
@@ -87,7 +87,7 @@ class ReaderViews:
             wanted=bool(tables),
             only_new=only_new,
         )
-        return taken
+        return names_taken
 
     def found(self, namespace: str) -> FoundViews:
         """See ``Views``: two requests."""

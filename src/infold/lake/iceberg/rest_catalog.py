@@ -219,14 +219,14 @@ class RestClient:
         current = getattr(self._threads, "open", None)
         if current is not None and current[0] == key:
             return current[1], False
-        made: http.client.HTTPConnection
+        opened: http.client.HTTPConnection
         if scheme == "https":
             context = ssl.create_default_context()
-            made = http.client.HTTPSConnection(netloc, timeout=ANSWER_SECONDS, context=context)
+            opened = http.client.HTTPSConnection(netloc, timeout=ANSWER_SECONDS, context=context)
         else:
-            made = http.client.HTTPConnection(netloc, timeout=ANSWER_SECONDS)
-        self._threads.open = (key, made)
-        return made, True
+            opened = http.client.HTTPConnection(netloc, timeout=ANSWER_SECONDS)
+        self._threads.open = (key, opened)
+        return opened, True
 
     def _close(self) -> None:
         """Close this thread's connection, if it has one."""

@@ -264,8 +264,8 @@ def _url(url: str) -> str:
 
 
 def _no_table(source: Source, folder: str) -> InfoldError:
-    there = places.is_folder(folder)
-    why = "it has no _delta_log" if there else "it does not exist"
+    is_folder = places.is_folder(folder)
+    why = "it has no _delta_log" if is_folder else "it does not exist"
     if source.path is not None:
         return delta_errors.no_source_table(source=source.name, folder=folder, why=why)
     return delta_errors.no_table_of_entry(
