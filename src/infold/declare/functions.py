@@ -420,7 +420,7 @@ def _lambda_variables(header: Header, parsed: Parsed) -> Mapping[int, str]:
 
 
 _OWN = "infold__"
-"""How names begin that nobody else gives."""
+"""Prefix of names that infold gives, and nobody else."""
 
 
 # It is the statement that Spark has. Clauses that say nothing new are accepted, others are refused.

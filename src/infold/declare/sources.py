@@ -424,7 +424,7 @@ _UP_TO = {
     "a": 1,
     "g": 19,
 }
-"""How often a letter may be there in a row, at most."""
+"""By letter, the most that may be in a row."""
 
 _EXACTLY = {"V": (2,), "O": (1, 4)}
 
@@ -433,7 +433,7 @@ _OTHERWISE = {
     **dict.fromkeys("YWwuec", "Spark reads no weeks, and no days of weeks: yyyy-MM-dd says a day"),
     **dict.fromkeys("EFqQ", "Spark writes it and does not read it; quoted text is read as it is"),
 }
-"""Letters that Java has, and why they are none here."""
+"""Letters of Java's patterns that are refused, with the reason."""
 
 _BARE_NANOS = re.compile(r"(?<![.,S])S{7}")
 """Digits finer than microseconds right after the seconds: where they begin is unknown."""

@@ -372,7 +372,7 @@ _JAVAS: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
         lambda line: catalog_errors.failed(key=_CATALOG, at="", why=line),
     ),
 )
-"""Java's words, and the named error of each."""
+"""Patterns of Java's messages, with what makes the named error; the first that fits counts."""
 
 
 def is_answer_lost(error: BaseException) -> bool:

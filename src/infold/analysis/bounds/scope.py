@@ -73,7 +73,7 @@ class Propagation:
     distances: dict[tuple[EntryValue, EntryValue], Span] = field(default_factory=dict)
     """What predicates state: how much less the second value is than the first."""
     required: dict[InputPath, NullSources | None] = field(default_factory=dict)
-    """What must be present for each input."""
+    """By input, the entries that must have a row; None: rows of a UNION may lack the input."""
     nullable: set[Step] = field(default_factory=set)
     """The entries that an outer join may find no row of."""
     present: set[InputPath] = field(default_factory=set)

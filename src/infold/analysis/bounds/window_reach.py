@@ -154,11 +154,11 @@ class _Columns:
     """The columns of a SELECT that are of the row that LAG or LEAD finds; lower case."""
 
     own: str
-    """That of the LAG or LEAD in question."""
+    """The name of the column that the LAG or LEAD itself is."""
     times: frozenset[str]
     beside: frozenset[str]
     by: frozenset[str]
-    """Those of the own row's time."""
+    """Columns that are the time of the row that looks, not of the one that it finds."""
 
 
 def _reach_in_outer_selects(shift: _Shift, block: Block, root: Relation) -> int | None:

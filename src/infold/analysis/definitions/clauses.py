@@ -45,10 +45,10 @@ class Clauses:
     """The clauses of one SELECT; ``ranges`` are by the names of sqlglot's arguments."""
 
     items: tuple[Range, ...]
-    """Without their aliases."""
+    """The tokens of each output, without its alias."""
     ranges: dict[str, Range]
     froms: tuple[FromItem, ...]
-    """In their order; LATERAL VIEWs among them."""
+    """The entries of FROM in their order, joins and LATERAL VIEWs too."""
     distinct: bool
     hint: str
 

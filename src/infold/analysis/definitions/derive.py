@@ -201,7 +201,7 @@ class _Within:
 
     clause: str = ""
     keys: Collection[str] | None = None
-    """Where a condition chooses rows before they are grouped: what they are grouped by."""
+    """Of a condition before GROUP BY: the forms of the keys, which alone may be in it."""
     variables: frozenset[str] = frozenset()
     elements: Mapping[str, str] = field(default_factory=dict)
     """The values of an element of a stored loop, by their forms."""
@@ -221,7 +221,7 @@ class StoredValues:
     grouped: set[str] = field(default_factory=set)
     read_by_value: set[tuple[str, ...]] = field(default_factory=set)
     _spots: dict[str, _Spot] = field(default_factory=dict)
-    """By the forms of values."""
+    """Where the old table stores a value, by the value's form."""
     _casts: dict[str, list[tuple[str, _Spot]]] = field(default_factory=dict)
     """The values that are a CAST, with its type, by the forms of what they cast."""
     _loops: dict[tuple[object, ...], list[_StoredLoop]] = field(default_factory=dict)

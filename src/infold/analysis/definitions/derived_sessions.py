@@ -108,7 +108,7 @@ class _Sessions:
     """The forms of its outputs."""
     where: Terms
     needs: frozenset[Need]
-    """What its conditions need."""
+    """The columns of stored tables that its conditions read."""
 
     @staticmethod
     def of(meaning: Meaning, *, letters: bool) -> _Sessions:

@@ -93,7 +93,7 @@ class Expressions:
     block: Block
     parts: Clauses
     _columns: dict[int, exp.Column] = field(init=False)
-    """By where they start."""
+    """Column nodes by the position in the text where they start."""
     _queries: dict[int, Relation] = field(init=False)
     """Subqueries by the index of their SELECT."""
     _items: list[Range | tuple[Origin, bool]] = field(init=False)

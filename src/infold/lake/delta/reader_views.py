@@ -194,13 +194,13 @@ class ReaderViews:
 # where one has no such type, there is a placeholder for all of them.
 
 _SAID = ("view.", "spark.sql.")
-"""Before the names of the parameters in which a view of Spark's says what it is."""
+"""Prefixes of the parameters in which a view of Spark's says what it is."""
 
 _SPARK_VERSION = "4.1.0"
 """The Spark whose form this is; Spark reads older forms by what an entry says of this."""
 
 _LONGEST_TYPE = 4000
-"""Of what a metastore keeps in one value; Spark, too, cuts a longer schema into parts."""
+"""Characters of one value in a metastore; Spark, too, cuts a longer schema into parts."""
 
 _HIVE_TYPES = {
     "byte": "tinyint",
@@ -222,7 +222,7 @@ class SparkView:
     query: str
     parameters: Mapping[str, str]
     columns: Columns = field(default=NO_COLUMNS, compare=False)
-    """For other engines than Spark."""
+    """For engines other than Spark, which take them from here and not from the parameters."""
 
     @property
     def digest(self) -> str:

@@ -39,7 +39,7 @@ from infold.messages.errors import InfoldError
 from infold.system.secrets import REFERENCE, hide_passwords, resolve, resolve_url
 
 ANSWER_SECONDS = 30
-"""How long an answer is waited for."""
+"""Seconds that an answer is waited for."""
 
 TRIES = 4
 """How often something is asked for that changes nothing, if the server is busy."""

@@ -38,10 +38,10 @@ ENDPOINTS = (
 """What a server has to have, by the names that the protocol gives it."""
 
 _TYPES = ("type", "element", "key", "value")
-"""What has the name of a type, in a schema."""
+"""The keys of a schema whose values are names of types."""
 
 _LAST_ADDED = -1
-"""In a change: the schema, or the version, that the same change adds."""
+"""As an id in a change: the schema, or the version, that the same change adds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ NAME = "infold"
 """The name that Spark gives the catalog: it is a part of the key of each row."""
 
 OWN = f"catalog_name = '{NAME}'"
-"""One database may have the tables of several catalogs."""
+"""Condition on rows of this catalog: one database may have the tables of several."""
 
 
 class TakenError(Exception):

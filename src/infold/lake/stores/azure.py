@@ -24,7 +24,7 @@ _VARIABLES = {
     "client_id": ("AZURE_CLIENT_ID",),
     "client_secret": ("AZURE_CLIENT_SECRET",),
 }
-"""Where the tools of Azure look for each."""
+"""Environment variables in which Azure's tools look for each, the first one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class AzureAccess:
 
     account: str
     host: str
-    """That of the account, as URLs have it."""
+    """The account's server, as URLs name it."""
     endpoint: str = ""
     account_key: str = field(default="", repr=False)
     sas_token: str = field(default="", repr=False)
