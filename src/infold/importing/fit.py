@@ -529,17 +529,17 @@ class _ColumnsAsked:
             return
         outer = scopes[0]
         for column in self.of(name):
-            self._from_scope(outer, column)
+            self._ask_scope(outer, column)
         for scope in scopes:
             for named in scope.columns:
-                self._from_scope_sources(scope, named.name.lower(), named.table.lower())
+                self._ask_sources(scope, named.name.lower(), named.table.lower())
             for star_column in sorted(self.by_star.get(id(scope), ())):
                 self._through_stars(scope, star_column)
 
-    def _from_scope(self, scope: Scope, column: str) -> None:
+    def _ask_scope(self, scope: Scope, column: str) -> None:
         """Ask a SELECT for a column: by its ``*``, unless it names one so."""
         for branch in scope.set_operation_scopes:
-            self._from_scope(branch, column)
+            self._ask_scope(branch, column)
         if scope.set_operation_scopes or not isinstance(scope.expression, exp.Select):
             return
         if column not in {name.lower() for name in scope.expression.named_selects}:
@@ -549,11 +549,11 @@ class _ColumnsAsked:
         assert isinstance(scope.expression, exp.Select)
         for select in scope.expression.selects:
             if isinstance(select, exp.Star):
-                self._from_scope_sources(scope, column, "")
+                self._ask_sources(scope, column, "")
             elif isinstance(select, exp.Column) and isinstance(select.this, exp.Star):
-                self._from_scope_sources(scope, column, select.table.lower())
+                self._ask_sources(scope, column, select.table.lower())
 
-    def _from_scope_sources(self, scope: Scope, column: str, table: str) -> None:
+    def _ask_sources(self, scope: Scope, column: str, table: str) -> None:
         """Ask the one table that a column of this name can be of."""
         if column == "*":
             return
@@ -569,7 +569,7 @@ class _ColumnsAsked:
         if isinstance(source, exp.Table):
             self.name(table_name(source), [column])
         elif isinstance(source, Scope):
-            self._from_scope(source, column)
+            self._ask_scope(source, column)
 
     def _has(self, source: exp.Table | Scope, column: str) -> bool:
         if isinstance(source, exp.Table):

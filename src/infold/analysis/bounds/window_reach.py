@@ -383,7 +383,7 @@ class FarValue:
     ``before``: the other row is an earlier one. ``beside`` recognizes other columns of that row.
     """
 
-    found: Callable[[exp.Expr], bool]
+    is_far_value: Callable[[exp.Expr], bool]
     time: Callable[[exp.Expr], bool]
     before: bool
     beside: Callable[[exp.Expr], bool]
@@ -423,13 +423,13 @@ class FarValue:
         return values[0], values[1]
 
     def _involved(self, node: exp.Expr) -> bool:
-        return any(self.found(part) or self.beside(part) for part in node.walk())
+        return any(self.is_far_value(part) or self.beside(part) for part in node.walk())
 
     def value(self, node: exp.Expr) -> Value:
         """Its value with a far row, or with none: a constant, or a form equal for equal values."""
         if isinstance(node, (exp.Paren, exp.Alias)):
             return self.value(node.this)
-        if self.found(node):
+        if self.is_far_value(node):
             return ("far",) if self.is_there else None
         if self.beside(node):
             return ("beside", node.sql("spark")) if self.is_there else None
@@ -449,7 +449,7 @@ class FarValue:
         if isinstance(node, exp.Coalesce):
             return self._first([node.this, *node.expressions])
         null_test = _asked_for_null(node)
-        if null_test is not None and self.found(null_test[0].unnest()):
+        if null_test is not None and self.is_far_value(null_test[0].unnest()):
             return null_test[1] != self.is_there
         if null_test is not None and self.beside(null_test[0].unnest()) and not self.is_there:
             return null_test[1]
@@ -496,7 +496,7 @@ class FarValue:
         for link in links_of(predicate):
             for near in () if link.or_null else (link, link.reversed):
                 (value, late), (time, early) = floored_value(near.left), floored_value(near.right)
-                if self.found(value) and self.time(time):
+                if self.is_far_value(value) and self.time(time):
                     far = early - near.low if self.before else near.high + late
                     if far < UNBOUNDED:
                         return max(0, far)

@@ -65,7 +65,7 @@ def derivation(before: Meaning, after: Meaning, proven: Collection[str]) -> Deri
         derived = over_stored_rows(before, after)
     except (Doubt, RecursionError):
         return None
-    return derived if _in_same_cells(new, derived) else None
+    return derived if _stays_in_cells(new, derived) else None
 
 
 def _derivation_of_events(before: Meaning, after: Meaning) -> Derivation | None:
@@ -96,7 +96,7 @@ def _derivation_of_events(before: Meaning, after: Meaning) -> Derivation | None:
     return replace(derived, other_source_columns=read[0] != read[1])
 
 
-def _in_same_cells(node: Node, derived: Derivation) -> bool:
+def _stays_in_cells(node: Node, derived: Derivation) -> bool:
     """Whether each row stays in its cell, and at its time."""
     series = node.model.timeseries
     if series is None:

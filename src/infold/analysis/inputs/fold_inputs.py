@@ -117,13 +117,13 @@ class _FoldInputFinder:
                 for feed in self.inputs_of(relation.inner)
             )
         elif isinstance(relation, SetOperation):
-            yield from self._of_union(relation)
+            yield from self._inputs_of_union(relation)
         elif isinstance(relation, Block):
-            yield from self._of_block(relation)
+            yield from self._inputs_of_block(relation)
         else:
             raise _NotRowWiseError("it reads rows that are in no table")
 
-    def _of_union(self, relation: SetOperation) -> Iterator[FoldInput]:
+    def _inputs_of_union(self, relation: SetOperation) -> Iterator[FoldInput]:
         node = relation.node
         if not isinstance(node, exp.Union) or node.args.get("distinct"):
             raise _NotRowWiseError("it compares rows with others; UNION ALL does not")
@@ -142,7 +142,7 @@ class _FoldInputFinder:
         }
         return FoldInput(feed.node, passed)
 
-    def _of_block(self, block: Block) -> Iterator[FoldInput]:
+    def _inputs_of_block(self, block: Block) -> Iterator[FoldInput]:
         for construct, _ in clauses_beyond_row_wise(block.text, block):
             if construct != JOINS:
                 raise _NotRowWiseError(f"it has {construct}")

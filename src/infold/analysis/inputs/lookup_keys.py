@@ -80,7 +80,7 @@ class _LookupFinder:
             self._add(self.matches_of_entry(block, at), entry.relation)
         for holder, inner in block.nested_queries:
             self._add(
-                self._of_in_list(block, holder, inner) or self._of_subquery(block, inner), inner
+                self._list_matches(block, holder, inner) or self._of_subquery(block, inner), inner
             )
 
     def _add(self, matches: Sequence[Match], relation: Relation) -> None:
@@ -99,14 +99,14 @@ class _LookupFinder:
         matches = self._as_matches(pairs)
         if len(matches) != 1:
             return matches
-        [(fact_values, _), *_] = self._of_one_row(pairs)
+        [(fact_values, _), *_] = self._pairs_of_one_row(pairs)
         finder = ValidityFinder(self.tracer, block, block.entries[at], fact_values[0].path)
         return [replace(matches[0], validity=finder.find(self._conditions(block, at)))]
 
     def _equal_values(self, block: Block, at: int) -> Iterator[_Pair]:
         """What of another entry's row, and of the lookup's, has to be equal where both are."""
         for number, condition in self._conditions(block, at):
-            yield from self._of_condition(block, at, number, condition)
+            yield from self._pairs_of_condition(block, at, number, condition)
             if number < len(block.entries):
                 join = block.entries[number].join
                 assert join is not None, "it has a condition"
@@ -130,7 +130,7 @@ class _LookupFinder:
         if all(plain):
             yield len(joins), block.node.args.get("where")
 
-    def _of_condition(
+    def _pairs_of_condition(
         self, block: Block, at: int, upto: int, condition: exp.Expr | None
     ) -> Iterator[_Pair]:
         entry = block.entries[at]
@@ -179,7 +179,7 @@ class _LookupFinder:
                         pairs.append((fact_values[1], own[1][0]))
         return self._as_matches(pairs)
 
-    def _of_in_list(self, block: Block, holder: exp.Expr, inner: Relation) -> Sequence[Match]:
+    def _list_matches(self, block: Block, holder: exp.Expr, inner: Relation) -> Sequence[Match]:
         """How a lookup is matched that WHERE looks a value up in: ``k IN (SELECT k FROM …)``."""
         while isinstance(holder, (exp.Subquery, exp.Paren)) and holder.parent is not None:
             holder = holder.parent
@@ -199,7 +199,7 @@ class _LookupFinder:
 
     def _as_matches(self, pairs: Iterable[_Pair]) -> Sequence[Match]:
         """The equalities with one row of inputs with times: as many as there are."""
-        best = self._of_one_row(pairs)
+        best = self._pairs_of_one_row(pairs)
         sides = zip(*(fact_values for fact_values, _ in best), strict=True)
         owns = [own for _, own in best]
         return [
@@ -211,7 +211,7 @@ class _LookupFinder:
             for values in sides
         ]
 
-    def _of_one_row(self, pairs: Iterable[_Pair]) -> list[_Pair]:
+    def _pairs_of_one_row(self, pairs: Iterable[_Pair]) -> list[_Pair]:
         """
         The most equalities that are with one row of inputs with times.
 

@@ -37,7 +37,7 @@ def shape_change(node: exp.Expr) -> ShapeChange | None:
     """How a call changes the shape of the one value that it is a function of."""
     floor = floor_of(node)
     if floor is not None and floor.unit is None and epoch_number_of(floor.inner) is not None:
-        return _of_number(node)
+        return _time_of_number(node)
     if floor is not None:
         unit = floor.unit
         if floor.inside and unit is not None:
@@ -59,9 +59,9 @@ def shape_change(node: exp.Expr) -> ShapeChange | None:
     return (
         change_of_bucket(node)
         or _in_zone(node)
-        or _in_words(node)
-        or _of_parts(node)
-        or _of_number(node)
+        or _time_in_words(node)
+        or _time_of_parts(node)
+        or _time_of_number(node)
         or _moved_by_own_part(node)
     )
 
@@ -92,7 +92,7 @@ _OTHER_DAYS = frozenset(
 )
 
 
-def _in_words(node: exp.Expr) -> ShapeChange | None:
+def _time_in_words(node: exp.Expr) -> ShapeChange | None:
     """A day as a text, ``2024-03-01``: it is equal, less and greater as the day is."""
     inner: exp.Expr | None = None
     if isinstance(node, exp.TimeToStr) and node.args["format"].name == _DAY:
@@ -121,7 +121,7 @@ _LETTERS = len("2024-03-01")
 _TEXTS = (exp.DType.TEXT, exp.DType.VARCHAR)
 
 
-def _of_parts(node: exp.Expr) -> ShapeChange | None:
+def _time_of_parts(node: exp.Expr) -> ShapeChange | None:
     """``make_date(year(ts), month(ts), 1)``: a time put together of its own parts."""
     if isinstance(node, exp.Anonymous) and node.name.lower() == "make_date":
         parts: list[exp.Expr | None] = list(node.expressions)
@@ -155,7 +155,7 @@ _PARTS: tuple[tuple[tuple[type[exp.Expr], ...], int], ...] = (
 _UNITS = (Granularity.YEAR, Granularity.MONTH, Granularity.DAY, Granularity.HOUR)
 
 
-def _of_number(node: exp.Expr) -> ShapeChange | None:
+def _time_of_number(node: exp.Expr) -> ShapeChange | None:
     """A time made of a number that counts since 1970, by a call, a cast, or a cast of its text."""
     if isinstance(node, exp.Anonymous) and node.name.lower() in TIMES and node.expressions:
         scale, inner = TIMES[node.name.lower()], node.expressions[0]
@@ -316,7 +316,7 @@ def exploded_values(node: exp.Expr) -> list[exp.Expr] | None:
     if not isinstance(node, exp.Explode) or type(node) is not exp.Explode or node.expressions:
         return None
     inner = node.this.unnest()
-    if isinstance(inner, exp.GenerateSeries) and _by_days(inner.args.get("step")):
+    if isinstance(inner, exp.GenerateSeries) and _is_by_days(inner.args.get("step")):
         return _two_values(inner.args.get("start"), inner.args.get("end"))
     return list(inner.expressions) if isinstance(inner, exp.Array) and inner.expressions else None
 
@@ -327,7 +327,7 @@ def _two_values(first: object, second: object) -> list[exp.Expr] | None:
     return None
 
 
-def _by_days(step: object) -> bool:
+def _is_by_days(step: object) -> bool:
     """Whether each element is as whole as the first: days after days."""
     if step is None:
         return True

@@ -210,9 +210,9 @@ def _links_of_comparison(
             return
     link = _of_numbers(left, right, at_least=at_least, strict=strict)
     if link is None:
-        link = _of_difference(left, right, at_least=at_least, strict=strict)
+        link = _link_of_difference(left, right, at_least=at_least, strict=strict)
     if link is None:
-        turned = _of_difference(right, left, at_least=not at_least, strict=strict)
+        turned = _link_of_difference(right, left, at_least=not at_least, strict=strict)
         link = turned
     if link is None:
         (a, left_offset), (b, right_offset) = value_and_offset(left), value_and_offset(right)
@@ -247,18 +247,18 @@ def _link_of_counts(
     return replace(link, high=(more - strict) * left.unit_length + right.high - left.low)
 
 
-def _of_difference(
+def _link_of_difference(
     difference: exp.Expr, constant: exp.Expr, *, at_least: bool, strict: int
 ) -> Link | None:
     """``a - b`` or ``datediff(a, b)`` compared with a constant."""
     while isinstance(difference, exp.Paren):
         difference = difference.this
     if isinstance(difference, exp.Div):
-        return _of_quotient(difference, constant, at_least=at_least)
+        return _link_of_quotient(difference, constant, at_least=at_least)
     if isinstance(difference, exp.Sub) and epoch_number_of(difference.this) is not None:
-        return _of_counts(difference, constant, at_least=at_least, strict=strict)
+        return _link_of_counted(difference, constant, at_least=at_least, strict=strict)
     if isinstance(difference, (exp.TimestampDiff, exp.DateDiff)) and difference.args.get("unit"):
-        return _of_whole_units(difference, constant, at_least=at_least, strict=strict)
+        return _link_of_whole_units(difference, constant, at_least=at_least, strict=strict)
     if isinstance(difference, exp.DateDiff):
         span, strict = _constant(constant), strict * DAY
     elif isinstance(difference, exp.Sub) and moved_by(difference) is None:
@@ -280,7 +280,7 @@ def _of_difference(
     return replace(link, high=room[1] - strict)
 
 
-def _of_counts(
+def _link_of_counted(
     difference: exp.Sub, constant: exp.Expr, *, at_least: bool, strict: int
 ) -> Link | None:
     """``unix_timestamp(a) - unix_timestamp(b)`` compared with a number."""
@@ -296,7 +296,7 @@ def _of_counts(
     return _link_of_counts(one, other, int(more), at_least=at_least, strict=strict)
 
 
-def _of_quotient(difference: exp.Div, constant: exp.Expr, *, at_least: bool) -> Link | None:
+def _link_of_quotient(difference: exp.Div, constant: exp.Expr, *, at_least: bool) -> Link | None:
     """``(unix_timestamp(a) - unix_timestamp(b)) / 60 <= 30``: so many times as much."""
     by, limit = number_of(difference.expression), number_of(constant)
     inner = difference.this.unnest()
@@ -306,10 +306,10 @@ def _of_quotient(difference: exp.Div, constant: exp.Expr, *, at_least: bool) -> 
         return None
     whole = math.floor(by * limit) if at_least else math.ceil(by * limit)
     more = exp.Literal.number(whole) if whole >= 0 else exp.Neg(this=exp.Literal.number(-whole))
-    return _of_difference(inner, more, at_least=at_least, strict=0)
+    return _link_of_difference(inner, more, at_least=at_least, strict=0)
 
 
-def _of_whole_units(
+def _link_of_whole_units(
     difference: exp.Binary | exp.Func, constant: exp.Expr, *, at_least: bool, strict: int
 ) -> Link | None:
     """

@@ -79,7 +79,7 @@ def matching_files(
         shown = path_prefix(root, base)
         prints: dict[str, str] = {}  # two `**` may lead to one file
         marks = [*marks_above(shown)]
-        _walk(base, parts, shown, _Seen(prints, marks), leaves)
+        _walk(base, parts, shown, _Listing(prints, marks), leaves)
     except OSError as error:
         raise run_errors.unreadable_folder(
             source=source.name,
@@ -140,7 +140,7 @@ def path_prefix(root: Path, base: str) -> str:
     return base.rstrip("/") + "/"
 
 
-class _Seen(NamedTuple):
+class _Listing(NamedTuple):
     """What a walk finds: files with their fingerprints, and what may be a table's metadata."""
 
     files: dict[str, str]
@@ -155,7 +155,7 @@ def _walk(
     folder: str,
     parts: list[str],
     below: str,
-    seen: _Seen,
+    seen: _Listing,
     leaves: Leaves,
     above: frozenset[_Folder] = frozenset(),
 ) -> None:

@@ -85,13 +85,13 @@ def access_of(stores: Stores, bucket: str, root: Path) -> AzureAccess:
     host = split(bucket)[0].partition("@")[2]
     own = any(getattr(options, name) for name in _VARIABLES)
     found = {
-        name: resolve(getattr(options, name), root, at).strip() if own else _of_environment(names)
+        name: resolve(getattr(options, name), root, at).strip() if own else _from_environment(names)
         for name, names in _VARIABLES.items()
     }
     return AzureAccess(host.partition(".")[0], host, options.endpoint.rstrip("/"), **_alone(found))
 
 
-def _of_environment(names: Sequence[str]) -> str:
+def _from_environment(names: Sequence[str]) -> str:
     return next((text for name in names if (text := os.environ.get(name, ""))), "")
 
 
