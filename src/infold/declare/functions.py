@@ -26,9 +26,9 @@ from infold.analysis.sql.expand import (
     Functions,
     ProjectFunction,
     Use,
-    behind_word,
     between,
     expand,
+    index_behind_word,
     named_in,
 )
 from infold.analysis.sql.functions import BUILT_IN, CHANCE, GRAMMAR, TABLE_FUNCTIONS
@@ -344,7 +344,7 @@ def _body(header: Header, parsed: Parsed, errors: list[InfoldError]) -> Iterator
             yield renamed.get(token.start) or text.sql[token.start : token.end + 1]
         if token.end in fields:
             yield f" AS {fields[token.end]}"
-        i = behind_word(text.tokens, i)
+        i = index_behind_word(text.tokens, i)
         if i < end:
             yield between(text, token, text.tokens[i])
 

@@ -89,7 +89,7 @@ class Values:
     ) -> tuple[Row, ...]:
         names = []
         for cell in written.columns:
-            declared = spelled(cell.text, list(columns))
+            declared = declared_name(cell.text, list(columns))
             if declared is None:
                 self.errors.append(
                     unit_test_errors.unknown_column(
@@ -295,7 +295,7 @@ class Names:
 
     def _delivery(self, each: Delivery, files: dict[str, set[str]]) -> Iterator[Delivery]:
         every = [*self.project.sources, *(node.name for node in self.project)]
-        name = spelled(each.of, every)
+        name = declared_name(each.of, every)
         if name is None:
             error = unit_test_errors.unknown_given(each.at, name=each.of, known=every)
             self.errors.append(error)
@@ -316,7 +316,7 @@ class Names:
 
     def _expectation(self, each: Expectation) -> Iterator[Expectation]:
         models = [node.name for node in self.project]
-        name = spelled(each.model, models)
+        name = declared_name(each.model, models)
         if name is None and each.model.lower() == "set_aside":
             self.errors.append(unit_test_errors.aside_alone(each.at))
             return
@@ -337,7 +337,7 @@ class Names:
 
     def _entry(self, each: Entry) -> Iterator[Entry]:
         models = [node.name for node in self.project if node.model.kind is Kind.SESSIONS]
-        name = spelled(each.of, models)
+        name = declared_name(each.of, models)
         sessions = None if name is None else self.project[name].model.sessions
         if name is None or sessions is None:
             error = unit_test_errors.not_sessions(each.at, name=each.of, models=models or "none")
@@ -370,7 +370,7 @@ class Names:
                     self.errors.append(unit_test_errors.given_and_made(at, name=model))
 
 
-def spelled(name: str, known: list[str]) -> str | None:
+def declared_name(name: str, known: list[str]) -> str | None:
     """A name as it is declared; case does not count."""
     return next((one for one in known if one.lower() == name.lower()), None)
 

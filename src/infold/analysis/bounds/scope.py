@@ -231,7 +231,7 @@ def some_present_after(before: SomePresent, entry: FromEntry) -> SomePresent:
     return before if side == "LEFT" or kind in ("SEMI", "ANTI") else [*before, frozenset({entry})]
 
 
-def one_is_there(present: SomePresent, nulls: Collection[NullSources]) -> bool:
+def is_any_present(present: SomePresent, nulls: Collection[NullSources]) -> bool:
     """
     Whether one of several values is not NULL in every row; ``nulls``: where those of each are from.
 
@@ -256,7 +256,7 @@ def merged_values(entries: Sequence[FromEntry], name: str) -> list[EntryValue]:
 _OTHER = ("RIGHT", "FULL")
 
 
-def beyond_each(
+def offsets_from_first(
     values: Iterable[EntryValue | None], distances: Mapping[tuple[EntryValue, EntryValue], Span]
 ) -> list[tuple[EntryValue, Span]]:
     """
@@ -441,7 +441,7 @@ class Scope:
             return sources.pop() if len(sources) == 1 else None
         known = [self._nulls_before_where(value) for value in options or () if self.shapes(value)]
         known = [nulls - self.values.present for nulls in known]
-        if one_is_there(self.some_present, known) or frozenset() in known:
+        if is_any_present(self.some_present, known) or frozenset() in known:
             return frozenset()
         return known[0] if known and len(set(known)) == 1 else None
 
@@ -522,7 +522,7 @@ class Scope:
         sides = merged_values(self.block.entries, name) if merged else []
         if sides:  # missing where no side has the value
             nulls = [self._nulls_of(side, merged=False) - self.values.present for side in sides]
-            present = one_is_there(self.some_present, nulls)
+            present = is_any_present(self.some_present, nulls)
             return frozenset() if present else frozenset({(MergedColumns(self.block.entries[-1]),)})
         own_row: set[InputPath] = {(step,)} if step in self.values.nullable else set()
         struct = step, name.partition("\0")[0]  # a field of a struct is NULL with the struct
@@ -646,7 +646,7 @@ class Scope:
         if value is not None:
             return [(value, (0, 0))]
         sides = (self.value_of(side) for side in first_values(node) or ())
-        return beyond_each(sides, self.values.distances)
+        return offsets_from_first(sides, self.values.distances)
 
     def _state_of(
         self,

@@ -86,7 +86,7 @@ class WindowReach:
         if reach is not None:
             return reach
         reach = shift_reach(window, self.block, self.root, named)
-        if reach is None or of_the_order(window, reach.order) or not self.nulls_of(reach.order):
+        if reach is None or is_own_order(window, reach.order) or not self.nulls_of(reach.order):
             return reach
         return None  # the row before one may be without a time, and then it is of any time
 
@@ -116,7 +116,7 @@ def shift_reach(
     return Reach(order.this, far if looks_back else 0, 0 if looks_back else far)
 
 
-def of_the_order(window: exp.Window, order: exp.Expr) -> bool:
+def is_own_order(window: exp.Window, order: exp.Expr) -> bool:
     """Whether a LAG or LEAD is of the very column that its window is ordered by."""
     return bool(window.this.this == order)
 

@@ -46,11 +46,11 @@ def compare_projects(
     redefinitions = [
         redefinition(old[name] if name in old.nodes else None, new[name]) for name in new.nodes
     ]
-    gone = [removed(node) for name, node in old.nodes.items() if name not in new.nodes]
+    gone = [removal_of(node) for name, node in old.nodes.items() if name not in new.nodes]
     return (*(changed for changed in redefinitions if changed is not None), *gone)
 
 
-def removed(node: Node) -> Redefinition:
+def removal_of(node: Node) -> Redefinition:
     """A model that is no longer there."""
     stored = node.model.kind.is_stored
     return Redefinition(

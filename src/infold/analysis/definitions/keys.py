@@ -14,7 +14,7 @@ from sqlglot.tokenizer_core import TokenType
 from infold.analysis.definitions.canonical import Canon
 from infold.analysis.definitions.clauses import Doubt, Range
 from infold.analysis.definitions.meanings import Meaning, given
-from infold.analysis.definitions.places import everything
+from infold.analysis.definitions.places import all_positions
 from infold.analysis.definitions.selects import Select
 from infold.analysis.names.relation import Block, Relation, RenamedColumns, SetOperation, Table
 from infold.core.catalogs import Catalog
@@ -433,7 +433,7 @@ def _entry_differences(
 
 def _form(side: _Side, relation: Relation) -> str | None:
     try:
-        return side.canon.form(relation, everything(relation))[0]
+        return side.canon.form(relation, all_positions(relation))[0]
     except Doubt:
         return None
 

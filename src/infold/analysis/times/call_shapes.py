@@ -13,9 +13,9 @@ from infold.analysis.times.durations import (
     epoch_number_of,
     interval_length,
     is_text_of_seconds,
+    length_of_units,
     negate_span,
     number_of,
-    of_units,
     range_of,
     zone_offsets,
 )
@@ -47,7 +47,7 @@ def shape_change(node: exp.Expr) -> ShapeChange | None:
     if moved is not None:
         return moved[0], lambda shape: shape.moved_by(moved[1])
     if isinstance(node, exp.AddMonths):
-        span = of_units(node.expression, exp.Var(this="MONTH"))
+        span = length_of_units(node.expression, exp.Var(this="MONTH"))
         if span is None:
             return None
         return node.this, lambda shape: shape.floor(Granularity.DAY).moved_by(span)

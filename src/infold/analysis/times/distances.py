@@ -20,9 +20,9 @@ from infold.analysis.times.durations import (
     add_spans,
     epoch_number_of,
     interval_length,
+    length_of_units,
     negate_span,
     number_of,
-    of_units,
 )
 from infold.analysis.times.shape import Span
 from infold.core.interval import DAY
@@ -61,7 +61,7 @@ def conjuncts(node: exp.Expr | None) -> Iterator[exp.Expr]:
         yield node
 
 
-def asked_for_truth(node: exp.Expr) -> bool:
+def is_asked_for_truth(node: exp.Expr) -> bool:
     """Whether false and unknown mean the same at the place of a predicate."""
     inner, around = node, node.parent
     while isinstance(around, (exp.And, exp.Or, exp.Paren)):
@@ -172,10 +172,10 @@ def moved_by(node: exp.Expr) -> tuple[exp.Expr, Span] | None:
                     return value, span
                 return (value, (-span[1], -span[0])) if by is node.expression else None
     if isinstance(node, exp.TsOrDsAdd):
-        span = of_units(node.expression, node.args.get("unit"))
+        span = length_of_units(node.expression, node.args.get("unit"))
         return (_date_of(node.this), span) if span is not None else None
     if isinstance(node, exp.TimestampAdd):
-        span = of_units(node.expression, node.args.get("unit"))
+        span = length_of_units(node.expression, node.args.get("unit"))
         return (node.this, span) if span is not None else None
     return None
 
@@ -323,7 +323,7 @@ def _link_of_whole_units(
     units = int(count) + (strict if at_least else -strict)
     cut = units <= 0 if at_least else units >= 0
     far = units + (0 if not cut else -1 if at_least else 1)
-    span = of_units(exp.Literal.number(far), difference.args["unit"])
+    span = length_of_units(exp.Literal.number(far), difference.args["unit"])
     if span is None:
         return None
     sides = (difference.this, difference.expression)

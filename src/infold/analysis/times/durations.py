@@ -63,7 +63,7 @@ def interval_length(node: exp.Expr) -> Span | None:
     return None
 
 
-def of_units(count: exp.Expr | None, unit: exp.Expr | None) -> Span | None:
+def length_of_units(count: exp.Expr | None, unit: exp.Expr | None) -> Span | None:
     """The length of so many units, as functions such as ``dateadd(DAY, 3, d)`` have them."""
     number = number_of(count) if count is not None else None
     name = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Expr) else "DAY"

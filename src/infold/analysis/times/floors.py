@@ -182,7 +182,7 @@ def _exact_length(text: exp.Expr) -> int | None:
     return span[0] if span is not None and span[0] == span[1] else None
 
 
-def makes_several(node: exp.Expr) -> bool:
+def makes_several_buckets(node: exp.Expr) -> bool:
     """Whether a call of ``window`` may make several rows of one: its steps are shorter."""
     if not is_bucket(node):
         return False

@@ -96,7 +96,7 @@ def read_list(folder: Path, source: Source) -> Extracted | None:
         raise _damaged(source, file, "it is not what infold wrote") from None
 
 
-def settled(folder: Path, source: Source) -> Extracted | None:
+def delete_unlisted(folder: Path, source: Source) -> Extracted | None:
     """
     What was extracted, once files are deleted that no list names, or none any more.
 
@@ -126,7 +126,7 @@ def commit(folder: Path, source: Source, extracted: Extracted) -> None:
     fresh.replace(folder / LIST)
     _sync(folder)
     write_points.point(f"extract {source.name}: after commit")
-    settled(folder, source)
+    delete_unlisted(folder, source)
     _sync(folder)
 
 

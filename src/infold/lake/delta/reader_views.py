@@ -93,7 +93,7 @@ class ReaderViews:
         """See ``Views``: two requests."""
         tables = self._client.found(namespace)
         own = {
-            str(one.tableName): FoundView(said_by(one).digest)
+            str(one.tableName): FoundView(view_of_entry(one).digest)
             for one in tables
             if self._is_own(one)
         }
@@ -130,7 +130,7 @@ class ReaderViews:
             entry = hive.get_table(*key)
             if not self._is_own(entry):
                 return False
-            say(entry, view)
+            write_view(entry, view)
             alter(hive, key, entry)
             return True
 
@@ -181,7 +181,7 @@ class ReaderViews:
             },
             tableType=_VIEW,
         )
-        say(table, view)
+        write_view(table, view)
         return table
 
     @property
@@ -255,7 +255,7 @@ def view_of(namespace: str, table: str, fields: Sequence[Mapping[str, Any]]) -> 
     )
 
 
-def said_by(table: Any) -> SparkView:
+def view_of_entry(table: Any) -> SparkView:
     """What an entry of a metastore says, as far as Spark reads it."""
     same = table.viewOriginalText == table.viewExpandedText
     parameters: Mapping[str, str] = table.parameters or {}
@@ -263,7 +263,7 @@ def said_by(table: Any) -> SparkView:
     return SparkView(str(table.viewExpandedText) if same else "", own)
 
 
-def say(table: Any, view: SparkView) -> None:
+def write_view(table: Any, view: SparkView) -> None:
     """Have an entry say what a view is to, and leave all else of it."""
     table.viewOriginalText = table.viewExpandedText = view.query
     table.sd = stored_as(view.columns)

@@ -318,7 +318,7 @@ def table_rows(file: Path) -> tuple[tuple[Any, ...], ...]:
         return () if statements is None else tuple(statements.rows("SELECT * FROM iceberg_tables"))
 
 
-def put_back(file: Path, rows: Sequence[tuple[Any, ...]]) -> None:
+def restore_rows(file: Path, rows: Sequence[tuple[Any, ...]]) -> None:
     """Let the catalog have exactly the tables that it had: each as it was."""
     with SqliteDatabase(file).write("") as statements:
         if statements is None:
