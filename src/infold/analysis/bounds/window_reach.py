@@ -345,7 +345,7 @@ Value: TypeAlias = "bool | tuple[object, ...] | None"
 
 _TRUTHS = (True, False, None)
 _MOST_TERMS = 5
-"""The most other terms that are set to true, false and NULL in turn."""
+"""The most other terms that are set to true, false and NULL: each more triples the cases."""
 
 _OPPOSITE: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.LT: exp.GTE,

@@ -313,7 +313,7 @@ class SqliteDatabase:
 
 
 def table_rows(file: Path) -> tuple[tuple[Any, ...], ...]:
-    """All tables, as :func:`put_back` takes them; none when there is no catalog yet."""
+    """All tables, as :func:`restore_rows` takes them; none when there is no catalog yet."""
     with SqliteDatabase(file).read() as statements:
         return () if statements is None else tuple(statements.rows("SELECT * FROM iceberg_tables"))
 
