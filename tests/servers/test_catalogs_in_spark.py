@@ -39,7 +39,7 @@ from infold.core.catalogs import Catalog, CatalogType
 from infold.core.report import RunFailed
 from infold.core.storages import Storage
 from infold.lake.delta.metastore import FOLDER
-from infold.lake.delta.reader_views import SparkView, said_by
+from infold.lake.delta.reader_views import SparkView, view_of_entry
 from infold.lake.hive_client import HiveClient
 from infold.messages.errors import InfoldError
 from infold.spark.jvm.gateway import jvm_pid
@@ -401,7 +401,7 @@ def test_they_are_read_by_their_names(delta_shop: DeltaShop, reader: Reader) -> 
 
     reader(f"ALTER VIEW {delta_shop.views}.sessions AS SELECT 1 AS one")
     names_are_kept_through_a_promote(delta_shop, reader)
-    assert said_by(delta_shop.entry("sessions", delta_shop.views)) == own
+    assert view_of_entry(delta_shop.entry("sessions", delta_shop.views)) == own
     delta_shop("teardown --yes --allow-refresh")
     assert reader.names(space) == reader.names(delta_shop.views) == {"theirs"}
 
@@ -441,10 +441,10 @@ def views_are_sparks_own(delta_shop: DeltaShop, reader: Reader) -> SparkView:
     reader(f"USE {delta_shop.namespace}")
     reader(f"CREATE VIEW {delta_shop.views}.theirs AS {own.viewExpandedText}")
     theirs = delta_shop.entry("theirs", delta_shop.views)
-    said, by_spark = (_without_session(said_by(one)) for one in (own, theirs))
+    said, by_spark = (_without_session(view_of_entry(one)) for one in (own, theirs))
     assert said == by_spark
     assert own.sd.cols == theirs.sd.cols
-    return said_by(own)
+    return view_of_entry(own)
 
 
 def _without_session(view: SparkView) -> SparkView:

@@ -236,10 +236,10 @@ class _Checks:
         return tables
 
     def _refuse_changing(
-        self, node: Node, audit: Audit, parsed: Parsed, found: Resolved, *, placed: bool
+        self, node: Node, audit: Audit, parsed: Parsed, query: Resolved, *, placed: bool
     ) -> None:
         """Note a call of a clock, or of chance."""
-        subject = Subject(Draft(node.model, parsed), found.relation, self.sources, dict(self.nodes))
+        subject = Subject(Draft(node.model, parsed), query.relation, self.sources, dict(self.nodes))
         for error in (*clock.check(subject), *random.check(subject)):
             at = error.at or audit.at
             call = at.text[at.column - 1 :][: at.width] or "this"

@@ -168,9 +168,9 @@ class CumulativeSplitter:
             for at, (start, stop) in enumerate(self.items):
                 if self.cut.words(start, stop) == words:
                     return at
-        return self._by_alias(key)
+        return self._output_by_alias(key)
 
-    def _by_alias(self, key: exp.Expr) -> int | None:
+    def _output_by_alias(self, key: exp.Expr) -> int | None:
         """The item with the alias of a key, unless the key is, or may be, a column of the input."""
         if not isinstance(key, exp.Column) or len(key.parts) != 1:
             return None

@@ -34,7 +34,7 @@ from infold.analysis.names.relation import (
 )
 from infold.analysis.names.select_parts import calls_over_rows, is_grouped, named_windows
 from infold.analysis.sql.normal_sql import normal_sql
-from infold.analysis.times.floors import makes_several
+from infold.analysis.times.floors import makes_several_buckets
 from infold.analysis.times.window_frames import base_window
 
 PICKS = (exp.AnyValue, exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.NthValue)
@@ -189,7 +189,7 @@ class AgreeingRows:
         if (text := self._normal_sql(node)) is not None and text in self.expressions:
             return True
         parts = [*own_nodes(node)]
-        if any(map(makes_several, parts)):
+        if any(map(makes_several_buckets, parts)):
             return False  # one of several buckets
         if any(isinstance(part, (exp.Query, exp.Window, exp.AggFunc)) for part in parts):
             return is_grouped(self.block) and self._one_group() and not node.find(exp.Window)
@@ -335,9 +335,9 @@ def _same_column(block: Block, out: OutputColumn, key: exp.Expr) -> bool:
     key = block.aliases.get(key, key)
     if out.node.unalias() is key or out.node.unalias() == key:
         return True
-    mine = _origin_of(block, out)
-    theirs = block.origins.get(key)
-    return mine is not None and theirs is not None and mine == theirs
+    first = _origin_of(block, out)
+    second = block.origins.get(key)
+    return first is not None and second is not None and first == second
 
 
 def _origin_of(block: Block, out: OutputColumn) -> Origin | None:
@@ -347,7 +347,7 @@ def _origin_of(block: Block, out: OutputColumn) -> Origin | None:
 @once_per_block
 def _buckets(block: Block) -> Sequence[exp.Expr]:
     """What puts a row into several buckets."""
-    return [node for node in block.expressions() if makes_several(node)]
+    return [node for node in block.expressions() if makes_several_buckets(node)]
 
 
 @once_per_block

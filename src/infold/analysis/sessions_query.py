@@ -48,9 +48,9 @@ class SessionsParts:
 class _SessionsSplitter:
     subject: Subject
     block: Block
-    given: tuple[str, ...]
+    fixed: tuple[str, ...]
     """The columns that the model has besides those of the SELECT, lower-case."""
-    seen: tuple[str, ...]
+    visible: tuple[str, ...]
     """Those of them that outputs may use."""
     aggregates: dict[tuple[str, ...], Aggregate] = field(default_factory=dict)
     outputs: list[Output] = field(default_factory=list)
@@ -159,7 +159,7 @@ def _take_items(taker: _SessionsSplitter) -> None:
     end = first_outside(tokens, TokenType.FROM)
     begin = 2 if tokens[1].token_type is TokenType.ALL else 1
     ranges = split_arguments(tokens, begin, end)
-    names_taken = set(taker.given)
+    names_taken = set(taker.fixed)
     for (start, stop), item in zip(ranges, taker.block.node.expressions, strict=True):
         at = taker.text.spot(tokens[start].start, tokens[stop - 1].end + 1)
         if item.is_star:
@@ -214,9 +214,9 @@ def _check_column(
     if column in taker.block.aliases:
         names = visible_columns(taker.block.entries)
         taker.errors.append(findings.unknown_column(at, column.name, names, ()))
-    elif within and not known and name in taker.seen:
+    elif within and not known and name in taker.visible:
         taker.errors.append(refusals.session_column_inside(at, column=column.name))
-    elif not within and name not in taker.seen:
+    elif not within and name not in taker.visible:
         taker.errors.append(refusals.column_outside_aggregate(at, column=column.name))
 
 
@@ -308,10 +308,10 @@ def session_input(subject: Subject) -> SessionInput:
             return SessionInput(
                 table.name, "", (), (refusals.no_event_time(at, name=table.name, why=why),)
             )
-    return _in_order(subject, table, at, fed)
+    return _with_order_checked(subject, table, at, fed)
 
 
-def _in_order(subject: Subject, table: Table, at: Spot, fed: FoldInputs) -> SessionInput:
+def _with_order_checked(subject: Subject, table: Table, at: Spot, fed: FoldInputs) -> SessionInput:
     """The columns of the input that put events in order."""
     if table.view is None:
         [feed] = fed.inputs

@@ -27,11 +27,11 @@ _HEAD = "ref: refs/heads/"
 def branch_of(folder: Path) -> str | None:
     """The branch of the repository that a folder is in; None outside of one, or without any."""
     for place in (folder, *folder.parents):
-        found = place / ".git"
-        if found.is_file():  # of a worktree: a file that names its folder
-            found = place / found.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-        if found.is_dir():
-            head = found / "HEAD"
+        git = place / ".git"
+        if git.is_file():  # of a worktree: a file that names its folder
+            git = place / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+        if git.is_dir():
+            head = git / "HEAD"
             text = head.read_text(encoding="utf-8").strip() if head.is_file() else ""
             return text.removeprefix(_HEAD) if text.startswith(_HEAD) else None
     return None

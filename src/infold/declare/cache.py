@@ -78,17 +78,17 @@ def _plain(value: Any) -> Any:
 
 
 @once
-def _defaults(of: type) -> Mapping[str, Any]:
+def _defaults(class_: type) -> Mapping[str, Any]:
     """The fields of a class that it is made of, and their defaults."""
     return {
         one.name: one.default if one.default_factory is MISSING else one.default_factory()
-        for one in fields(of)
+        for one in fields(class_)
         if one.init
     }
 
 
-def _name(of: type) -> str:
-    return f"{of.__module__.removeprefix(_VALUES)}.{of.__name__}"
+def _name(class_: type) -> str:
+    return f"{class_.__module__.removeprefix(_VALUES)}.{class_.__name__}"
 
 
 def _value(raw: dict[str, Any]) -> Any:

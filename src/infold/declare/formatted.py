@@ -132,7 +132,7 @@ def _difference(before: Parsed, after: Parsed, query: str, laid_out: str) -> str
     """What is not the same in a query that was laid out; empty if all is."""
     if [*_words(before)] != [*_words(after)] or before.tree != after.tree:
         return "the query"
-    if _in_comments(query) != _in_comments(laid_out):
+    if _words_of_comments(query) != _words_of_comments(laid_out):
         return "a comment"
     return ""
 
@@ -161,7 +161,7 @@ _COMMENT = re.compile(
 )
 
 
-def _in_comments(query: str) -> Counter[str]:
+def _words_of_comments(query: str) -> Counter[str]:
     """The words of all comments: a long one may be broken into lines, and stand elsewhere."""
     comments = (match[1] or "" for match in _COMMENT.finditer(query))
     return Counter(word for comment in comments for word in comment.replace("--", " ").split())

@@ -26,9 +26,9 @@ from infold.analysis.sql.expand import (
     Functions,
     ProjectFunction,
     Use,
-    behind_word,
     between,
     expand,
+    index_behind_word,
     named_in,
 )
 from infold.analysis.sql.functions import BUILT_IN, CHANCE, GRAMMAR, TABLE_FUNCTIONS
@@ -71,12 +71,12 @@ class ProjectFunctions:
             return parse(file, source, start), ()
         errors: list[InfoldError] = []
         written = parse(file, source, start, own=frozenset(self.functions))
-        found = expand(written, self.functions, errors)
+        expanded = expand(written, self.functions, errors)
         if errors:
             raise InfoldErrors(errors)
-        if found is None:
+        if expanded is None:
             return parse(file, source, start), ()
-        return parse(file, found.origins.text, start, origins=found.origins), found.called
+        return parse(file, expanded.origins.text, start, origins=expanded.origins), expanded.called
 
     def expression(self, at: Spot, sql: str) -> tuple[str, Sequence[CalledFunction]]:
         """
@@ -344,7 +344,7 @@ def _body(header: Header, parsed: Parsed, errors: list[InfoldError]) -> Iterator
             yield renamed.get(token.start) or text.sql[token.start : token.end + 1]
         if token.end in fields:
             yield f" AS {fields[token.end]}"
-        i = behind_word(text.tokens, i)
+        i = index_behind_word(text.tokens, i)
         if i < end:
             yield between(text, token, text.tokens[i])
 
@@ -420,7 +420,7 @@ def _lambda_variables(header: Header, parsed: Parsed) -> Mapping[int, str]:
 
 
 _OWN = "infold__"
-"""How names begin that nobody else gives."""
+"""Prefix of names that infold gives, and nobody else."""
 
 
 # It is the statement that Spark has. Clauses that say nothing new are accepted, others are refused.

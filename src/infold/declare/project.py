@@ -460,9 +460,9 @@ class _Expansion:
 
     def sessions(self, sessions: Sessions) -> Sessions:
         """The owner of a session, and where it ends."""
-        user = sessions.user and self._of_key("sessions.user", sessions.user)
+        user = sessions.user and self._expanded_key("sessions.user", sessions.user)
         identifier = tuple(
-            self._of_key(f"sessions.identifier.{at}", sql, "sessions.identifier")
+            self._expanded_key(f"sessions.identifier.{at}", sql, "sessions.identifier")
             for at, sql in enumerate(sessions.identifier)
         )
         cuts = tuple(cut.expanded(self) for cut in sessions.cuts)
@@ -483,7 +483,7 @@ class _Expansion:
         self.called.extend(rule.called)
         return rule.sql, rule.code
 
-    def _of_key(self, key: str, sql: str, *earlier_keys: str) -> str:
+    def _expanded_key(self, key: str, sql: str, *earlier_keys: str) -> str:
         return self._expanded(self._place(key, *earlier_keys), sql)
 
     def _place(self, *keys: str) -> Spot:

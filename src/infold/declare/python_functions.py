@@ -161,9 +161,9 @@ class DecoratorReader:
 class _Reader(DecoratorReader):
     def declared(self, name: str, node: ast.FunctionDef, call: ast.expr) -> _Declared:
         """What the decorator of a function says."""
-        given = self.given(call)
-        parameters = self._parameters(given, call)
-        returns = self._text(given, "returns", "a type of Spark", call)
+        words = self.given(call)
+        parameters = self._parameters(words, call)
+        returns = self._text(words, "returns", "a type of Spark", call)
         arguments = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
         further = (node.args.vararg, node.args.kwarg, *node.args.kwonlyargs, *node.args.defaults)
         if not any((*further, *arguments, *parameters)):
@@ -175,12 +175,12 @@ class _Reader(DecoratorReader):
                 declared=f"{len(parameters)} types" if len(parameters) != 1 else "1 type",
                 found=", ".join(arguments) if arguments and not any(further) else "other arguments",
             )
-        over = "row" if "over" not in given else self._text(given, "over", " or ".join(OVER), call)
+        over = "row" if "over" not in words else self._text(words, "over", " or ".join(OVER), call)
         if over not in OVER:
-            raise self.wrong("over", " or ".join(OVER), given["over"])
+            raise self.wrong("over", " or ".join(OVER), words["over"])
         if over == "pandas" and find_spec("pandas") is None:
             raise function_findings.no_pandas(self.at(call), name=name)
-        deterministic = given.get("deterministic")
+        deterministic = words.get("deterministic")
         value = getattr(deterministic, "value", None)
         if deterministic is not None and not isinstance(value, bool):
             raise self.wrong("deterministic", "True or False", deterministic)
@@ -188,16 +188,16 @@ class _Reader(DecoratorReader):
             name, node.name, tuple(arguments), parameters, returns, value is True, over
         )
 
-    def _parameters(self, given: dict[str, ast.expr], call: ast.expr) -> list[str]:
-        types = given.get("parameters")
+    def _parameters(self, keywords: dict[str, ast.expr], call: ast.expr) -> list[str]:
+        types = keywords.get("parameters")
         if not isinstance(types, (ast.List, ast.Tuple)):
             raise self.wrong("parameters", "a list of types of Spark", types or call)
         return [self.type("parameters", one, call) for one in types.elts]
 
-    def _text(self, given: dict[str, ast.expr], key: str, wanted: str, call: ast.expr) -> str:
-        literal = given.get(key)
+    def _text(self, keywords: dict[str, ast.expr], key: str, expected: str, call: ast.expr) -> str:
+        literal = keywords.get(key)
         if not isinstance(literal, ast.Constant) or not isinstance(literal.value, str):
-            raise self.wrong(key, wanted, literal or call)
+            raise self.wrong(key, expected, literal or call)
         return self.type(key, literal, call) if key == "returns" else literal.value
 
 

@@ -64,12 +64,12 @@ def read_python_model(
     except InfoldError as error:
         errors.append(error)
         return None
-    of = PythonFile(file, source)
-    marked = _model_function(of, tree, errors)
+    python_file = PythonFile(file, source)
+    marked = _model_function(python_file, tree, errors)
     if marked is None:
         return None
     function, call = marked
-    own = join(read_arguments(of, call, errors), per_model, errors)
+    own = join(read_arguments(python_file, call, errors), per_model, errors)
     if len(errors) > before:
         return None
     misspelt = (keys_meant_by(key, ALL_KEYS) for key in own.entries.keys() - ALL_KEYS)
@@ -83,7 +83,7 @@ def read_python_model(
     )
     declared = read_model(name, file, front, defaults, errors, KEYS)
     columns = _columns(keys)
-    inputs_read = _inputs(of, function, keys)
+    inputs_read = _inputs(python_file, function, keys)
     group_by = _group_by(keys)
     if declared is not None:
         errors.extend(_needless(declared, front, inputs_read))
@@ -230,14 +230,14 @@ def _inputs(of: PythonFile, function: ast.FunctionDef, keys: Keys) -> tuple[_Inp
 
 
 def _only_input(
-    of: PythonFile,
+    python_file: PythonFile,
     function: ast.FunctionDef,
     parameters: Sequence[ast.arg],
     section: Keys | None,
     errors: list[InfoldError],
 ) -> tuple[_Input, ...]:
     """The table whose rows a function is given; its parameter has any name if `inputs` has it."""
-    named = {one.arg: of.spot(one) for one in parameters}
+    named = {one.arg: python_file.spot(one) for one in parameters}
     tables = named if section is None else {one: section.key_at(one) for one in section.entries}
     if len(named) > 1 or len(tables) > 1:
         at = list((named if len(named) > 1 else tables).values())[1]
@@ -287,7 +287,7 @@ def _input(
 
 
 def _parameters(
-    of: PythonFile, function: ast.FunctionDef, errors: list[InfoldError]
+    python_file: PythonFile, function: ast.FunctionDef, errors: list[InfoldError]
 ) -> Iterator[ast.arg]:
     """The parameters of a model's function."""
     arguments = function.args
@@ -297,7 +297,7 @@ def _parameters(
             problem = "has a parameter that is none of a table"
             errors.append(
                 function_findings.bad_model_function(
-                    of.spot(node), function=function.name, what=problem
+                    python_file.spot(node), function=function.name, what=problem
                 )
             )
     plain = [*arguments.posonlyargs, *arguments.args]
@@ -305,7 +305,7 @@ def _parameters(
         problem = "has no parameter, so it reads nothing"
         errors.append(
             function_findings.bad_model_function(
-                of.spot(function), function=function.name, what=problem
+                python_file.spot(function), function=function.name, what=problem
             )
         )
     yield from plain
@@ -356,28 +356,28 @@ class PythonFile:
         return spot_of(self.file, self.source, node)
 
 
-def read_arguments(of: PythonFile, call: ast.Call, errors: list[InfoldError]) -> Value:
+def read_arguments(module: PythonFile, call: ast.Call, errors: list[InfoldError]) -> Value:
     """The arguments of the decorator as a mapping."""
     entries, keys = dict[str, Value](), dict[str, Spot]()
     errors.extend(
-        function_findings.not_literal(of.spot(one), what="an argument without a name")
+        function_findings.not_literal(module.spot(one), what="an argument without a name")
         for one in call.args
     )
     for argument in call.keywords:
         if argument.arg is None:
-            errors.append(function_findings.not_literal(of.spot(argument.value), what="**"))
+            errors.append(function_findings.not_literal(module.spot(argument.value), what="**"))
             continue
-        keys[argument.arg] = of.spot(argument)
-        entries[argument.arg] = _value(of, argument.value, argument.arg, errors)
-    return Value("a mapping", of.spot(call), entries=entries, keys=keys)
+        keys[argument.arg] = module.spot(argument)
+        entries[argument.arg] = _value(module, argument.value, argument.arg, errors)
+    return Value("a mapping", module.spot(call), entries=entries, keys=keys)
 
 
-def _value(of: PythonFile, node: ast.expr, name: str, errors: list[InfoldError]) -> Value:
-    at = of.spot(node)
+def _value(python_file: PythonFile, node: ast.expr, name: str, errors: list[InfoldError]) -> Value:
+    at = python_file.spot(node)
     if isinstance(node, ast.Dict):
-        return _mapping(of, node, name, errors)
+        return _mapping(python_file, node, name, errors)
     if isinstance(node, ast.List | ast.Tuple):
-        items = tuple(_value(of, item, name, errors) for item in node.elts)
+        items = tuple(_value(python_file, item, name, errors) for item in node.elts)
         return Value("a list", at, items=items)
     try:
         value = ast.literal_eval(node)
@@ -395,18 +395,18 @@ def _value(of: PythonFile, node: ast.expr, name: str, errors: list[InfoldError])
     return Value("nothing", at)
 
 
-def _mapping(of: PythonFile, node: ast.Dict, name: str, errors: list[InfoldError]) -> Value:
+def _mapping(module: PythonFile, node: ast.Dict, name: str, errors: list[InfoldError]) -> Value:
     entries, keys = dict[str, Value](), dict[str, Spot]()
     for key, value in zip(node.keys, node.values, strict=True):
         if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
             errors.append(
-                function_findings.not_literal(of.spot(key or value), what=f"a key of {name}")
+                function_findings.not_literal(module.spot(key or value), what=f"a key of {name}")
             )
             continue
-        at = of.spot(key)
+        at = module.spot(key)
         if key.value in entries:
             errors.append(findings.duplicate_key(at, key=key.value, first=keys[key.value]))
             continue
         keys[key.value] = at
-        entries[key.value] = _value(of, value, f"{name}.{key.value}", errors)
-    return Value("a mapping", of.spot(node), entries=entries, keys=keys)
+        entries[key.value] = _value(module, value, f"{name}.{key.value}", errors)
+    return Value("a mapping", module.spot(node), entries=entries, keys=keys)

@@ -78,7 +78,7 @@ def _read_file(root: Path, path: str, at: Spot) -> bytes:
 def _imported_files(root: Path, path: str, text: str) -> Iterator[tuple[str, Spot]]:
     """The files that a module's imports execute, each with the place of the import."""
     tree = parse_python(path, text)
-    optional = _in_try(tree)
+    optional = _nodes_in_try(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [(alias.name, "") for alias in node.names]
@@ -99,7 +99,7 @@ def _imported_files(root: Path, path: str, text: str) -> Iterator[tuple[str, Spo
             yield from ((one, at) for one in files)
 
 
-def _in_try(tree: ast.Module) -> frozenset[ast.AST]:
+def _nodes_in_try(tree: ast.Module) -> frozenset[ast.AST]:
     """The nodes in a `try` with an `except`: an import there may fail."""
     tries = (node for node in ast.walk(tree) if isinstance(node, ast.Try) and node.handlers)
     return frozenset(

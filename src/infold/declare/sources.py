@@ -79,7 +79,7 @@ def read_source(name: str, keys: Keys) -> Source | None:
     columns = _columns(keys, format_)
     header = keys.flag("header", True)
     positions = () if header else tuple(column.name for column in columns)
-    of_folders = _of_folders(keys, columns)
+    of_folders = _columns_of_folders(keys, columns)
     columns += of_folders
     file_time = _file_time(keys, columns)
     columns += (Column(file_time, "timestamp"),) if file_time else ()
@@ -264,7 +264,7 @@ def _file_time(keys: Keys, columns: tuple[Column, ...]) -> str | None:
     return name
 
 
-def _of_folders(keys: Keys, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+def _columns_of_folders(keys: Keys, columns: tuple[Column, ...]) -> tuple[Column, ...]:
     """Further columns, whose values the names of folders have."""
     section = keys.section("partition_columns", f"partition_columns of {keys.where}")
     if section is None or "path" not in keys.entries:
@@ -424,7 +424,7 @@ _UP_TO = {
     "a": 1,
     "g": 19,
 }
-"""How often a letter may be there in a row, at most."""
+"""By letter, the most that may be in a row."""
 
 _EXACTLY = {"V": (2,), "O": (1, 4)}
 
@@ -433,7 +433,7 @@ _OTHERWISE = {
     **dict.fromkeys("YWwuec", "Spark reads no weeks, and no days of weeks: yyyy-MM-dd says a day"),
     **dict.fromkeys("EFqQ", "Spark writes it and does not read it; quoted text is read as it is"),
 }
-"""Letters that Java has, and why they are none here."""
+"""Letters of Java's patterns that are refused, with the reason."""
 
 _BARE_NANOS = re.compile(r"(?<![.,S])S{7}")
 """Digits finer than microseconds right after the seconds: where they begin is unknown."""

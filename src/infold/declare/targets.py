@@ -55,7 +55,7 @@ KEYS = (
     ),
 )
 NEVER = "never"
-"""In place of a length of time: no end."""
+"""The word in place of a length of time for what never ends."""
 MASTERS = ("master", "spark.master")
 REMOTES = ("remote", "spark.remote")
 STARTED_WITH = ("spark.driver.memory", "spark.driver.extra", "spark.driver.cores")

@@ -103,7 +103,7 @@ class _Reading:
     fixed: str | None = None
     arrivals: list[Arrival] = field(default_factory=list)
     waiting: tuple[Delivery | Expectation, list[tuple[int, str]]] | None = None
-    """What a table has to follow, and the lines of the table so far."""
+    """What the next table has the rows of, and the lines of that table so far."""
 
     def spot(self, number: int, column: int = 0, width: int | None = None) -> Spot:
         """A place by 0-based line and column."""

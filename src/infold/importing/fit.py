@@ -56,7 +56,7 @@ class SourceColumns:
     dropped: frozenset[str] = frozenset()
 
 
-def flow(value: Any) -> str:
+def flow_text(value: Any) -> str:
     """A value of YAML on one line."""
     if isinstance(value, date | datetime):
         value = value.isoformat()
@@ -84,12 +84,12 @@ def plain(value: Any) -> Any:
 def model_text(model: DraftModel) -> tuple[str, dict[int, int]]:
     """A model's file, and which of its audits begins in each line that has one."""
     lines = ["---"]
-    lines += [f"{key}: {flow(value)}" for key, value in model.ways[0].keys.items()]
+    lines += [f"{key}: {flow_text(value)}" for key, value in model.ways[0].keys.items()]
     audits: dict[int, int] = {}
     if model.audits:
         lines.append("audits:")
     for i, audit in enumerate(model.audits):
-        lines.append(f"  - {flow(audit.entry)}")
+        lines.append(f"  - {flow_text(audit.entry)}")
         audits[len(lines)] = i
     lines += ["---", model.query.strip(), ""]
     return "\n".join(lines), audits
@@ -101,7 +101,7 @@ def project_text(draft: Draft, columns: Mapping[str, SourceColumns], tool: str) 
         f"# Imported from {tool}; import-report.md says what came over and what did not.",
         f"name: {draft.name}",
     ]
-    lines += [f"{key}: {flow(value)}" for key, value in draft.keys.items()]
+    lines += [f"{key}: {flow_text(value)}" for key, value in draft.keys.items()]
     if draft.sources:
         lines += ["", "sources:"]
     for source in draft.sources:
@@ -110,8 +110,8 @@ def project_text(draft: Draft, columns: Mapping[str, SourceColumns], tool: str) 
         lines += ["", "seeds:"]
     for seed in draft.seeds:
         if seed.keys:
-            lines.append(f"  {flow(seed.name)}:")
-            lines += [f"    {key}: {flow(value)}" for key, value in seed.keys.items()]
+            lines.append(f"  {flow_text(seed.name)}:")
+            lines += [f"    {key}: {flow_text(value)}" for key, value in seed.keys.items()]
     lines += [
         "",
         "targets:",
@@ -122,20 +122,20 @@ def project_text(draft: Draft, columns: Mapping[str, SourceColumns], tool: str) 
 
 
 def _source(source: DraftSource, columns: SourceColumns) -> list[str]:
-    lines = [f"  {flow(source.name)}:"]
+    lines = [f"  {flow_text(source.name)}:"]
     keys = dict(source.keys)
     if "path" not in keys:
         where = source.name.replace(".", "/")
         lines.append(f"    path: landing/{where}/*.parquet  {TO_FILL}: where its files land")
     if columns.event_time:
         keys.setdefault("event_time_column", columns.event_time)
-    lines += [f"    {key}: {flow(value)}" for key, value in keys.items()]
+    lines += [f"    {key}: {flow_text(value)}" for key, value in keys.items()]
     lines.append("    columns:")
     if not columns.types:
         lines.append(f"      to_fill_in: string  {TO_FILL}: no query names a column")
     for name, type_ in columns.types.items():
         comment = f"  {TO_FILL}: its type" if name in columns.supposed else ""
-        lines.append(f"      {flow(name)}: {flow(type_)}{comment}")
+        lines.append(f"      {flow_text(name)}: {flow_text(type_)}{comment}")
     return lines
 
 
@@ -323,7 +323,7 @@ def _words(error: InfoldError) -> str:
 
 
 def _short(entry: object) -> str:
-    text = flow(entry)
+    text = flow_text(entry)
     return re.sub(r"\A\{(.*)\}\Z", r"\1", text)
 
 
@@ -529,17 +529,17 @@ class _ColumnsAsked:
             return
         outer = scopes[0]
         for column in self.of(name):
-            self._from_scope(outer, column)
+            self._ask_scope(outer, column)
         for scope in scopes:
             for named in scope.columns:
-                self._from_scope_sources(scope, named.name.lower(), named.table.lower())
+                self._ask_sources(scope, named.name.lower(), named.table.lower())
             for star_column in sorted(self.by_star.get(id(scope), ())):
                 self._through_stars(scope, star_column)
 
-    def _from_scope(self, scope: Scope, column: str) -> None:
+    def _ask_scope(self, scope: Scope, column: str) -> None:
         """Ask a SELECT for a column: by its ``*``, unless it names one so."""
         for branch in scope.set_operation_scopes:
-            self._from_scope(branch, column)
+            self._ask_scope(branch, column)
         if scope.set_operation_scopes or not isinstance(scope.expression, exp.Select):
             return
         if column not in {name.lower() for name in scope.expression.named_selects}:
@@ -549,11 +549,11 @@ class _ColumnsAsked:
         assert isinstance(scope.expression, exp.Select)
         for select in scope.expression.selects:
             if isinstance(select, exp.Star):
-                self._from_scope_sources(scope, column, "")
+                self._ask_sources(scope, column, "")
             elif isinstance(select, exp.Column) and isinstance(select.this, exp.Star):
-                self._from_scope_sources(scope, column, select.table.lower())
+                self._ask_sources(scope, column, select.table.lower())
 
-    def _from_scope_sources(self, scope: Scope, column: str, table: str) -> None:
+    def _ask_sources(self, scope: Scope, column: str, table: str) -> None:
         """Ask the one table that a column of this name can be of."""
         if column == "*":
             return
@@ -569,7 +569,7 @@ class _ColumnsAsked:
         if isinstance(source, exp.Table):
             self.name(table_name(source), [column])
         elif isinstance(source, Scope):
-            self._from_scope(source, column)
+            self._ask_scope(source, column)
 
     def _has(self, source: exp.Table | Scope, column: str) -> bool:
         if isinstance(source, exp.Table):

@@ -159,7 +159,7 @@ def filtered_rows(rows: pa.Table, where: str) -> pa.Table:
     return chosen(rows)
 
 
-def equal_to(
+def truth_of_equality(
     schema: Schema, any_of: Sequence[Mapping[str, Any]], near: TimeSpan | None, where: str | None
 ) -> BooleanExpression:
     """What ``rows_equal_to`` asks of a row of a table with these columns."""

@@ -26,10 +26,10 @@ from infold.messages.errors import InfoldError
 from infold.system.secrets import hide_passwords, resolve_url
 
 AT_ONCE = 500
-"""Of how many tables one request asks."""
+"""The most tables that one request asks for."""
 
 ANSWER_SECONDS = 30
-"""How long an answer is waited for."""
+"""Seconds that an answer is waited for."""
 
 NO_STATISTICS = "DO_NOT_UPDATE_STATS"
 """Else the metastore lists all files of a table: what it finds is no statistic of the table's."""

@@ -93,16 +93,16 @@ def refresh(
     none from a catalog that does not let them look.
     """
     try:
-        found = views.found(namespace)
+        known = views.found(namespace)
     except InfoldError as error:
         if wanted or error.slug not in _NOT_SEEN:
             raise
         return (), ()
     shown = sorted(names())
-    taken = [name for name in shown if name in found.others]
-    gone = [name for name in found.own if name not in shown]
+    foreign = [name for name in shown if name in known.others]
+    gone = [name for name in known.own if name not in shown]
     unsure = [
-        name for name in shown if name not in found.others and not (only_new and name in found.own)
+        name for name in shown if name not in known.others and not (only_new and name in known.own)
     ]
     changed = {}
     for name, source in sources(unsure).items():
@@ -112,13 +112,13 @@ def refresh(
             if error.slug != run_errors.METADATA_MISSING:
                 raise
             continue  # nobody can read the table: who builds it says so, and its view stays
-        if name not in found.own or found.own[name].digest != view.digest:
+        if name not in known.own or known.own[name].digest != view.digest:
             changed[name] = view
     if not changed and not gone:
-        return taken, ()
-    left = views.change(namespace, changed, gone, found)
+        return foreign, ()
+    left = views.change(namespace, changed, gone, known)
     lost = [name for name in gone if name not in left]
-    return [*taken, *(name for name in changed if name in left)], lost
+    return [*foreign, *(name for name in changed if name in left)], lost
 
 
 def refuse_shared(place: str, namespace: str, names: Sequence[str], what: str) -> None:

@@ -56,10 +56,10 @@ def place(path: Sequence[str]) -> bytes:
     """
     mask = os.umask(0o077)
     os.umask(mask)
-    here = os.stat(".")  # noqa: PTH116 (pathlib takes 5 ms)
+    status = os.stat(".")  # noqa: PTH116 (pathlib takes 5 ms)
     facts = (
         os.getcwd(),  # noqa: PTH109 (as above)
-        (here.st_dev, here.st_ino),
+        (status.st_dev, status.st_ino),
         mask,
         (os.getuid(), os.geteuid(), os.getgid(), os.getegid(), *sorted(os.getgroups())),
         sys.executable,

@@ -34,7 +34,7 @@ RUN, RUN_ON_HANGUP, STATUS, STOP, REPLACE = b"run", b"run nohup", b"status", b"s
 """What is asked for; a command under ``nohup`` goes on when its terminal is closed."""
 
 SILENCE_SECONDS = 5.0
-"""An engine that gives no sign of life for so long hangs."""
+"""Seconds without a sign of life after which an engine is taken to hang."""
 MOST_BYTES = 16 * 1024 * 1024
 KEEPER = "infold.cli.warm_engine.keeper"
 """The module that an engine's process runs."""

@@ -72,7 +72,7 @@ def _url(line: str) -> str:
 _IN_HDFS = re.compile(r'(hdfs://[^\s,;"]+)|Call From \S+ to ([^\s/]+) failed|inode="([^"]+)"')
 
 
-def _in_hdfs(line: str) -> str:
+def _hdfs_place(line: str) -> str:
     """The place that a line of HDFS names: a URL, a NameNode, or a path."""
     match = _IN_HDFS.search(line)
     return match[1] or f"hdfs://{match[2] or match[3]}" if match else "hdfs://"
@@ -137,23 +137,23 @@ STORE_FAILURES: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
     ),
     (
         "SIMPLE authentication is not enabled",
-        lambda line: store_errors.kerberos(key=_KEY, at=_in_hdfs(line), why=line),
+        lambda line: store_errors.kerberos(key=_KEY, at=_hdfs_place(line), why=line),
     ),
     (
         r"security\.AccessControlException|Permission denied: user=",
-        lambda line: store_errors.denied(key=_KEY, at=_in_hdfs(line), why=line),
+        lambda line: store_errors.denied(key=_KEY, at=_hdfs_place(line), why=line),
     ),
     (
         "StandbyException",
-        lambda line: store_errors.standby(key=_KEY, at=_in_hdfs(line), why=line),
+        lambda line: store_errors.standby(key=_KEY, at=_hdfs_place(line), why=line),
     ),
     (
         _HDFS_SILENT,
-        lambda line: store_errors.unreachable(key=_KEY, at=_in_hdfs(line), why=line),
+        lambda line: store_errors.unreachable(key=_KEY, at=_hdfs_place(line), why=line),
     ),
     (
         _HDFS_FAILED,
-        lambda line: store_errors.failed(key=_KEY, at=_in_hdfs(line), why=line),
+        lambda line: store_errors.failed(key=_KEY, at=_hdfs_place(line), why=line),
     ),
     (_FAILED, lambda line: store_errors.failed(key=_KEY, at=_url(line), why=line)),
 )
@@ -186,18 +186,18 @@ def known_failure(error: BaseException) -> InfoldError | None:
     if isinstance(error, InfoldError):
         return error
     if isinstance(error, OSError) and error.errno is not None:
-        return _of_system(error, _path(error))
+        return _system_failure(error, _path(error))
     if isinstance(error, RecursionError):
         return faults.too_deep(why="something in it is nested deeper than can be read")
     if isinstance(error, MemoryError):
         return faults.out_of_memory("infold's own process", str(error))
     if isinstance(error, sqlite3.Error):
-        return _of_sqlite(error)
+        return _sqlite_failure(error)
     known = _CLASSES & {kind.__name__ for kind in type(error).__mro__}
     if known and (silence := next((one for one in _chain(error) if _is_silence(one)), None)):
         return faults.engine_died(why=in_a_line(silence))
     if known:
-        return _of_function(str(error)) or _of_jvm(str(error))
+        return _function_failure(str(error)) or _jvm_failure(str(error))
     inner = error.__cause__ or getattr(error, "orig", None)
     return known_failure(inner) if isinstance(inner, OSError | sqlite3.Error) else None
 
@@ -235,7 +235,7 @@ def _is_silence(error: BaseException) -> bool:
     )
 
 
-def _of_system(error: OSError, path: str) -> InfoldError:
+def _system_failure(error: OSError, path: str) -> InfoldError:
     why = error.strerror or str(error)
     if error.errno in _NO_ROOM:
         return faults.disk_full(path=path, why=why)
@@ -252,7 +252,7 @@ def _path(error: OSError) -> str:
     return os.fsdecode(name) if isinstance(name, str | bytes) else ""
 
 
-def _of_sqlite(error: sqlite3.Error) -> InfoldError | None:
+def _sqlite_failure(error: sqlite3.Error) -> InfoldError | None:
     """A catalog that is locked or cannot be written; the ledger reports its own file itself."""
     if isinstance(error, sqlite3.OperationalError | sqlite3.DatabaseError):
         return faults.database_unusable(why=str(error))
@@ -261,10 +261,10 @@ def _of_sqlite(error: sqlite3.Error) -> InfoldError | None:
 
 def known_failure_of(text: str) -> InfoldError | None:
     """The named error of a message of the JVM's; None for any other."""
-    return _of_jvm(text)
+    return _jvm_failure(text)
 
 
-def _of_jvm(text: str) -> InfoldError | None:
+def _jvm_failure(text: str) -> InfoldError | None:
     """The named error of a JVM's message; in its stack traces the first cause comes last."""
     for words, make_error in _JAVAS:
         match = re.search(words, text)
@@ -278,7 +278,7 @@ FUNCTION_FAILED = "infold-function-failed: "
 """What the message of an exception of a Python function of the project begins with."""
 
 
-def _of_function(text: str) -> InfoldError | None:
+def _function_failure(text: str) -> InfoldError | None:
     """What a Python function of the project raised in one of Spark's workers."""
     start = text.find(FUNCTION_FAILED)
     if start < 0:
@@ -372,7 +372,7 @@ _JAVAS: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
         lambda line: catalog_errors.failed(key=_CATALOG, at="", why=line),
     ),
 )
-"""Java's words, and the named error of each."""
+"""Patterns of Java's messages, with what makes the named error; the first that fits counts."""
 
 
 def is_answer_lost(error: BaseException) -> bool:

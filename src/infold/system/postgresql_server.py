@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import psycopg
 
 BUSY_SECONDS = 30
-"""For how long a write waits for others."""
+"""Seconds that a write waits for others."""
 
 FROZEN_SECONDS = 60
 """A process that stops in a transaction, as its machine sleeps, loses it: others wait for it."""

@@ -40,7 +40,7 @@ def writer_lock(root: Path, target: str) -> Iterator[None]:
     until = time.monotonic() + WAIT_SECONDS
     _await(lambda: fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB), path, until)
     try:
-        _await(lambda: _refuse_locked(_of_jvm(path)), _of_jvm(path), until)
+        _await(lambda: _refuse_locked(_jvm_lock_file(path)), _jvm_lock_file(path), until)
         _unlocks_by_path[path] = []
         yield
     finally:
@@ -57,7 +57,7 @@ def lock_in_jvm(root: Path, target: str, lock: Callable[[Path], Callable[[], Non
     """
     path = _path(root, target)
     if path in _unlocks_by_path and not _unlocks_by_path[path]:
-        _unlocks_by_path[path].append(lock(_of_jvm(path)))
+        _unlocks_by_path[path].append(lock(_jvm_lock_file(path)))
 
 
 def _await(lock: Callable[[], None], path: Path, until: float) -> None:
@@ -117,7 +117,7 @@ def _descriptor(root: Path, target: str) -> int:
     return _open_locks[path]
 
 
-def _of_jvm(path: Path) -> Path:
+def _jvm_lock_file(path: Path) -> Path:
     return path.with_suffix(".jvm-lock")
 
 

@@ -142,11 +142,11 @@ def untested(
             gaps.append(Untested(node.name, Spot(place.file, place.line)))
         every = branches(node)
         for table in dict.fromkeys(branch.table for branch in every):
-            gaps += _of_table(players, [b for b in every if b.table == table], table)
+            gaps += _table_gaps(players, [b for b in every if b.table == table], table)
     return tuple(gaps)
 
 
-def _of_table(players: Sequence[Player], some: Sequence[Branch], table: str) -> list[Untested]:
+def _table_gaps(players: Sequence[Player], some: Sequence[Branch], table: str) -> list[Untested]:
     """The branches of a model that no row of a table goes through."""
     if not table:
         return [Untested(b.model, b.at, b.label, b.unknown) for b in some]

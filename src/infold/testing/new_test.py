@@ -98,7 +98,7 @@ def _new_name(name: str, text: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Content:
     """The rows for a test."""
 
     name: str
@@ -107,7 +107,7 @@ class _Found:
     within: str = ""
 
 
-def _of_session(project: Project, node: Node, id_: str) -> _Found:
+def _of_session(project: Project, node: Node, id_: str) -> _Content:
     rows = _rows(project, node.name, f"session_id = '{id_.replace(chr(39), chr(39) * 2)}'")
     if not rows or node.query is None:
         raise unit_test_errors.not_a_start(model=node.name, start=id_)
@@ -123,12 +123,12 @@ def _of_session(project: Project, node: Node, id_: str) -> _Found:
             mine = [one for one in every if column not in one or one[column] == row[column]]
         inputs[entry.name] = _if_few(node, id_, entry.name, mine)
     # What counts all sessions of a user, and the id, which masks would change.
-    kept = {name: value for name, value in row.items() if name not in ("session_id", *NUMBERS)}
+    plain = {name: value for name, value in row.items() if name not in ("session_id", *NUMBERS)}
     name = f"The session of {value_text(row[column])} from {show_instant(first)}"
-    return _Found(name, [kept], inputs)
+    return _Content(name, [plain], inputs)
 
 
-def _of_cell(project: Project, node: Node, text: str) -> _Found:
+def _of_cell(project: Project, node: Node, text: str) -> _Content:
     granularity, column = node.model.granularity, time_column(node)
     if granularity is None or column is None:
         inputs = {
@@ -136,7 +136,7 @@ def _of_cell(project: Project, node: Node, text: str) -> _Found:
             for entry in node.inputs
         }
         rows = _if_few(node, text, node.name, _rows(project, node.name))
-        return _Found(f"All of {node.name}", rows, inputs)
+        return _Content(f"All of {node.name}", rows, inputs)
     try:
         cell = granularity.cell(parse_instant_text(text))
     except ValueError:
@@ -154,7 +154,7 @@ def _of_cell(project: Project, node: Node, text: str) -> _Found:
         every = _input_rows(project, entry.name, entry.time_column, times)
         inputs[entry.name] = _if_few(node, text, entry.name, every)
     start = show_instant(cell.start)
-    return _Found(f"{node.name} in {start}", rows, inputs, within=start)
+    return _Content(f"{node.name} in {start}", rows, inputs, within=start)
 
 
 def _input_rows(project: Project, name: str, column: str | None, times: Ranges | None) -> list[Row]:
@@ -187,7 +187,7 @@ def _rows(project: Project, name: str, where: str | None = None) -> list[Row]:
     return sorted(typed, key=lambda row: [value_text(value) for value in row.values()])
 
 
-def _text(node: Node, start: str, content: _Found, masks: _Masks) -> str:
+def _text(node: Node, start: str, content: _Content, masks: _Masks) -> str:
     """The test below its heading; a masked one does not name the session that it is of."""
     parts = [f"As it was stored; written from {node.name} {start}".rstrip() + ".", "## Arrival"]
     for name, rows in content.given.items():

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class _Ran:
+class _RunState:
     """A state after a run of a project at an instant, and what the run was of."""
 
     of: Project
@@ -59,7 +59,7 @@ class Played:
 
     test: UnitTest
     chain: tuple[Any, ...]
-    ran: _Ran
+    ran: _RunState
 
 
 @dataclass
@@ -71,55 +71,55 @@ class Player:
     seed: int
     shuffles: int = 1
     played: list[Played] = field(default_factory=list)
-    _known: dict[Any, _Ran | InfoldError] = field(default_factory=dict)
+    _runs_by_chain: dict[Any, _RunState | InfoldError] = field(default_factory=dict)
     _rows: dict[tuple[Any, str], list[Row]] = field(default_factory=dict)
 
     def play(self, test: UnitTest) -> TestResult:
         """One test. Its first failure in the order of the file ends it."""
         models = sorted({*test.models, *test.judged})
-        of = project_under_test(self.scratch.base, models, test.given, self.tables)
-        chain: tuple[Any, ...] = (tuple(node.name for node in of), tuple(sorted(test.given)))
+        project = project_under_test(self.scratch.base, models, test.given, self.tables)
+        chain: tuple[Any, ...] = (tuple(node.name for node in project), tuple(sorted(test.given)))
         failures: list[Failure] = []
-        ran: _Ran | None = None
+        ran: _RunState | None = None
         for arrival in test.arrivals:
             assert arrival.clock is not None
             after = f"arrival {arrival.number}"
             changes: tuple[Change_, ...] = (*arrival.deliveries, *arrival.entries)
-            chain, outcome = self._run(chain, of, ran, changes, arrival.clock)
+            chain, outcome = self._run(chain, project, ran, changes, arrival.clock)
             if isinstance(outcome, InfoldError):
                 model = dict(outcome.facts).get("model", "")
                 return TestResult(test, (Failure(model, after, arrival.at, error=outcome),))
             ran = outcome
             failures += self._unmet(chain, ran, after, arrival.expected)
             if failures:
-                notes = left_out_notes(of, test, arrival)
+                notes = left_out_notes(project, test, arrival)
                 return TestResult(test, tuple(replace(one, notes=notes) for one in failures))
         assert ran is not None
         self.played.append(Played(test, chain, ran))
-        found = tuple(self._variants(test, of, chain, ran))
-        return TestResult(test, tuple(f for _, f in found if f is not None), shuffles=len(found))
+        tried = tuple(self._variants(test, project, chain, ran))
+        return TestResult(test, tuple(f for _, f in tried if f is not None), shuffles=len(tried))
 
     def _run(
         self,
         chain: tuple[Any, ...],
-        of: Project,
-        before: _Ran | None,
+        tested: Project,
+        before: _RunState | None,
         changes: Sequence[Change_],
         clock: int,
-    ) -> tuple[tuple[Any, ...], _Ran | InfoldError]:
+    ) -> tuple[tuple[Any, ...], _RunState | InfoldError]:
         """A run after changes, and what it follows from."""
         chain = (*chain, (tuple(each.key for each in changes), clock))
-        if chain not in self._known:
+        if chain not in self._runs_by_chain:
             state = (before.after if before else State()).after(
                 [each for each in changes if isinstance(each, Delivery)],
                 [each for each in changes if isinstance(each, Entry)],
             )
             try:
-                after, project = self.scratch.run(of, state, clock)
-                self._known[chain] = _Ran(of, state, after, project, clock)
+                after, project = self.scratch.run(tested, state, clock)
+                self._runs_by_chain[chain] = _RunState(tested, state, after, project, clock)
             except InfoldError as error:
-                self._known[chain] = _cause(error)
-        return chain, self._known[chain]
+                self._runs_by_chain[chain] = _cause(error)
+        return chain, self._runs_by_chain[chain]
 
     # -- what is expected
 
@@ -130,7 +130,7 @@ class Player:
         return self._rows_of(played.chain, played.ran, model)
 
     def _unmet(
-        self, chain: tuple[Any, ...], ran: _Ran, after: str, expected: Sequence[Expectation]
+        self, chain: tuple[Any, ...], ran: _RunState, after: str, expected: Sequence[Expectation]
     ) -> list[Failure]:
         failures = []
         for each in expected:
@@ -151,7 +151,7 @@ class Player:
                 failures.append(Failure(what, after, each.at, compared, strip=strip))
         return failures
 
-    def _aside_of(self, chain: tuple[Any, ...], ran: _Ran, node: Node) -> list[Row]:
+    def _aside_of(self, chain: tuple[Any, ...], ran: _RunState, node: Node) -> list[Row]:
         """The rows that a model sets aside."""
         key = chain, f"set_aside of {node.name}"
         if key not in self._rows:
@@ -159,7 +159,7 @@ class Player:
             self._rows[key] = rows_set_aside(self.scratch, ran.project, node, self.tables)
         return self._rows[key]
 
-    def _rows_of(self, chain: tuple[Any, ...], ran: _Ran, model: str) -> list[Row]:
+    def _rows_of(self, chain: tuple[Any, ...], ran: _RunState, model: str) -> list[Row]:
         key = chain, model
         if key not in self._rows:
             self.scratch.go_to(ran.project, ran.after)
@@ -189,20 +189,20 @@ class Player:
     # -- other orders
 
     def _variants(
-        self, test: UnitTest, of: Project, chain: tuple[Any, ...], ran: _Ran
+        self, test: UnitTest, project: Project, chain: tuple[Any, ...], ran: _RunState
     ) -> list[tuple[Variant, Failure | None]]:
         """Each variant that was played, with the first difference of its tables."""
         if not self.shuffles or test.fixed is not None:
             return []
         played: list[tuple[Variant, Failure | None]] = []
         for variant in variants(test, self.seed, self.shuffles):
-            played.append((variant, self._difference(test, of, variant, chain, ran)))
+            played.append((variant, self._difference(test, project, variant, chain, ran)))
             if played[-1][1] is not None:
                 break
         return played
 
     def _difference(
-        self, test: UnitTest, of: Project, variant: Variant, right: tuple[Any, ...], ran: _Ran
+        self, test: UnitTest, of: Project, variant: Variant, right: tuple[Any, ...], ran: _RunState
     ) -> Failure | None:
         chain, last = right[:2], None
         for run in variant.runs:

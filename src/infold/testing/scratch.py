@@ -87,7 +87,7 @@ class Scratch:
     runs: int = 0
     _ledgers: int = 0
 
-    def project(self, of: Project, state: State) -> Project:
+    def project(self, tested: Project, state: State) -> Project:
         """A project with its tables and its ledger here, the ledger as a state says it is."""
         self._ledgers += 1
         ledger = self.root / "ledgers" / f"{self._ledgers}.db"
@@ -98,7 +98,7 @@ class Scratch:
                 closing(sqlite3.connect(ledger)) as new,
             ):
                 old.backup(new)
-        project = replace(of, target=self.target(ledger), targets={}, root=self.root)
+        project = replace(tested, target=self.target(ledger), targets={}, root=self.root)
         for entry in state.entries:
             api.ledger_of(project).add_entries(entry.of, [entry.entry])
         return project
@@ -128,20 +128,20 @@ class Scratch:
         """
         from infold.spark.jvm.spark_session import start, tune
 
-        here = self.analysed
-        here.warehouse.mkdir(parents=True, exist_ok=True)
+        analysed = self.analysed
+        analysed.warehouse.mkdir(parents=True, exist_ok=True)
         belongs_to(self.base)
         locks, own = self._locks(), self.base.root / ".infold"
         session = start(
-            here.warehouse,
-            here.catalog_db,
+            analysed.warehouse,
+            analysed.catalog_db,
             log=own / "spark.log" if locks else None,
             inherit=locks,
             spill=own / "spill" if locks else None,
-            extra=dict(here.target.spark),
-            storage=here.target.storage,
+            extra=dict(analysed.target.spark),
+            storage=analysed.target.storage,
         )
-        tune(session, "small", dict(here.target.spark))
+        tune(session, "small", dict(analysed.target.spark))
         return session
 
     def _locks(self) -> tuple[int, ...]:
@@ -160,25 +160,25 @@ class Scratch:
         landing = self.root / LANDING
         for name in project.sources:
             (landing / name).mkdir(parents=True, exist_ok=True)
-        there = {path.relative_to(landing).as_posix(): path for path in landing.rglob("*.json")}
-        for name in there.keys() - state.files.keys():
-            there[name].unlink()
+        files = {path.relative_to(landing).as_posix(): path for path in landing.rglob("*.json")}
+        for name in files.keys() - state.files.keys():
+            files[name].unlink()
         for name, (content, modified) in state.files.items():
             path = landing / name
-            same = name in there and path.stat().st_mtime == modified
+            same = name in files and path.stat().st_mtime == modified
             if same and path.read_bytes() == content:
                 continue
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
             os.utime(path, (modified, modified))
 
-    def run(self, of: Project, state: State, clock: int) -> tuple[State, Project]:
+    def run(self, tested: Project, state: State, clock: int) -> tuple[State, Project]:
         """
         Run a project from a state at an instant; the state after it, and the project with that.
 
         Raises InfoldError where the run fails.
         """
-        project = self.project(of, state)
+        project = self.project(tested, state)
         self.go_to(project, state)
         self.runs += 1
         _ScratchRun(project, _REQUEST, SilentProgress(), as_of=clock, scratch=self).run()
@@ -186,9 +186,9 @@ class Scratch:
         ledger = Path(project.target.ledger.removeprefix("sqlite:///"))
         return replace(state, ledger=ledger, tables=tables, entries=()), project
 
-    def strip(self, of: Project, state: State, clock: int) -> tuple[str, ...]:
+    def strip(self, tested: Project, state: State, clock: int) -> tuple[str, ...]:
         """What a run from a state would do, as `infold plan` draws it."""
-        project = self.project(of, state)
+        project = self.project(tested, state)
         self.go_to(project, state)
         try:
             observed = api.observe_all(project, as_of=clock, asked=_REQUEST.options)

@@ -89,7 +89,7 @@ class Values:
     ) -> tuple[Row, ...]:
         names = []
         for cell in written.columns:
-            declared = spelled(cell.text, list(columns))
+            declared = declared_name(cell.text, list(columns))
             if declared is None:
                 self.errors.append(
                     unit_test_errors.unknown_column(
@@ -155,8 +155,8 @@ def impossible_rows(project: Project, test: UnitTest) -> Iterator[InfoldError]:
                 del files[each.of, each.file]
             yield from _without_time(project[each.of], each)
         for name in dict.fromkeys(of for of, _ in files):
-            here = [each for each in files.values() if each.of == name]
-            yield from _same_keys(project[name], here)
+            deliveries = [each for each in files.values() if each.of == name]
+            yield from _same_keys(project[name], deliveries)
 
 
 def _without_time(node: Node, each: Delivery) -> Iterator[InfoldError]:
@@ -295,28 +295,28 @@ class Names:
 
     def _delivery(self, each: Delivery, files: dict[str, set[str]]) -> Iterator[Delivery]:
         every = [*self.project.sources, *(node.name for node in self.project)]
-        name = spelled(each.of, every)
+        name = declared_name(each.of, every)
         if name is None:
             error = unit_test_errors.unknown_given(each.at, name=each.of, known=every)
             self.errors.append(error)
             return
-        there = files.setdefault(name, set())
-        if each.change is Change.ADD and each.file in there:
+        known = files.setdefault(name, set())
+        if each.change is Change.ADD and each.file in known:
             error = unit_test_errors.file_there(each.at, name=name, file=each.file)
             self.errors.append(error)
-        elif each.change is not Change.ADD and each.file not in there:
+        elif each.change is not Change.ADD and each.file not in known:
             error = unit_test_errors.no_such_file(
-                each.at, name=name, file=each.file, files=sorted(there) or "none"
+                each.at, name=name, file=each.file, files=sorted(known) or "none"
             )
             self.errors.append(error)
-        there.add(each.file)
+        known.add(each.file)
         if each.change is Change.DELETE:
-            there.discard(each.file)
+            known.discard(each.file)
         yield replace(each, of=name)
 
     def _expectation(self, each: Expectation) -> Iterator[Expectation]:
         models = [node.name for node in self.project]
-        name = spelled(each.model, models)
+        name = declared_name(each.model, models)
         if name is None and each.model.lower() == "set_aside":
             self.errors.append(unit_test_errors.aside_alone(each.at))
             return
@@ -337,7 +337,7 @@ class Names:
 
     def _entry(self, each: Entry) -> Iterator[Entry]:
         models = [node.name for node in self.project if node.model.kind is Kind.SESSIONS]
-        name = spelled(each.of, models)
+        name = declared_name(each.of, models)
         sessions = None if name is None else self.project[name].model.sessions
         if name is None or sessions is None:
             error = unit_test_errors.not_sessions(each.at, name=each.of, models=models or "none")
@@ -370,7 +370,7 @@ class Names:
                     self.errors.append(unit_test_errors.given_and_made(at, name=model))
 
 
-def spelled(name: str, known: list[str]) -> str | None:
+def declared_name(name: str, known: list[str]) -> str | None:
     """A name as it is declared; case does not count."""
     return next((one for one in known if one.lower() == name.lower()), None)
 

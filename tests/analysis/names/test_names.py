@@ -226,14 +226,14 @@ def test_each_level_of_nested_queries_is_asked_once_for_each_column(
     query = f"WITH {', '.join(ctes)} SELECT a, b FROM c{DEPTH - 1}"
     (tmp_path / "models/m.sql").write_text(f"---\nmaterialization: table\n---\n{query}\n")
     asked = 0
-    real: Callable[..., str | None] = column_types._of_origin
+    real: Callable[..., str | None] = column_types._type_of_origin
 
     def counted(*words: object) -> str | None:
         nonlocal asked
         asked += 1
         return real(*words)
 
-    monkeypatch.setattr(column_types, "_of_origin", counted)
+    monkeypatch.setattr(column_types, "_type_of_origin", counted)
 
     assert check(tmp_path) == []
     assert 0 < asked < 200

@@ -48,7 +48,7 @@ from infold.analysis.names.relation import (
 from infold.analysis.names.select_parts import merges_columns, named_windows, window_calls
 from infold.analysis.names.subject import Subject, time_column
 from infold.analysis.sql.text import Text
-from infold.analysis.times.distances import Link, asked_for_truth, links_of, value_and_offset
+from infold.analysis.times.distances import Link, is_asked_for_truth, links_of, value_and_offset
 from infold.analysis.times.shape import Shape
 from infold.analysis.times.window_frames import counts_rows
 from infold.core.interval import Granularity
@@ -506,7 +506,7 @@ def entry_by_value(
         return None
     compared = holder.this.expressions if isinstance(holder.this, exp.Tuple) else [holder.this]
     inputs = frozenset((relation, *path) for path in known.required)
-    distances, truth = [], asked_for_truth(holder)
+    distances, truth = [], is_asked_for_truth(holder)
     columns = zip(compared, known.by_position or (), known.nulls_by_position, strict=False)
     for i, (value, shapes, nulls) in enumerate(columns):
         outer, (low, high) = value_and_offset(value)

@@ -122,11 +122,11 @@ class KnownColumns:
     inputs: frozenset[InputPath] = frozenset()
     columns: Mapping[str, Shapes] = field(default_factory=dict)
     by_position: tuple[Shapes, ...] | None = None
-    """The same by position, where all columns are known; empty where nothing is known."""
+    """Shapes by position; None where not all columns are known, {} of one without a shape."""
     nulls: Mapping[str, NullSources] = field(default_factory=dict)
     """Where the NULLs of these columns come from."""
     nulls_by_position: tuple[NullSources, ...] = ()
-    """The same beside ``by_position``."""
+    """NULL sources by position, as many as ``by_position`` has."""
     required: Requirements = field(default_factory=dict)
     """What must be present for each of the inputs."""
 
@@ -213,11 +213,11 @@ class Entries:
     columns: Mapping[EntryValue, Shapes]
     """The shapes of each entry's columns, by entry and lower-case name."""
     inputs: Mapping[Step, frozenset[InputPath]]
-    """What each entry reads."""
+    """The inputs with a time column that each entry reads, as paths that begin with it."""
     nulls: Mapping[EntryValue, NullSources] = field(default_factory=dict)
     """Where the NULLs of an entry's columns come from."""
     required: Mapping[FromEntry, Requirements] = field(default_factory=dict)
-    """What each entry's inputs require in it."""
+    """By entry, which of its own entries must have a row for each of its inputs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

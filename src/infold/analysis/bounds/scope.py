@@ -73,7 +73,7 @@ class Propagation:
     distances: dict[tuple[EntryValue, EntryValue], Span] = field(default_factory=dict)
     """What predicates state: how much less the second value is than the first."""
     required: dict[InputPath, NullSources | None] = field(default_factory=dict)
-    """What must be present for each input."""
+    """By input, the entries that must have a row; None: rows of a UNION may lack the input."""
     nullable: set[Step] = field(default_factory=set)
     """The entries that an outer join may find no row of."""
     present: set[InputPath] = field(default_factory=set)
@@ -117,8 +117,8 @@ class Propagation:
                 bridges_between.append((path,))
         for step in dict.fromkeys(path[0] for path in self.required):
             group = [path for path in self.required if path[0] is step]
-            there = not self.optional(step) or (step,) in nulls
-            if len(group) > 1 and there and all(path in shared for path in group):
+            is_present = not self.optional(step) or (step,) in nulls
+            if len(group) > 1 and is_present and all(path in shared for path in group):
                 bridges_between.append(tuple(group))
         return bridges_between
 
@@ -179,9 +179,9 @@ class Propagation:
                 bridges = self._between(value, bridge) if value != bridge else []
                 if not bridges:
                     continue
-                mine, theirs = dict(self.known[value]), self.known[bridge]
+                own_shapes, others = dict(self.known[value]), self.known[bridge]
                 for path in self._new_for(value, bridge):
-                    carried = across(mine, theirs, theirs[path], bridges, self.granularity)
+                    carried = across(own_shapes, others, others[path], bridges, self.granularity)
                     self.known[value][path] = carried
                     yield True
 
@@ -231,7 +231,7 @@ def some_present_after(before: SomePresent, entry: FromEntry) -> SomePresent:
     return before if side == "LEFT" or kind in ("SEMI", "ANTI") else [*before, frozenset({entry})]
 
 
-def one_is_there(present: SomePresent, nulls: Collection[NullSources]) -> bool:
+def is_any_present(present: SomePresent, nulls: Collection[NullSources]) -> bool:
     """
     Whether one of several values is not NULL in every row; ``nulls``: where those of each are from.
 
@@ -256,7 +256,7 @@ def merged_values(entries: Sequence[FromEntry], name: str) -> list[EntryValue]:
 _OTHER = ("RIGHT", "FULL")
 
 
-def beyond_each(
+def offsets_from_first(
     values: Iterable[EntryValue | None], distances: Mapping[tuple[EntryValue, EntryValue], Span]
 ) -> list[tuple[EntryValue, Span]]:
     """
@@ -368,9 +368,9 @@ class Scope:
             for entry in self.block.entries
             if entry not in self.values.nullable and not entry.hidden
         ]
-        here = frozenset(path for paths in self.entries.inputs.values() for path in paths)
+        own_paths = frozenset(path for paths in self.entries.inputs.values() for path in paths)
         is_connected = self.connected(len(self.block.entries))
-        needed_paths = inputs | here if is_connected else inputs
+        needed_paths = inputs | own_paths if is_connected else inputs
         return any(
             value[0] in always and needed_paths <= shapes.keys()
             for value, shapes in self.values.known.items()
@@ -435,13 +435,13 @@ class Scope:
 
     def _nulls_of_any(self, node: exp.Expr) -> NullSources | None:
         """The NULL sources of such a value; None where it may be NULL elsewhere."""
-        each, there = possible_values(node) or exploded_values(node), coalesced_values(node)
+        each, options = possible_values(node) or exploded_values(node), coalesced_values(node)
         if each is not None:
             sources = {self._nulls_before_where(value) for value in each if self.shapes(value)}
             return sources.pop() if len(sources) == 1 else None
-        known = [self._nulls_before_where(value) for value in there or () if self.shapes(value)]
+        known = [self._nulls_before_where(value) for value in options or () if self.shapes(value)]
         known = [nulls - self.values.present for nulls in known]
-        if one_is_there(self.some_present, known) or frozenset() in known:
+        if is_any_present(self.some_present, known) or frozenset() in known:
             return frozenset()
         return known[0] if known and len(set(known)) == 1 else None
 
@@ -522,8 +522,8 @@ class Scope:
         sides = merged_values(self.block.entries, name) if merged else []
         if sides:  # missing where no side has the value
             nulls = [self._nulls_of(side, merged=False) - self.values.present for side in sides]
-            there = one_is_there(self.some_present, nulls)
-            return frozenset() if there else frozenset({(MergedColumns(self.block.entries[-1]),)})
+            present = is_any_present(self.some_present, nulls)
+            return frozenset() if present else frozenset({(MergedColumns(self.block.entries[-1]),)})
         own_row: set[InputPath] = {(step,)} if step in self.values.nullable else set()
         struct = step, name.partition("\0")[0]  # a field of a struct is NULL with the struct
         return self.entries.nulls.get(struct, frozenset()) | own_row
@@ -646,7 +646,7 @@ class Scope:
         if value is not None:
             return [(value, (0, 0))]
         sides = (self.value_of(side) for side in first_values(node) or ())
-        return beyond_each(sides, self.values.distances)
+        return offsets_from_first(sides, self.values.distances)
 
     def _state_of(
         self,

@@ -29,8 +29,8 @@ from infold.analysis.names.select_parts import (
     group_items,
     group_of_several_sets,
     has_aggregate,
-    in_every_set,
-    over_windows,
+    is_over_windows,
+    keys_in_every_set,
     several_sets,
     window_calls,
 )
@@ -114,7 +114,7 @@ class SelectColumns:
             return self._extreme(node)
         change = shape_change(node)
         sets = group_of_several_sets(self.block)
-        if sets is not None and node in in_every_set(self.block, sets):
+        if sets is not None and node in keys_in_every_set(self.block, sets):
             return self.scope.shapes(node)
         if change is not None and (sets is not None or has_aggregate(node)):
             return {path: change[1](shape) for path, shape in self.shapes(change[0]).items()}
@@ -138,7 +138,7 @@ class SelectColumns:
             return False
         if isinstance(node, (exp.Min, exp.Max)):
             return False
-        return shape_change(node) is None and node not in in_every_set(self.block, group)
+        return shape_change(node) is None and node not in keys_in_every_set(self.block, group)
 
     def _with_windows(self, out: OutputColumn, shapes: Shapes, nulls: NullSources) -> Shapes:
         """
@@ -155,7 +155,7 @@ class SelectColumns:
                 continue
             if reach is None:
                 return {}  # the rule on windows says so
-            start = shapes if over_windows(self.block, window) else alone
+            start = shapes if is_over_windows(self.block, window) else alone
             brought = self._across(value, start, nulls, *reach)
             if brought is None and not self.scope.lenient:
                 return {}
@@ -227,7 +227,7 @@ class SelectColumns:
         items = (
             [item for item in self.block.node.expressions if not has_aggregate(item)]
             if group.args.get("all")
-            else list(alike_by(in_every_set(self.block, group)))
+            else list(alike_by(keys_in_every_set(self.block, group)))
             if several_sets(group)
             else list(alike_by(group_items(self.block, group)))
         )

@@ -86,7 +86,7 @@ class WindowReach:
         if reach is not None:
             return reach
         reach = shift_reach(window, self.block, self.root, named)
-        if reach is None or of_the_order(window, reach.order) or not self.nulls_of(reach.order):
+        if reach is None or is_own_order(window, reach.order) or not self.nulls_of(reach.order):
             return reach
         return None  # the row before one may be without a time, and then it is of any time
 
@@ -106,17 +106,17 @@ def shift_reach(
     order, row = _ordered_by(window, named), _row_of(window, named)
     if order is None or row is None:
         return None
-    back = isinstance(window.this, exp.Lag) != bool(order.args.get("desc"))
-    shift = _Shift(window, order.this, back, lambda node: _row_of(node, named) == row)
+    looks_back = isinstance(window.this, exp.Lag) != bool(order.args.get("desc"))
+    shift = _Shift(window, order.this, looks_back, lambda node: _row_of(node, named) == row)
     far = _reach_in_select(shift)
     if far is None:
         far = _reach_in_outer_selects(shift, block, root)
     if far is None:
         return None
-    return Reach(order.this, far if back else 0, 0 if back else far)
+    return Reach(order.this, far if looks_back else 0, 0 if looks_back else far)
 
 
-def of_the_order(window: exp.Window, order: exp.Expr) -> bool:
+def is_own_order(window: exp.Window, order: exp.Expr) -> bool:
     """Whether a LAG or LEAD is of the very column that its window is ordered by."""
     return bool(window.this.this == order)
 
@@ -154,11 +154,11 @@ class _Columns:
     """The columns of a SELECT that are of the row that LAG or LEAD finds; lower case."""
 
     own: str
-    """That of the LAG or LEAD in question."""
+    """The name of the column that the LAG or LEAD itself is."""
     times: frozenset[str]
     beside: frozenset[str]
     by: frozenset[str]
-    """Those of the own row's time."""
+    """Columns that are the time of the row that looks, not of the one that it finds."""
 
 
 def _reach_in_outer_selects(shift: _Shift, block: Block, root: Relation) -> int | None:
@@ -345,7 +345,7 @@ Value: TypeAlias = "bool | tuple[object, ...] | None"
 
 _TRUTHS = (True, False, None)
 _MOST_TERMS = 5
-"""The most other terms that are set to true, false and NULL in turn."""
+"""The most other terms that are set to true, false and NULL: each more triples the cases."""
 
 _OPPOSITE: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.LT: exp.GTE,
@@ -383,7 +383,7 @@ class FarValue:
     ``before``: the other row is an earlier one. ``beside`` recognizes other columns of that row.
     """
 
-    found: Callable[[exp.Expr], bool]
+    is_far_value: Callable[[exp.Expr], bool]
     time: Callable[[exp.Expr], bool]
     before: bool
     beside: Callable[[exp.Expr], bool]
@@ -416,20 +416,20 @@ class FarValue:
 
     def _both(self, root: exp.Expr, *, truth: bool) -> tuple[Value, Value]:
         values = []
-        for there in (True, False):
-            self.is_there = there
+        for is_there in (True, False):
+            self.is_there = is_there
             value = self._truth(root) if truth else self.value(root)
             values.append(bool(value) if truth else value)
         return values[0], values[1]
 
     def _involved(self, node: exp.Expr) -> bool:
-        return any(self.found(part) or self.beside(part) for part in node.walk())
+        return any(self.is_far_value(part) or self.beside(part) for part in node.walk())
 
     def value(self, node: exp.Expr) -> Value:
         """Its value with a far row, or with none: a constant, or a form equal for equal values."""
         if isinstance(node, (exp.Paren, exp.Alias)):
             return self.value(node.this)
-        if self.found(node):
+        if self.is_far_value(node):
             return ("far",) if self.is_there else None
         if self.beside(node):
             return ("beside", node.sql("spark")) if self.is_there else None
@@ -449,7 +449,7 @@ class FarValue:
         if isinstance(node, exp.Coalesce):
             return self._first([node.this, *node.expressions])
         null_test = _asked_for_null(node)
-        if null_test is not None and self.found(null_test[0].unnest()):
+        if null_test is not None and self.is_far_value(null_test[0].unnest()):
             return null_test[1] != self.is_there
         if null_test is not None and self.beside(null_test[0].unnest()) and not self.is_there:
             return null_test[1]
@@ -496,7 +496,7 @@ class FarValue:
         for link in links_of(predicate):
             for near in () if link.or_null else (link, link.reversed):
                 (value, late), (time, early) = floored_value(near.left), floored_value(near.right)
-                if self.found(value) and self.time(time):
+                if self.is_far_value(value) and self.time(time):
                     far = early - near.low if self.before else near.high + late
                     if far < UNBOUNDED:
                         return max(0, far)

@@ -30,8 +30,8 @@ from infold.analysis.definitions.expressions import digest
 from infold.analysis.definitions.places import (
     Need,
     Place,
+    all_positions,
     columns_of,
-    everything,
     position,
     without_renaming,
 )
@@ -90,7 +90,7 @@ class Canon:
         """
         places = {name: position(relation, name) for name in names}
         form, needs = self.form(relation, frozenset(places.values()), whole=True)
-        if any(isinstance(of, FromEntry) for of, _ in needs):
+        if any(isinstance(source, FromEntry) for source, _ in needs):
             raise Doubt
         named = sorted((called.get(n, n), self.column(relation, at)) for n, at in places.items())
         return digest((form, named))
@@ -143,7 +143,7 @@ class Canon:
         assert table.view is not None
         if table not in self._views:
             try:
-                self.form(table.view, everything(table.view))
+                self.form(table.view, all_positions(table.view))
                 self._views[table] = True
             except Doubt:
                 self._views[table] = False
@@ -163,7 +163,7 @@ class Canon:
             ):
                 raise Doubt
         if not isinstance(node, exp.Union) or node.args.get("distinct"):
-            positions = everything(relation)
+            positions = all_positions(relation)
         _require_equal_width(relation.left, relation.right)
         left, needs = self.form(relation.left, positions)
         right, more = self.form(relation.right, positions)
@@ -240,10 +240,10 @@ def _all_stored(relation: Relation) -> frozenset[Need]:
         )
         for table in map(without_renaming, below):
             if isinstance(table, Table) and table.view is None:
-                needs |= columns_of(table, everything(table))
+                needs |= columns_of(table, all_positions(table))
     return frozenset(needs)
 
 
 def _require_equal_width(left: Relation, right: Relation) -> None:
-    if len(everything(left)) != len(everything(right)):
+    if len(all_positions(left)) != len(all_positions(right)):
         raise Doubt

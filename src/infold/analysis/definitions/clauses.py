@@ -45,10 +45,10 @@ class Clauses:
     """The clauses of one SELECT; ``ranges`` are by the names of sqlglot's arguments."""
 
     items: tuple[Range, ...]
-    """Without their aliases."""
+    """The tokens of each output, without its alias."""
     ranges: dict[str, Range]
     froms: tuple[FromItem, ...]
-    """In their order; LATERAL VIEWs among them."""
+    """The entries of FROM in their order, joins and LATERAL VIEWs too."""
     distinct: bool
     hint: str
 
@@ -121,8 +121,8 @@ def clauses(block: Block) -> Clauses:
         if key in ranges:
             raise Doubt
         ranges[key] = (where + 1, behind)
-    there = {key for key, value in node.args.items() if value} - _INSIDE_FROM - _ELSEWHERE
-    if there != set(ranges) or bool(node.args.get("distinct")) != distinct:
+    present = {key for key, value in node.args.items() if value} - _INSIDE_FROM - _ELSEWHERE
+    if present != set(ranges) or bool(node.args.get("distinct")) != distinct:
         raise Doubt
     items = split_arguments(tokens, at, starts[0])
     froms = tuple(_FromItems(block, *ranges["from_"]).all()) if "from_" in ranges else ()

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from infold.analysis.definitions.canonical import Canon
 from infold.analysis.definitions.clauses import Doubt
 from infold.analysis.definitions.meanings import Meaning, Meanings, given, input_of, read_places
-from infold.analysis.definitions.places import Need, columns_of, everything
+from infold.analysis.definitions.places import Need, all_positions, columns_of
 from infold.analysis.names.relation import Table
 from infold.core.model import Kind
 from infold.core.project import Project
@@ -62,7 +62,7 @@ def _needs(meaning: Meaning) -> frozenset[Need]:
     node, relation = meaning.node, meaning.relation
     assert relation is not None, "its names could be looked up"
     canon = Canon(meaning.prints, given(node.model), meaning.structs)
-    needs = canon.form(relation, everything(relation), whole=True)[1]
+    needs = canon.form(relation, all_positions(relation), whole=True)[1]
     if node.model.kind is not Kind.SESSIONS:
         return needs
     if node.query is None or not node.query.unique or not node.query.key:

@@ -46,11 +46,11 @@ def compare_projects(
     redefinitions = [
         redefinition(old[name] if name in old.nodes else None, new[name]) for name in new.nodes
     ]
-    gone = [removed(node) for name, node in old.nodes.items() if name not in new.nodes]
+    gone = [removal_of(node) for name, node in old.nodes.items() if name not in new.nodes]
     return (*(changed for changed in redefinitions if changed is not None), *gone)
 
 
-def removed(node: Node) -> Redefinition:
+def removal_of(node: Node) -> Redefinition:
     """A model that is no longer there."""
     stored = node.model.kind.is_stored
     return Redefinition(
@@ -84,14 +84,14 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
         return Redefinition(
             node.name, Category.METADATA, differences, How.REBUCKET, before.node, node, proven
         )
-    kept = frozenset[str]() if keys.content else proven
+    equal = frozenset[str]() if keys.content else proven
     differences = (
         *keys.content,
         *_function_differences(before, after),
         *query_differences(before, after),
         *keys.metadata,
     )
-    category = _category(before, after, kept, same=not keys.content, also=bool(keys.metadata))
+    category = _category(before, after, equal, same=not keys.content, also=bool(keys.metadata))
     destroys = find_losses(before, after, differences)
     if category in (Category.NONE, Category.METADATA):
         states = _states_differ(before, after)
@@ -138,7 +138,7 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
         how = How.REFOLD
     nodes = before.node, node
     return Redefinition(
-        node.name, category, differences, how, *nodes, kept, losses, derived, destroys
+        node.name, category, differences, how, *nodes, equal, losses, derived, destroys
     )
 
 

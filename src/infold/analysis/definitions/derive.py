@@ -46,9 +46,9 @@ def derivation(before: Meaning, after: Meaning, proven: Collection[str]) -> Deri
     kinds = {old.model.kind, new.model.kind}
     if kinds not in ({Kind.INCREMENTAL_TABLE}, {Kind.EVENTS}) or old.landed or new.landed:
         return None
-    if any(of.overrides_used or of.bounds_declared or of.downgraded for of in (old, new)):
+    if any(node.overrides_used or node.bounds_declared or node.downgraded for node in (old, new)):
         return None
-    if any(of.model.python is not None for of in (old, new)):
+    if any(node.model.python is not None for node in (old, new)):
         return None
     if any("collat" in sql.lower() for sql in (*before.queries, *after.queries)):
         return None  # a table does not store how its strings compare
@@ -65,7 +65,7 @@ def derivation(before: Meaning, after: Meaning, proven: Collection[str]) -> Deri
         derived = over_stored_rows(before, after)
     except (Doubt, RecursionError):
         return None
-    return derived if _in_same_cells(new, derived) else None
+    return derived if _stays_in_cells(new, derived) else None
 
 
 def _derivation_of_events(before: Meaning, after: Meaning) -> Derivation | None:
@@ -88,15 +88,15 @@ def _derivation_of_events(before: Meaning, after: Meaning) -> Derivation | None:
     if identity - {name.lower() for name, was in derived.plain if name.lower() == was.lower()}:
         return None
     read = [
-        {column.name for column in of.source.columns} if of.source is not None else set()
-        for of in (before, after)
+        {column.name for column in meaning.source.columns} if meaning.source is not None else set()
+        for meaning in (before, after)
     ]
     if read[1] - read[0] and not derived.from_files:
         return None  # no file was ever checked for these
     return replace(derived, other_source_columns=read[0] != read[1])
 
 
-def _in_same_cells(node: Node, derived: Derivation) -> bool:
+def _stays_in_cells(node: Node, derived: Derivation) -> bool:
     """Whether each row stays in its cell, and at its time."""
     series = node.model.timeseries
     if series is None:
@@ -201,7 +201,7 @@ class _Within:
 
     clause: str = ""
     keys: Collection[str] | None = None
-    """Where a condition chooses rows before they are grouped: what they are grouped by."""
+    """Of a condition before GROUP BY: the forms of the keys, which alone may be in it."""
     variables: frozenset[str] = frozenset()
     elements: Mapping[str, str] = field(default_factory=dict)
     """The values of an element of a stored loop, by their forms."""
@@ -221,7 +221,7 @@ class StoredValues:
     grouped: set[str] = field(default_factory=set)
     read_by_value: set[tuple[str, ...]] = field(default_factory=set)
     _spots: dict[str, _Spot] = field(default_factory=dict)
-    """By the forms of values."""
+    """Where the old table stores a value, by the value's form."""
     _casts: dict[str, list[tuple[str, _Spot]]] = field(default_factory=dict)
     """The values that are a CAST, with its type, by the forms of what they cast."""
     _loops: dict[tuple[object, ...], list[_StoredLoop]] = field(default_factory=dict)

@@ -58,7 +58,7 @@ def sessions_derivation(before: Meaning, after: Meaning) -> Derivation | None:
     old, new = before.node, after.node
     if {old.model.kind, new.model.kind} != {Kind.SESSIONS}:
         return None
-    if any(of.overrides_used or of.bounds_declared or of.downgraded for of in (old, new)):
+    if any(node.overrides_used or node.bounds_declared or node.downgraded for node in (old, new)):
         return None
     if before.renamed or after.renamed:
         return None
@@ -108,7 +108,7 @@ class _Sessions:
     """The forms of its outputs."""
     where: Terms
     needs: frozenset[Need]
-    """What its conditions need."""
+    """The columns of stored tables that its conditions read."""
 
     @staticmethod
     def of(meaning: Meaning, *, letters: bool) -> _Sessions:
@@ -147,7 +147,7 @@ class _Sessions:
         """The form of its events, in the columns that it and some of its aggregates read."""
         relation, unique = input_of(self.meaning), self.query.unique
         needs = {need for one in spelled for need in one.needs} | self.needs
-        if any(of is not self.select.block.entries[0] for of, _ in needs):
+        if any(source is not self.select.block.entries[0] for source, _ in needs):
             raise Doubt
         places = (at if isinstance(at, int) else position(relation, at) for _, at in needs)
         return input_form(self.meaning, self.canon, unique=unique, also=frozenset(places))
@@ -209,13 +209,13 @@ def _sessions_derived(old: _Sessions, new: _Sessions) -> Derivation:
             computed |= set(re.findall(r"\w+", output.sql))
         columns.append((output.name, quoted(same[form]) if form in same else new.text(at)))
     shown = {output.sql.strip().strip("`") for output in old.query.outputs}
-    there = {_EVENT_COUNT}
+    stored_states = {_EVENT_COUNT}
     for aggregate in known:
         if aggregate.call != _OTHER_CALL or aggregate.name in shown:
-            there |= old.spelled[aggregate.name].states
+            stored_states |= old.spelled[aggregate.name].states
     for name, spelled in new.spelled.items():
         needed = spelled.aggregate.call != _OTHER_CALL or name in computed
-        if needed and not spelled.states <= there:
+        if needed and not spelled.states <= stored_states:
             raise Doubt
     stored = replace(old.query, aggregates=(*known, *old.own))
     where = tuple(_over_owner(new, span) for span in added.values())

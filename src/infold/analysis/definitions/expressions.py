@@ -25,7 +25,7 @@ from infold.analysis.definitions.clauses import (
     redundant,
     select_index,
 )
-from infold.analysis.definitions.places import Need, Place, everything, position
+from infold.analysis.definitions.places import Need, Place, all_positions, position
 from infold.analysis.names.relation import (
     Block,
     FromEntry,
@@ -93,7 +93,7 @@ class Expressions:
     block: Block
     parts: Clauses
     _columns: dict[int, exp.Column] = field(init=False)
-    """By where they start."""
+    """Column nodes by the position in the text where they start."""
     _queries: dict[int, Relation] = field(init=False)
     """Subqueries by the index of their SELECT."""
     _items: list[Range | tuple[Origin, bool]] = field(init=False)
@@ -286,9 +286,9 @@ class Expressions:
         queries = [query for index, query in self._queries.items() if at < index < end]
         if len(queries) != 1:
             raise Doubt
-        form, free = self.forms.form(queries[0], everything(queries[0]))
+        form, free = self.forms.form(queries[0], all_positions(queries[0]))
         needs |= free
-        columns = [self.forms.column(queries[0], i) for i in sorted(everything(queries[0]))]
+        columns = [self.forms.column(queries[0], i) for i in sorted(all_positions(queries[0]))]
         return ("query", form, tuple(columns))
 
     def _column(self, node: exp.Column, needs: set[Need], clause: str) -> Word:

@@ -14,7 +14,7 @@ from sqlglot.tokenizer_core import TokenType
 from infold.analysis.definitions.canonical import Canon
 from infold.analysis.definitions.clauses import Doubt, Range
 from infold.analysis.definitions.meanings import Meaning, given
-from infold.analysis.definitions.places import everything
+from infold.analysis.definitions.places import all_positions
 from infold.analysis.definitions.selects import Select
 from infold.analysis.names.relation import Block, Relation, RenamedColumns, SetOperation, Table
 from infold.core.catalogs import Catalog
@@ -284,7 +284,7 @@ def _code_differences(before: PythonCode, after: PythonCode) -> Iterator[Differe
             yield Difference("code", file, "", "", Spot(file) if file in new else None)
     columns = dict(before.columns), dict(after.columns)
     for name in dict.fromkeys((*columns[0], *columns[1])):
-        old_type, new_type = (of.get(name, "") for of in columns)
+        old_type, new_type = (types.get(name, "") for types in columns)
         if old_type != new_type:
             yield Difference("column", name, old_type, new_type, Spot(after.files[0]))
 
@@ -433,7 +433,7 @@ def _entry_differences(
 
 def _form(side: _Side, relation: Relation) -> str | None:
     try:
-        return side.canon.form(relation, everything(relation))[0]
+        return side.canon.form(relation, all_positions(relation))[0]
     except Doubt:
         return None
 

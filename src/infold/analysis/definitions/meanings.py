@@ -14,7 +14,7 @@ from sqlglot.tokenizer_core import TokenType
 from infold.analysis.definitions.canonical import Canon
 from infold.analysis.definitions.clauses import Doubt
 from infold.analysis.definitions.expressions import digest
-from infold.analysis.definitions.places import everything, position
+from infold.analysis.definitions.places import all_positions, position
 from infold.analysis.fingerprint import makes_structs
 from infold.analysis.names.relation import Block, OtherRows, Relation, Table, blocks_of
 from infold.analysis.names.resolve import resolve
@@ -191,7 +191,7 @@ def input_form(
     relation = input_of(meaning)
     if isinstance(relation, Table) and relation.view is None:
         return relation.name.lower()
-    places = read_places(meaning.node, relation) if unique else everything(relation)
+    places = read_places(meaning.node, relation) if unique else all_positions(relation)
     columns = relation.columns or ()
     forms = sorted((columns[at].lower(), canon.column(relation, at)) for at in places)
     return digest((canon.form(relation, places | also)[0], forms))

@@ -14,7 +14,7 @@ Need: TypeAlias = tuple[FromEntry | Table, Place]
 """A column of an entry of FROM, or by its lower-case name one of a stored table."""
 
 
-def everything(relation: Relation) -> frozenset[int]:
+def all_positions(relation: Relation) -> frozenset[int]:
     """The positions of all columns; raises Doubt where they are not known."""
     if relation.columns is None:
         raise Doubt

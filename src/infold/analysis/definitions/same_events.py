@@ -26,7 +26,7 @@ def same_events(before: Meaning, after: Meaning) -> SameEvents | None:
     other = _other_keys(before, after) or _other_source(before.source, after.source)
     if other:
         return SameEvents(other)
-    if any(of.node.overrides_used or of.node.downgraded for of in (before, after)):
+    if any(meaning.node.overrides_used or meaning.node.downgraded for meaning in (before, after)):
         return SameEvents("it builds upon an override")
     try:
         rows, events = _compared(before, after)

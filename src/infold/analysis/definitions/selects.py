@@ -14,8 +14,8 @@ from infold.analysis.definitions.expressions import Expressions, Terms, Word, di
 from infold.analysis.definitions.places import (
     Need,
     Place,
+    all_positions,
     columns_of,
-    everything,
     position,
     without_renaming,
 )
@@ -61,7 +61,7 @@ class Select(Expressions):
         cut = "limit" in ranges or "offset" in ranges
         group, ordered = self._group(needs)
         if ordered or cut or self.parts.distinct or self._generates():
-            positions = everything(self.block)
+            positions = all_positions(self.block)
         outputs: list[object] = []
         for at in sorted(positions):
             form, more = self.output(at)
@@ -153,9 +153,9 @@ class Select(Expressions):
         start, stop = span
         tokens = self.block.text.tokens
         if tokens[start].token_type is TokenType.ALL and stop == start + 1:
-            for at in everything(self.block):
+            for at in all_positions(self.block):
                 needs |= self.output(at)[1]
-            return ("all", sorted(self.output(at)[0] for at in everything(self.block))), False
+            return ("all", sorted(self.output(at)[0] for at in all_positions(self.block))), False
         if several_sets(group) or group.args.get("all"):
             return self.words(span, needs, "group"), True
         keys = set()
@@ -212,12 +212,12 @@ class Select(Expressions):
         joins = [self._joined(item, entry, needs) for item, entry in pairs]
         rows: dict[FromEntry, object] = {}
         for entry in reversed(self.block.entries):  # a lateral one needs those before it
-            item = next(item for item, of in pairs if of is entry)
-            mine = {place for of, place in needs if of is entry}
-            needs -= {(entry, place) for place in mine}
-            rows[entry], free = self._rows(entry, item, mine, needs)
+            item = next(item for item, read_from in pairs if read_from is entry)
+            places = {place for read_from, place in needs if read_from is entry}
+            needs -= {(entry, place) for place in places}
+            rows[entry], free = self._rows(entry, item, places, needs)
             needs |= free
-        if any(of in rows for of, _ in needs):
+        if any(read_from in rows for read_from, _ in needs):
             raise Doubt
         return [
             (join, self.forms.label(entry)[1], rows[entry])

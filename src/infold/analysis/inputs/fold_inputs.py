@@ -117,13 +117,13 @@ class _FoldInputFinder:
                 for feed in self.inputs_of(relation.inner)
             )
         elif isinstance(relation, SetOperation):
-            yield from self._of_union(relation)
+            yield from self._inputs_of_union(relation)
         elif isinstance(relation, Block):
-            yield from self._of_block(relation)
+            yield from self._inputs_of_block(relation)
         else:
             raise _NotRowWiseError("it reads rows that are in no table")
 
-    def _of_union(self, relation: SetOperation) -> Iterator[FoldInput]:
+    def _inputs_of_union(self, relation: SetOperation) -> Iterator[FoldInput]:
         node = relation.node
         if not isinstance(node, exp.Union) or node.args.get("distinct"):
             raise _NotRowWiseError("it compares rows with others; UNION ALL does not")
@@ -134,15 +134,15 @@ class _FoldInputFinder:
 
     def _renamed(self, feed: FoldInput, inner: Relation, outer: Relation) -> FoldInput:
         """What is passed on, under the names that columns have in the same places."""
-        there = [name.lower() for name in inner.columns or ()]
+        inner_names = [name.lower() for name in inner.columns or ()]
         passed = {
-            name: feed.passed_columns[there[at]]
+            name: feed.passed_columns[inner_names[at]]
             for name, (at, *more) in outer.places.items()
-            if not more and at < len(there) and there[at] in feed.passed_columns
+            if not more and at < len(inner_names) and inner_names[at] in feed.passed_columns
         }
         return FoldInput(feed.node, passed)
 
-    def _of_block(self, block: Block) -> Iterator[FoldInput]:
+    def _inputs_of_block(self, block: Block) -> Iterator[FoldInput]:
         for construct, _ in clauses_beyond_row_wise(block.text, block):
             if construct != JOINS:
                 raise _NotRowWiseError(f"it has {construct}")

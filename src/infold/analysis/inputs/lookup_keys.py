@@ -80,7 +80,7 @@ class _LookupFinder:
             self._add(self.matches_of_entry(block, at), entry.relation)
         for holder, inner in block.nested_queries:
             self._add(
-                self._of_in_list(block, holder, inner) or self._of_subquery(block, inner), inner
+                self._list_matches(block, holder, inner) or self._of_subquery(block, inner), inner
             )
 
     def _add(self, matches: Sequence[Match], relation: Relation) -> None:
@@ -99,14 +99,14 @@ class _LookupFinder:
         matches = self._as_matches(pairs)
         if len(matches) != 1:
             return matches
-        [(theirs, _), *_] = self._of_one_row(pairs)
-        finder = ValidityFinder(self.tracer, block, block.entries[at], theirs[0].path)
+        [(fact_values, _), *_] = self._pairs_of_one_row(pairs)
+        finder = ValidityFinder(self.tracer, block, block.entries[at], fact_values[0].path)
         return [replace(matches[0], validity=finder.find(self._conditions(block, at)))]
 
     def _equal_values(self, block: Block, at: int) -> Iterator[_Pair]:
         """What of another entry's row, and of the lookup's, has to be equal where both are."""
         for number, condition in self._conditions(block, at):
-            yield from self._of_condition(block, at, number, condition)
+            yield from self._pairs_of_condition(block, at, number, condition)
             if number < len(block.entries):
                 join = block.entries[number].join
                 assert join is not None, "it has a condition"
@@ -130,7 +130,7 @@ class _LookupFinder:
         if all(plain):
             yield len(joins), block.node.args.get("where")
 
-    def _of_condition(
+    def _pairs_of_condition(
         self, block: Block, at: int, upto: int, condition: exp.Expr | None
     ) -> Iterator[_Pair]:
         entry = block.entries[at]
@@ -138,13 +138,13 @@ class _LookupFinder:
             if not isinstance(node, exp.EQ):
                 continue
             for mine, other in ((node.this, node.expression), (node.expression, node.this)):
-                own, theirs = (
+                own, facts = (
                     self.tracer.traced_value(block, side, block.entries) for side in (mine, other)
                 )
-                if own is None or theirs is None or own[0] is not entry or theirs[0] is entry:
+                if own is None or facts is None or own[0] is not entry or facts[0] is entry:
                     continue
-                if any(theirs[0] is one for one in block.entries[: upto + 1]) and len(own[1]) == 1:
-                    yield theirs[1], own[1][0]
+                if any(facts[0] is one for one in block.entries[: upto + 1]) and len(own[1]) == 1:
+                    yield facts[1], own[1][0]
 
     def _of_using(self, block: Block, at: int, number: int, join: exp.Join) -> Iterator[_Pair]:
         """Columns of USING: of the joined entry, and of the first one before it that has them."""
@@ -156,9 +156,9 @@ class _LookupFinder:
             earlier = [e for e in sides if e is not block.entries[at]]
             if len(sides) == 2 and len(mine) == 1:
                 own = self.tracer.traced_column(mine[0].relation, column, (mine[0],))
-                theirs = self.tracer.traced_column(earlier[0].relation, column, (earlier[0],))
-                if len(own) == 1 and theirs:
-                    yield theirs, own[0]
+                fact_values = self.tracer.traced_column(earlier[0].relation, column, (earlier[0],))
+                if len(own) == 1 and fact_values:
+                    yield fact_values, own[0]
 
     # -- subqueries
 
@@ -174,12 +174,12 @@ class _LookupFinder:
             if isinstance(node, exp.EQ):
                 for mine, other in ((node.this, node.expression), (node.expression, node.this)):
                     own = self.tracer.traced_value(inner, mine, (entry,))
-                    theirs = self.tracer.traced_value(inner, other, block.entries)
-                    if own is not None and theirs is not None and len(own[1]) == 1:
-                        pairs.append((theirs[1], own[1][0]))
+                    fact_values = self.tracer.traced_value(inner, other, block.entries)
+                    if own is not None and fact_values is not None and len(own[1]) == 1:
+                        pairs.append((fact_values[1], own[1][0]))
         return self._as_matches(pairs)
 
-    def _of_in_list(self, block: Block, holder: exp.Expr, inner: Relation) -> Sequence[Match]:
+    def _list_matches(self, block: Block, holder: exp.Expr, inner: Relation) -> Sequence[Match]:
         """How a lookup is matched that WHERE looks a value up in: ``k IN (SELECT k FROM …)``."""
         while isinstance(holder, (exp.Subquery, exp.Paren)) and holder.parent is not None:
             holder = holder.parent
@@ -199,8 +199,8 @@ class _LookupFinder:
 
     def _as_matches(self, pairs: Iterable[_Pair]) -> Sequence[Match]:
         """The equalities with one row of inputs with times: as many as there are."""
-        best = self._of_one_row(pairs)
-        sides = zip(*(theirs for theirs, _ in best), strict=True)
+        best = self._pairs_of_one_row(pairs)
+        sides = zip(*(fact_values for fact_values, _ in best), strict=True)
         owns = [own for _, own in best]
         return [
             Match(
@@ -211,19 +211,17 @@ class _LookupFinder:
             for values in sides
         ]
 
-    def _of_one_row(self, pairs: Iterable[_Pair]) -> list[_Pair]:
+    def _pairs_of_one_row(self, pairs: Iterable[_Pair]) -> list[_Pair]:
         """
         The most equalities that are with one row of inputs with times.
 
         Values that came through the same entries are of the same row.
         """
         groups: dict[tuple[tuple[str, TracePath], ...], list[_Pair]] = {}
-        for theirs, own in pairs:
-            nodes = [self.tracer.nodes.get(one.table) for one in theirs]
+        for facts, own in pairs:
+            nodes = [self.tracer.nodes.get(one.table) for one in facts]
             if all(node is not None and time_column(node) is not None for node in nodes):
-                groups.setdefault(tuple((o.table, o.path) for o in theirs), []).append(
-                    (theirs, own)
-                )
+                groups.setdefault(tuple((o.table, o.path) for o in facts), []).append((facts, own))
         return max(groups.values(), key=len, default=[])
 
 

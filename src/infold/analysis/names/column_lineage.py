@@ -187,13 +187,13 @@ class Tracer:
         self, relation: Relation, outer: Relation, column: str, path: TracePath
     ) -> tuple[TracedValue, ...]:
         """The column of a relation at the place that a name has in the one around it."""
-        there, places = relation.columns, outer.places.get(column, ())
-        if len(places) != 1 or there is None or len(there) != len(outer.columns or ()):
+        inner, places = relation.columns, outer.places.get(column, ())
+        if len(places) != 1 or inner is None or len(inner) != len(outer.columns or ()):
             return ()
         at = places[0]
         if isinstance(relation, Block) and relation.outputs is not None:
             return self._traced_output(relation, relation.outputs[at], path)
-        return self.traced_column(relation, there[at].lower(), path)
+        return self.traced_column(relation, inner[at].lower(), path)
 
     def _output_by_name(
         self, block: Block, column: str, path: TracePath
@@ -303,10 +303,10 @@ def equal_by_using(block: Block) -> Iterator[tuple[Origin, Origin]]:
         if join is None or join.side.upper() in ("RIGHT", "FULL"):
             continue
         for name in join.args.get("using") or ():
-            here = Origin(entry, name.name.lower())
+            right = Origin(entry, name.name.lower())
             for other in block.entries[:at]:
-                if here.column in (other.names or ()):
-                    there = Origin(other, here.column)
-                    yield there, here
+                if right.column in (other.names or ()):
+                    left = Origin(other, right.column)
+                    yield left, right
                     if not join.side:
-                        yield here, there
+                        yield right, left

@@ -80,7 +80,7 @@ def typed_outputs(block: Block, tables: Mapping[str, Types]) -> Iterator[tuple[O
 
 def _type_of_output(block: Block, out: OutputColumn, tables: Mapping[str, Types]) -> str | None:
     if out.origin is not None:
-        return _of_origin(out.origin, tables)
+        return _type_of_origin(out.origin, tables)
     return _type_of(block, out.node, tables)
 
 
@@ -90,7 +90,7 @@ def _type_of(block: Block, node: exp.Expr, tables: Mapping[str, Types]) -> str |
     if isinstance(node, exp.Column):
         if node in block.aliases:
             return _type_of(block, block.aliases[node], tables)
-        return _of_origin(block.origins.get(node), tables)
+        return _type_of_origin(block.origins.get(node), tables)
     if isinstance(node, exp.Null):
         return "void"
     if isinstance(node, exp.Cast):
@@ -117,7 +117,7 @@ def _type_of_sum(node: exp.Expr, left: str | None, right: str | None) -> str | N
     return None
 
 
-def _of_origin(origin: Origin | None, tables: Mapping[str, Types]) -> str | None:
+def _type_of_origin(origin: Origin | None, tables: Mapping[str, Types]) -> str | None:
     if origin is None or origin.fields:
         return None
     return _type_in(origin.entry.relation, origin.column.lower(), tables)

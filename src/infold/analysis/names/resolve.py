@@ -423,12 +423,12 @@ def pivot_as_group_by(node: exp.Subquery, columns: Columns, text: Text) -> exp.S
         return None
     inner = exp.Subquery()
     inner.args["this"] = node.this  # which stays where it is in its own tree
-    found = exp.Select(expressions=[*map(_column_node, keys), *outputs], from_=exp.From(this=inner))
+    query = exp.Select(expressions=[*map(_column_node, keys), *outputs], from_=exp.From(this=inner))
     if keys:
         group = exp.Group(expressions=[*map(_column_node, keys)])
         group.meta[SPAN] = _pivot_span(pivots[0], text)
-        found.set("group", group)
-    return found
+        query.set("group", group)
+    return query
 
 
 def unpivot_as_lateral_view(

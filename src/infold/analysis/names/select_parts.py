@@ -22,7 +22,7 @@ from infold.analysis.times.floors import (
     FIELDS,
     field_of,
     is_bucket,
-    makes_several,
+    makes_several_buckets,
     period_of,
     periods_of,
 )
@@ -79,7 +79,7 @@ def merges_columns(block: Block) -> bool:
     return any(join.args.get("using") or join.args.get("method") for join in joins)
 
 
-def over_windows(block: Block, window: exp.Window) -> bool:
+def is_over_windows(block: Block, window: exp.Window) -> bool:
     """Whether a window is over the value of another one of its SELECT, named by an alias."""
     columns = (node for node in own_nodes(window) if isinstance(node, exp.Column))
     outputs = (block.aliases.get(column) for column in columns)
@@ -115,7 +115,7 @@ def several_sets(group: exp.Group) -> bool:
     return any(isinstance(item, _SETS) for item in group.expressions)
 
 
-def in_every_set(block: Block, group: exp.Group) -> list[exp.Expr]:
+def keys_in_every_set(block: Block, group: exp.Group) -> list[exp.Expr]:
     """What all rows are grouped by, in whichever of several ways; aliases seen through."""
     if any(group.args.get(key) for key in ("rollup", "cube", "totals")):
         return []
@@ -245,7 +245,7 @@ _GENERATORS = (
 
 def _makes_several_rows(node: exp.Expr) -> bool:
     several = _is_function(node, "stack", "inline_outer", "json_tuple")
-    return isinstance(node, _GENERATORS) or several or makes_several(node)
+    return isinstance(node, _GENERATORS) or several or makes_several_buckets(node)
 
 
 def _is_function(node: exp.Expr, *names: str) -> bool:

@@ -120,8 +120,8 @@ def joined_by_name(entries: Sequence[FromEntry], entry: FromEntry) -> list[str]:
     if join is None or join.args.get("method") != "NATURAL":
         return [name.name.lower() for name in (join.args.get("using") if join else None) or ()]
     before = entries[: entries.index(entry)]
-    there = {name.lower() for one in before for name in one.relation.columns or ()}
-    return [name.lower() for name in entry.relation.columns or () if name.lower() in there]
+    known = {name.lower() for one in before for name in one.relation.columns or ()}
+    return [name.lower() for name in entry.relation.columns or () if name.lower() in known]
 
 
 def as_written(node: exp.Column) -> str:

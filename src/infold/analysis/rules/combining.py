@@ -97,19 +97,19 @@ def _groups_by_partition(cells: Cells, block: Block, group: exp.Group) -> bool:
 
 
 def _group_spot(block: Block, group: exp.Group) -> Spot:
-    found = span_of(group)
+    place = span_of(group)
     if group.meta.get(SPAN):  # that of a PIVOT
         return block.text.spot_of(group)
-    if found is None:  # GROUP BY 1: behind the clause before it
+    if place is None:  # GROUP BY 1: behind the clause before it
         before = [
             span_of(block.node.args[key]) for key in ("where", "from_") if key in block.node.args
         ]
         start = max((span[1] for span in before if span is not None), default=0)
         token = block.text.token_after(start, TokenType.GROUP_BY)
         return block.text.spot_of_token(token) if token else block.text.spot(0)
-    token = block.text.token_before(found[0], TokenType.GROUP_BY)
-    start = token.start if token else found[0]
-    return block.text.spot(*block.text.with_closing_brackets(start, found[1]))
+    token = block.text.token_before(place[0], TokenType.GROUP_BY)
+    start = token.start if token else place[0]
+    return block.text.spot(*block.text.with_closing_brackets(start, place[1]))
 
 
 def _first_aggregate(block: Block) -> Spot:

@@ -162,7 +162,7 @@ def order_is_forgotten(subject: Subject, all_calls: Sequence[Call], call: Call) 
         compares = other.name == "array_sort" and len(other.arguments) > 1
         if other.name in _FORGETS_ORDER and not compares:
             return _is_untouched(subject, tokens[call.start].start, tokens[other.start].start)
-        if other.name not in _KEEPS_ELEMENTS or _by_place(tokens, other):
+        if other.name not in _KEEPS_ELEMENTS or _is_by_place(tokens, other):
             return False
     return False
 
@@ -190,7 +190,7 @@ def _collections(block: Block) -> Mapping[int | None, exp.Expr]:
     return {_span_start(node): node for node in reversed(aggregates)}
 
 
-def _by_place(tokens: Sequence[Token], call: Call) -> bool:
+def _is_by_place(tokens: Sequence[Token], call: Call) -> bool:
     """Whether a call hands each element's place on: ``transform(list, (x, i) -> …)``."""
     for start, end in call.arguments[1:]:
         arrow = [i for i in range(start, end) if tokens[i].token_type is TokenType.ARROW]

@@ -59,7 +59,7 @@ def _in_windows(subject: Subject, identity: RowIdentity, block: Block) -> Iterat
     listed = list(calls(text.tokens, 0, len(text.tokens)))
     starts = {one.start: one for one in listed}
     orders = {
-        _order_of(window, block) for window in window_calls(block) if _by_place(window, block)
+        _order_of(window, block) for window in window_calls(block) if _is_by_place(window, block)
     }
     for window in window_calls(block):
         function, order = function_of(window), window_clause_nodes(window, known, "order")
@@ -68,14 +68,14 @@ def _in_windows(subject: Subject, identity: RowIdentity, block: Block) -> Iterat
         )
         if alike.one_row() or isinstance(function, _ALIKE):
             continue
-        if isinstance(function, _CHOOSES) and not _by_place(window, block):
+        if isinstance(function, _CHOOSES) and not _is_by_place(window, block):
             # The rows of a frame agree in what they are partitioned by, and in nothing else.
             parts = window_clause_nodes(window, known, "partition_by")
             order_of_choice = _where_chosen(function.expression)
             alike = AgreeingRows.agreeing_in(identity, block, [*parts, order_of_choice])
             yield from _findings_of_choice(subject, block, function, alike, at=window)
             continue
-        if _by_place(window, block):
+        if _is_by_place(window, block):
             # Of rows that are alike it does not matter which comes first, but they may come in
             # another order in each of two windows.
             fine = alike.as_one_row() and len(orders) == 1
@@ -102,7 +102,7 @@ def _over_cells(subject: Subject, block: Block | SetOperation) -> bool:
     return cells is not None and cells.reads_time(block) and block not in cells.bounded_by_where
 
 
-def _by_place(window: exp.Window, block: Block) -> bool:
+def _is_by_place(window: exp.Window, block: Block) -> bool:
     """Whether what a window function yields depends on the place of its row among its peers."""
     function = function_of(window)
     if isinstance(function, _BY_PLACE):

@@ -184,7 +184,7 @@ class _Expansion:
                 i = self.calls[i][1].end
             else:
                 pieces.append(self._written(tokens[i].start, tokens[i].end + 1))
-                i = behind_word(tokens, i)
+                i = index_behind_word(tokens, i)
             if i < end:
                 gap = self._written(tokens[i - 1].end + 1, tokens[i].start)
                 pieces.append(_one_line(gap) if inside else gap)
@@ -259,7 +259,7 @@ def _substituted(
     yield own(f" AS {function.returns})" if function.returns else ")")
 
 
-def behind_word(tokens: Sequence[Token], i: int) -> int:
+def index_behind_word(tokens: Sequence[Token], i: int) -> int:
     """The index of the next word of the text: ``3.75D`` is one word and three tokens."""
     end = tokens[i].end
     while i < len(tokens) and tokens[i].start <= end:

@@ -149,7 +149,7 @@ def _parse_tree(text: Text, own: frozenset[str]) -> exp.Expr:
     pipe = next((t for t in text.tokens if t.token_type is TokenType.PIPE_GT), None)
     if pipe is not None:
         raise findings.unsupported_sql(text.spot_of_token(pipe), what="the pipe syntax")
-    for at, why in in_tokens(text):
+    for at, why in faults_in_tokens(text):
         raise _other_dialect(text.file, text.source, text.start) or findings.bad_sql(at, why=why)
     try:
         parser = _Parser(dialect=_DIALECT)
@@ -166,7 +166,7 @@ def _parse_tree(text: Text, own: frozenset[str]) -> exp.Expr:
         refuse_compiled(str(sys.modules[SparkParser.__module__].__file__))
         raise findings.bad_sql(text.spot(0), why=f"the parser failed: {error}") from error
     tree = trees[0] if trees else None
-    for at, why in in_tree(text, tree) if tree is not None else ():
+    for at, why in faults_in_tree(text, tree) if tree is not None else ():
         raise findings.bad_sql(at, why=why)
     if not isinstance(tree, exp.Query):
         word = text.tokens[0].text.upper()
@@ -279,7 +279,7 @@ _PIECES = re.compile(
 Found = Iterator[tuple[Spot, str]]
 
 
-def in_tokens(text: Text) -> Found:
+def faults_in_tokens(text: Text) -> Found:
     """Where the words of a query cannot follow each other, and why."""
     tokens = text.tokens
     for before, (token, behind) in zip((None, *tokens), pairwise(tokens), strict=False):
@@ -292,7 +292,7 @@ def in_tokens(text: Text) -> Found:
         yield text.spot_of_token(tokens[-1]), _nothing_behind(tokens[-1])
 
 
-def in_tree(text: Text, tree: exp.Expr) -> Found:
+def faults_in_tree(text: Text, tree: exp.Expr) -> Found:
     """What has been read and is nothing that Spark reads, and why."""
     odd = _odd_bracket(text)
     if odd is not None:

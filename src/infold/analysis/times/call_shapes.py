@@ -13,9 +13,9 @@ from infold.analysis.times.durations import (
     epoch_number_of,
     interval_length,
     is_text_of_seconds,
+    length_of_units,
     negate_span,
     number_of,
-    of_units,
     range_of,
     zone_offsets,
 )
@@ -37,7 +37,7 @@ def shape_change(node: exp.Expr) -> ShapeChange | None:
     """How a call changes the shape of the one value that it is a function of."""
     floor = floor_of(node)
     if floor is not None and floor.unit is None and epoch_number_of(floor.inner) is not None:
-        return _of_number(node)
+        return _time_of_number(node)
     if floor is not None:
         unit = floor.unit
         if floor.inside and unit is not None:
@@ -47,7 +47,7 @@ def shape_change(node: exp.Expr) -> ShapeChange | None:
     if moved is not None:
         return moved[0], lambda shape: shape.moved_by(moved[1])
     if isinstance(node, exp.AddMonths):
-        span = of_units(node.expression, exp.Var(this="MONTH"))
+        span = length_of_units(node.expression, exp.Var(this="MONTH"))
         if span is None:
             return None
         return node.this, lambda shape: shape.floor(Granularity.DAY).moved_by(span)
@@ -59,9 +59,9 @@ def shape_change(node: exp.Expr) -> ShapeChange | None:
     return (
         change_of_bucket(node)
         or _in_zone(node)
-        or _in_words(node)
-        or _of_parts(node)
-        or _of_number(node)
+        or _time_in_words(node)
+        or _time_of_parts(node)
+        or _time_of_number(node)
         or _moved_by_own_part(node)
     )
 
@@ -92,7 +92,7 @@ _OTHER_DAYS = frozenset(
 )
 
 
-def _in_words(node: exp.Expr) -> ShapeChange | None:
+def _time_in_words(node: exp.Expr) -> ShapeChange | None:
     """A day as a text, ``2024-03-01``: it is equal, less and greater as the day is."""
     inner: exp.Expr | None = None
     if isinstance(node, exp.TimeToStr) and node.args["format"].name == _DAY:
@@ -121,7 +121,7 @@ _LETTERS = len("2024-03-01")
 _TEXTS = (exp.DType.TEXT, exp.DType.VARCHAR)
 
 
-def _of_parts(node: exp.Expr) -> ShapeChange | None:
+def _time_of_parts(node: exp.Expr) -> ShapeChange | None:
     """``make_date(year(ts), month(ts), 1)``: a time put together of its own parts."""
     if isinstance(node, exp.Anonymous) and node.name.lower() == "make_date":
         parts: list[exp.Expr | None] = list(node.expressions)
@@ -155,7 +155,7 @@ _PARTS: tuple[tuple[tuple[type[exp.Expr], ...], int], ...] = (
 _UNITS = (Granularity.YEAR, Granularity.MONTH, Granularity.DAY, Granularity.HOUR)
 
 
-def _of_number(node: exp.Expr) -> ShapeChange | None:
+def _time_of_number(node: exp.Expr) -> ShapeChange | None:
     """A time made of a number that counts since 1970, by a call, a cast, or a cast of its text."""
     if isinstance(node, exp.Anonymous) and node.name.lower() in TIMES and node.expressions:
         scale, inner = TIMES[node.name.lower()], node.expressions[0]
@@ -255,12 +255,12 @@ def _in_zone(node: exp.Expr) -> ShapeChange | None:
             inner = node.this
     elif isinstance(node, exp.ConvertTimezone):
         source, target = node.args.get("source_tz"), node.args.get("target_tz")
-        back = zone_offsets(source.name) if isinstance(source, exp.Literal) else None
+        source_offsets = zone_offsets(source.name) if isinstance(source, exp.Literal) else None
         if source is None:
-            back = 0, 0  # the session's own zone
-        there = zone_offsets(target.name) if isinstance(target, exp.Literal) else None
-        if back is not None and there is not None:
-            ahead = there[0] - back[1], there[1] - back[0]
+            source_offsets = 0, 0  # the session's own zone
+        target_offsets = zone_offsets(target.name) if isinstance(target, exp.Literal) else None
+        if source_offsets is not None and target_offsets is not None:
+            ahead = target_offsets[0] - source_offsets[1], target_offsets[1] - source_offsets[0]
             inner = node.args.get("timestamp")
     if ahead is None or inner is None:
         return None
@@ -302,11 +302,11 @@ def first_values(node: exp.Expr) -> list[exp.Expr] | None:
     if isinstance(node, exp.Case) and len(node.args["ifs"]) == 1 and node.args.get("this") is None:
         branch, last = node.args["ifs"][0], node.args.get("default")
     condition = branch.this.unnest() if branch is not None else None
-    there = isinstance(condition, exp.Not)
+    is_negated = isinstance(condition, exp.Not)
     null_test = condition.this.unnest() if isinstance(condition, exp.Not) else condition
     if branch is None or last is None or not isinstance(null_test, exp.Is):
         return None
-    first, second = (branch.args["true"], last) if there else (last, branch.args["true"])
+    first, second = (branch.args["true"], last) if is_negated else (last, branch.args["true"])
     plain = isinstance(null_test.expression, exp.Null) and isinstance(first, exp.Column)
     return [first, second] if plain and first == null_test.this.unnest() else None
 
@@ -316,7 +316,7 @@ def exploded_values(node: exp.Expr) -> list[exp.Expr] | None:
     if not isinstance(node, exp.Explode) or type(node) is not exp.Explode or node.expressions:
         return None
     inner = node.this.unnest()
-    if isinstance(inner, exp.GenerateSeries) and _by_days(inner.args.get("step")):
+    if isinstance(inner, exp.GenerateSeries) and _is_by_days(inner.args.get("step")):
         return _two_values(inner.args.get("start"), inner.args.get("end"))
     return list(inner.expressions) if isinstance(inner, exp.Array) and inner.expressions else None
 
@@ -327,7 +327,7 @@ def _two_values(first: object, second: object) -> list[exp.Expr] | None:
     return None
 
 
-def _by_days(step: object) -> bool:
+def _is_by_days(step: object) -> bool:
     """Whether each element is as whole as the first: days after days."""
     if step is None:
         return True

@@ -20,9 +20,9 @@ from infold.analysis.times.durations import (
     add_spans,
     epoch_number_of,
     interval_length,
+    length_of_units,
     negate_span,
     number_of,
-    of_units,
 )
 from infold.analysis.times.shape import Span
 from infold.core.interval import DAY
@@ -61,7 +61,7 @@ def conjuncts(node: exp.Expr | None) -> Iterator[exp.Expr]:
         yield node
 
 
-def asked_for_truth(node: exp.Expr) -> bool:
+def is_asked_for_truth(node: exp.Expr) -> bool:
     """Whether false and unknown mean the same at the place of a predicate."""
     inner, around = node, node.parent
     while isinstance(around, (exp.And, exp.Or, exp.Paren)):
@@ -172,10 +172,10 @@ def moved_by(node: exp.Expr) -> tuple[exp.Expr, Span] | None:
                     return value, span
                 return (value, (-span[1], -span[0])) if by is node.expression else None
     if isinstance(node, exp.TsOrDsAdd):
-        span = of_units(node.expression, node.args.get("unit"))
+        span = length_of_units(node.expression, node.args.get("unit"))
         return (_date_of(node.this), span) if span is not None else None
     if isinstance(node, exp.TimestampAdd):
-        span = of_units(node.expression, node.args.get("unit"))
+        span = length_of_units(node.expression, node.args.get("unit"))
         return (node.this, span) if span is not None else None
     return None
 
@@ -210,16 +210,16 @@ def _links_of_comparison(
             return
     link = _of_numbers(left, right, at_least=at_least, strict=strict)
     if link is None:
-        link = _of_difference(left, right, at_least=at_least, strict=strict)
+        link = _link_of_difference(left, right, at_least=at_least, strict=strict)
     if link is None:
-        turned = _of_difference(right, left, at_least=not at_least, strict=strict)
+        turned = _link_of_difference(right, left, at_least=not at_least, strict=strict)
         link = turned
     if link is None:
-        (a, here), (b, there) = value_and_offset(left), value_and_offset(right)
+        (a, left_offset), (b, right_offset) = value_and_offset(left), value_and_offset(right)
         if at_least:
-            link = Link(a, b, low=there[0] - here[1] + strict)
+            link = Link(a, b, low=right_offset[0] - left_offset[1] + strict)
         else:
-            link = Link(a, b, high=there[1] - here[0] - strict)
+            link = Link(a, b, high=right_offset[1] - left_offset[0] - strict)
     if _names_a_column(link.left) and _names_a_column(link.right):
         yield link
 
@@ -247,18 +247,18 @@ def _link_of_counts(
     return replace(link, high=(more - strict) * left.unit_length + right.high - left.low)
 
 
-def _of_difference(
+def _link_of_difference(
     difference: exp.Expr, constant: exp.Expr, *, at_least: bool, strict: int
 ) -> Link | None:
     """``a - b`` or ``datediff(a, b)`` compared with a constant."""
     while isinstance(difference, exp.Paren):
         difference = difference.this
     if isinstance(difference, exp.Div):
-        return _of_quotient(difference, constant, at_least=at_least)
+        return _link_of_quotient(difference, constant, at_least=at_least)
     if isinstance(difference, exp.Sub) and epoch_number_of(difference.this) is not None:
-        return _of_counts(difference, constant, at_least=at_least, strict=strict)
+        return _link_of_counted(difference, constant, at_least=at_least, strict=strict)
     if isinstance(difference, (exp.TimestampDiff, exp.DateDiff)) and difference.args.get("unit"):
-        return _of_whole_units(difference, constant, at_least=at_least, strict=strict)
+        return _link_of_whole_units(difference, constant, at_least=at_least, strict=strict)
     if isinstance(difference, exp.DateDiff):
         span, strict = _constant(constant), strict * DAY
     elif isinstance(difference, exp.Sub) and moved_by(difference) is None:
@@ -267,11 +267,11 @@ def _of_difference(
         return None
     if span is None:
         return None
-    (a, here), (b, there) = (
+    (a, left_offset), (b, right_offset) = (
         value_and_offset(difference.this),
         value_and_offset(difference.expression),
     )
-    room = add_spans(span, add_spans(there, negate_span(here)))
+    room = add_spans(span, add_spans(right_offset, negate_span(left_offset)))
     if room is None:
         return None
     link = Link(a, b)
@@ -280,7 +280,7 @@ def _of_difference(
     return replace(link, high=room[1] - strict)
 
 
-def _of_counts(
+def _link_of_counted(
     difference: exp.Sub, constant: exp.Expr, *, at_least: bool, strict: int
 ) -> Link | None:
     """``unix_timestamp(a) - unix_timestamp(b)`` compared with a number."""
@@ -296,7 +296,7 @@ def _of_counts(
     return _link_of_counts(one, other, int(more), at_least=at_least, strict=strict)
 
 
-def _of_quotient(difference: exp.Div, constant: exp.Expr, *, at_least: bool) -> Link | None:
+def _link_of_quotient(difference: exp.Div, constant: exp.Expr, *, at_least: bool) -> Link | None:
     """``(unix_timestamp(a) - unix_timestamp(b)) / 60 <= 30``: so many times as much."""
     by, limit = number_of(difference.expression), number_of(constant)
     inner = difference.this.unnest()
@@ -306,10 +306,10 @@ def _of_quotient(difference: exp.Div, constant: exp.Expr, *, at_least: bool) -> 
         return None
     whole = math.floor(by * limit) if at_least else math.ceil(by * limit)
     more = exp.Literal.number(whole) if whole >= 0 else exp.Neg(this=exp.Literal.number(-whole))
-    return _of_difference(inner, more, at_least=at_least, strict=0)
+    return _link_of_difference(inner, more, at_least=at_least, strict=0)
 
 
-def _of_whole_units(
+def _link_of_whole_units(
     difference: exp.Binary | exp.Func, constant: exp.Expr, *, at_least: bool, strict: int
 ) -> Link | None:
     """
@@ -323,7 +323,7 @@ def _of_whole_units(
     units = int(count) + (strict if at_least else -strict)
     cut = units <= 0 if at_least else units >= 0
     far = units + (0 if not cut else -1 if at_least else 1)
-    span = of_units(exp.Literal.number(far), difference.args["unit"])
+    span = length_of_units(exp.Literal.number(far), difference.args["unit"])
     if span is None:
         return None
     sides = (difference.this, difference.expression)

@@ -63,7 +63,7 @@ def interval_length(node: exp.Expr) -> Span | None:
     return None
 
 
-def of_units(count: exp.Expr | None, unit: exp.Expr | None) -> Span | None:
+def length_of_units(count: exp.Expr | None, unit: exp.Expr | None) -> Span | None:
     """The length of so many units, as functions such as ``dateadd(DAY, 3, d)`` have them."""
     number = number_of(count) if count is not None else None
     name = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Expr) else "DAY"
@@ -192,8 +192,8 @@ def _multiply_span(node: exp.Mul) -> Span | None:
     for length, factor in ((node.this, node.expression), (node.expression, node.this)):
         span, times = interval_length(length), number_of(factor)
         if span is not None and times is not None and times == int(times):
-            found = span[0] * int(times), span[1] * int(times)
-            return found if times >= 0 else (found[1], found[0])
+            product = span[0] * int(times), span[1] * int(times)
+            return product if times >= 0 else (product[1], product[0])
     return None
 
 

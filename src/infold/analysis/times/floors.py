@@ -144,11 +144,11 @@ class Buckets:
                 return shape.floor(unit)
             if aligned and length % self.size == 0:
                 return shape.in_same_cell(unit)
-        found = shape.moved_by((1 - self.size, 0))
+        first_start = shape.moved_by((1 - self.size, 0))
         for unit, length in ((Granularity.DAY, DAY), (Granularity.HOUR, HOUR)):
             if self.step % length == 0 and self.offset % length == 0:
-                return replace(found, grain=unit)
-        return found
+                return replace(first_start, grain=unit)
+        return first_start
 
     def ended(self, shape: Shape) -> Shape:
         """The shape of an end: a size after its start."""
@@ -182,23 +182,23 @@ def _exact_length(text: exp.Expr) -> int | None:
     return span[0] if span is not None and span[0] == span[1] else None
 
 
-def makes_several(node: exp.Expr) -> bool:
+def makes_several_buckets(node: exp.Expr) -> bool:
     """Whether a call of ``window`` may make several rows of one: its steps are shorter."""
     if not is_bucket(node):
         return False
-    found = bucket_of(node)
-    return found is None or found.step != found.size
+    buckets = bucket_of(node)
+    return buckets is None or buckets.step != buckets.size
 
 
 def change_of_bucket(node: exp.Expr) -> tuple[exp.Expr, Callable[[Shape], Shape]] | None:
     """What ``window(ts, …).start`` and ``.end`` do to the shape of the time."""
     if not isinstance(node, exp.Dot) or node.expression.name.lower() not in FIELDS:
         return None
-    found = bucket_of(node.this.unnest())
-    if found is None:
+    buckets = bucket_of(node.this.unnest())
+    if buckets is None:
         return None
     starts = node.expression.name.lower() == "start"
-    return found.time, found.started if starts else found.ended
+    return buckets.time, buckets.started if starts else buckets.ended
 
 
 def field_of(value: exp.Expr, name: str) -> exp.Dot:
@@ -243,9 +243,9 @@ def period_of(node: exp.Expr) -> exp.Expr | None:
     """The start of the stretch, or the second, that a value names by itself; None for others."""
     node = node.unnest()
     if is_text_of_seconds(node):
-        found = exp.Anonymous(this="timestamp_seconds")
-        found.args["expressions"] = [node.this]  # which stays where it is in its own tree
-        return found
+        instant = exp.Anonymous(this="timestamp_seconds")
+        instant.args["expressions"] = [node.this]  # which stays where it is in its own tree
+        return instant
     if isinstance(node, exp.TimeToStr) and isinstance(node.args["format"], exp.Literal):
         form = _FORMAT.fullmatch(node.args["format"].name)
         inner = node.this.this if isinstance(node.this, exp.TimeStrToTime) else node.this
@@ -270,8 +270,8 @@ def periods_of(items: Iterable[exp.Expr]) -> Iterator[exp.Expr]:
             parts.append(part)
     for unit, time in parts:
         if unit == "YEAR":
-            there = {name for name, of in parts if of == time}
-            yield floor_to(time, next(unit for needed, unit in _UNITS if needed <= there))
+            names = {name for name, source in parts if source == time}
+            yield floor_to(time, next(unit for needed, unit in _UNITS if needed <= names))
 
 
 def _part_of(node: exp.Expr) -> tuple[str, exp.Expr] | None:

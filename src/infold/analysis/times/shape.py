@@ -179,11 +179,11 @@ class Shape:
             inside, whole = coarser_of(cell, far.cell)
             if nested and inside and whole is cell:
                 return Shape(cell, far.low, far.high, self.grain)
-        mine, theirs, there = self.difference(), bridge.difference(), far.difference()
+        own, between, beyond = self.difference(), bridge.difference(), far.difference()
         return Shape(
             None,
-            mine[0] - theirs[1] + there[0],
-            mine[1] - theirs[0] + there[1],
+            own[0] - between[1] + beyond[0],
+            own[1] - between[0] + beyond[1],
             self.grain,
         )
 

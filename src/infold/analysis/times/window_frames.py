@@ -92,11 +92,11 @@ def base_window(window: exp.Expr, named: Mapping[str, exp.Expr]) -> exp.Expr | N
 
 def window_clause(window: exp.Expr, named: Mapping[str, exp.Expr], key: str) -> exp.Expr | None:
     """A clause of a window, or of the named one that it builds on."""
-    found = window.args.get(key)
+    clause = window.args.get(key)
     base = base_window(window, named)
-    if found is None and base is not None:
+    if clause is None and base is not None:
         return window_clause(base, named, key)
-    return found if isinstance(found, exp.Expr) else None
+    return clause if isinstance(clause, exp.Expr) else None
 
 
 def _frame_end(

@@ -80,7 +80,7 @@ def read_dbt(root: Path, dialect: str) -> Draft:
     names_kept = {model.name for model in models}
     files = [*singular_tests(folder, dbt.templates, dialect, lines)]
     files += read_unit_tests(folder, dbt.templates, lines)
-    lines += _of_macros(macros, dbt.templates.called)
+    lines += _macro_lines(macros, dbt.templates.called)
     lines += [to_fill(f"env_var {name}", "", _VALUE) for name in sorted(dbt.templates.asked)]
     lines += [left(f"model {PurePosixPath(f).stem}", f, _PYTHON) for f in folder.python]
     lines += _tests_elsewhere(folder, names_kept)
@@ -142,7 +142,7 @@ def _with_audits(
     return replace(model, audits=(*model.audits, *audits))
 
 
-def _of_macros(macros: list[Macro], called: set[str]) -> list[Line]:
+def _macro_lines(macros: list[Macro], called: set[str]) -> list[Line]:
     why = "its calls are replaced by what it returns"
     lines = [came(f"macro {m.name}", m.file, why) for m in macros if m.name in called]
     uncalled = [macro.name for macro in macros if macro.name not in called]
@@ -290,7 +290,7 @@ def ways_to_keep(
         )
     if time:
         lost = "" if folded else _WHOLE
-        ways.insert(0, Way(_by_cells(settings, time, cell, keys), lost))
+        ways.insert(0, Way(_keys_by_cells(settings, time, cell, keys), lost))
     elif ways[0] is as_table:
         why = "it is built whole when an input changed: nothing names the time of its rows"
         lines.append(changed(what, file, why))
@@ -303,7 +303,7 @@ _WHOLE = (
 )
 
 
-def _by_cells(
+def _keys_by_cells(
     settings: Mapping[str, Any], time: str, cell: str, keys: list[str]
 ) -> Mapping[str, Any]:
     incremental: dict[str, Any] = {}

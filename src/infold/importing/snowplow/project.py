@@ -79,10 +79,10 @@ VARIABLES_USED = {
 _PREFIX = "snowplow__"
 
 
-def variable_values(found: Mapping[str, Any]) -> dict[str, Any]:
+def variable_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """The variables by their names without ``snowplow__``."""
     return {
-        key.removeprefix(_PREFIX): value for key, value in found.items() if key.startswith(_PREFIX)
+        key.removeprefix(_PREFIX): value for key, value in values.items() if key.startswith(_PREFIX)
     }
 
 
@@ -240,7 +240,7 @@ class _Reader:
 
     def __init__(self, values: dict[str, Any], places: dict[str, str], lines: list[Line]) -> None:
         self.keys: dict[str, Any] = {"state_messages": "snowplow"}
-        self._found = values
+        self._variables = values
         self._places = places
         self._lines = lines
 
@@ -253,15 +253,15 @@ class _Reader:
         self._lines.append(make_line(name, self._places[name], why))
 
     def _project_keys(self) -> None:
-        if "start_date" in self._found:
-            start = date_of(self._found["start_date"])
+        if "start_date" in self._variables:
+            start = date_of(self._variables["start_date"])
             if start:
                 self.keys["start"] = start
                 self._say("start_date", f"start: {start}")
             else:
                 self._say("start_date", "it is no date", variable_not_used)
-        if "backfill_limit_days" in self._found:
-            days = str(self._found["backfill_limit_days"])
+        if "backfill_limit_days" in self._variables:
+            days = str(self._variables["backfill_limit_days"])
             if days.isdigit():
                 self.keys["backfill_limit"] = f"{days} days"
                 why = f"backfill_limit: {days} days, for tables that are built cell by cell"
@@ -270,22 +270,22 @@ class _Reader:
                 self._say("backfill_limit_days", "it is no number", variable_not_used)
 
     def _time(self) -> str:
-        time = str(self._found.get("session_timestamp") or "collector_tstamp")
+        time = str(self._variables.get("session_timestamp") or "collector_tstamp")
         if time not in COLUMNS:
             self._say("session_timestamp", f"{time} is no field of events", variable_not_used)
             return "collector_tstamp"
-        if "session_timestamp" in self._found:
+        if "session_timestamp" in self._variables:
             self._say("session_timestamp", f"event_time_column: {time}, in models/events.sql")
         return time
 
     def _events(self) -> DraftModel:
         time = self._time()
-        ids = [str(one) for one in as_list(self._found.get("app_id"))]
+        ids = [str(one) for one in as_list(self._variables.get("app_id"))]
         where = ""
         if ids:
             listed = ", ".join("'" + one.replace("'", "''") + "'" for one in ids)
             where = f"\nWHERE app_id IN ({listed})"
-        if "app_id" in self._found:
+        if "app_id" in self._variables:
             self._say("app_id", "a condition in models/events.sql" if ids else "it is off")
         keys = {
             "materialization": "events",
@@ -305,11 +305,11 @@ class _Reader:
     def _sessions(self) -> DraftModel:
         sessions: dict[str, Any] = {"identifier": self._identifier("session", ["domain_sessionid"])}
         sessions["user"] = (self._identifier("user", ["domain_userid"]) or ["domain_userid"])[0]
-        days = str(self._found.get("max_session_days", "3"))
+        days = str(self._variables.get("max_session_days", "3"))
         if days.isdigit() and int(days):
             sessions["quarantine_after"] = f"{days} days"
             sessions["keep"] = "head"
-        if "max_session_days" in self._found:
+        if "max_session_days" in self._variables:
             self._say("max_session_days", f"quarantine_after: {days} days, keep: head")
         sessions["session_number"] = True
         keys = {
@@ -319,20 +319,20 @@ class _Reader:
         }
         return DraftModel("sessions", _FILE, self._measures(), (Way(keys),))
 
-    def _identifier(self, of: str, default: list[str]) -> list[str]:
+    def _identifier(self, subject: str, default: list[str]) -> list[str]:
         """The SQL by which sessions or users are told apart."""
-        sql, listed = f"{of}_sql", f"{of}_identifiers"
-        if text := str(self._found.get(sql) or ""):
+        sql, listed = f"{subject}_sql", f"{subject}_identifiers"
+        if text := str(self._variables.get(sql) or ""):
             bare = re.sub(r"\be\.", "", text)
             self._say(sql, f"{bare}, in models/sessions.sql")
-            if listed in self._found:
+            if listed in self._variables:
                 self._say(listed, f"snowplow__{sql} is used in its place")
             return [bare]
-        if sql in self._found:
+        if sql in self._variables:
             self._say(sql, "it is off")
         fields: list[str] = []
         gone: list[str] = []
-        for identifier in as_list(self._found.get(listed)):
+        for identifier in as_list(self._variables.get(listed)):
             entry = as_mapping(identifier)
             field = str(entry.get("field", ""))
             inside = str(entry.get("schema", "atomic")).lower() == "atomic" and field in COLUMNS
@@ -340,26 +340,26 @@ class _Reader:
         if gone:
             why = f"{', '.join(gone)}: fields of contexts: take them out in models/events.sql"
             self._say(listed, why, variable_not_used)
-        elif listed in self._found:
+        elif listed in self._variables:
             self._say(listed, f"{', '.join(fields or default)}, in models/sessions.sql")
         return fields or default
 
     def _measures(self) -> str:
-        beat = str(self._found.get("heartbeat", "10"))
-        visit = str(self._found.get("min_visit_length", "5"))
+        beat = str(self._variables.get("heartbeat", "10"))
+        visit = str(self._variables.get("min_visit_length", "5"))
         for name, text in (("heartbeat", beat), ("min_visit_length", visit)):
-            if name in self._found:
+            if name in self._variables:
                 why = f"{text} seconds, in engaged_time_in_s of models/sessions.sql"
                 make_line = variable_used
                 if name == "min_visit_length":
                     why = "engaged time is the slots with a heartbeat; it adds nothing for a view"
                     make_line = other_variable
                 self._say(name, why, make_line)
-        if self._found.get("enable_mobile"):
+        if self._variables.get("enable_mobile"):
             why = "sessions of mobile events: their identifier is a field of contexts; events "
             why += "without domain_sessionid are set aside, and counted"
             self._say("enable_mobile", why, variable_not_used)
-        if "enable_web" in self._found:
+        if "enable_web" in self._variables:
             self._say("enable_web", "measures of pages, in models/sessions.sql")
         beat = beat if beat.isdigit() else "10"
         view = "FILTER (WHERE event_name = 'page_view')"
@@ -386,7 +386,7 @@ class _Reader:
 FROM events"""
 
     def _seconds(self) -> str:
-        time = str(self._found.get("session_timestamp") or "collector_tstamp")
+        time = str(self._variables.get("session_timestamp") or "collector_tstamp")
         return time if time in COLUMNS else "collector_tstamp"
 
     def _users(self) -> DraftModel:
@@ -405,14 +405,14 @@ FROM events"""
   max_by(last_page_url, struct(session_start, session_id)) AS last_page_url
 FROM sessions
 GROUP BY {user}"""
-        text = str(self._found.get("user_sql") or "")
+        text = str(self._variables.get("user_sql") or "")
         bare = re.sub(r"\be\.", "", text)
         user = bare if re.fullmatch(r"\w+", bare) else ("user_identifier" if bare else "")
         user = user or self._first_user()
         return DraftModel("users", _FILE, query.format(user=user), (Way(keys),))
 
     def _first_user(self) -> str:
-        for identifier in as_list(self._found.get("user_identifiers")):
+        for identifier in as_list(self._variables.get("user_identifiers")):
             entry = as_mapping(identifier)
             field = str(entry.get("field", ""))
             if str(entry.get("schema", "atomic")).lower() == "atomic" and field in COLUMNS:

@@ -85,9 +85,9 @@ def _sql(text: str, dialect: str) -> str:
     return " ".join(translated.split()).removeprefix("SELECT ")
 
 
-def _columns(of: str) -> Callable[[Mapping[str, str], str], list[dict[str, Any]]]:
+def _columns(kind: str) -> Callable[[Mapping[str, str], str], list[dict[str, Any]]]:
     def make(arguments: Mapping[str, str], _: str) -> list[dict[str, Any]]:
-        return [{of: names(arguments.get("columns", ""))}]
+        return [{kind: names(arguments.get("columns", ""))}]
 
     return make
 
@@ -547,10 +547,10 @@ def _case(mesh: Mesh, name: str, at: str, test: Lined) -> Case:
         )
 
     def called(text: str) -> str:
-        found = _table(text)
-        if found is None:
+        known = _table(text)
+        if known is None:
             raise _NoCaseError(f"{text!r} is no table")
-        return str(mesh.table(found))
+        return str(mesh.table(known))
 
     inputs = {
         called(str(table)): _rows(rows) for table, rows in as_mapping(test.get("inputs")).items()
@@ -605,9 +605,9 @@ def kept_as(kind: str, own: Mapping[str, str], block: Mapping[str, str], tree: e
     if kind == "FULL":
         return Kept(_TABLE)
     if kind == "INCREMENTAL_BY_TIME_RANGE":
-        return _by_time(own, block)
+        return _kept_by_time(own, block)
     if kind in {"INCREMENTAL_BY_UNIQUE_KEY", "INCREMENTAL_BY_PARTITION"}:
-        return _by_key(kind, own, tree)
+        return _kept_by_key(kind, own, tree)
     if kind in {"SCD_TYPE_2", "SCD_TYPE_2_BY_TIME", "SCD_TYPE_2_BY_COLUMN"}:
         return _versions(kind, own)
     if kind == "INCREMENTAL_UNMANAGED":
@@ -618,7 +618,7 @@ def kept_as(kind: str, own: Mapping[str, str], block: Mapping[str, str], tree: e
 _TABLE = (Way({"materialization": "table"}), any_result({}))
 
 
-def _by_time(own: Mapping[str, str], block: Mapping[str, str]) -> Kept:
+def _kept_by_time(own: Mapping[str, str], block: Mapping[str, str]) -> Kept:
     time = (names(own.get("time_column", "")) or [""])[0]
     notes = []
     incremental = _settings(own, block)
@@ -667,7 +667,7 @@ def _grain(block: Mapping[str, str]) -> list[str]:
     return columns if all(name.isidentifier() for name in columns) else []
 
 
-def _by_key(kind: str, own: Mapping[str, str], tree: exp.Query) -> Kept:
+def _kept_by_key(kind: str, own: Mapping[str, str], tree: exp.Query) -> Kept:
     keys = [name.lower() for name in names(own.get("unique_key", ""))]
     notes = [
         "infold keeps what the query gives over all rows: those that vanish upstream vanish here"

@@ -55,7 +55,7 @@ FITS: Mapping[ColumnType, tuple[str, ...]] = {
     ColumnType.LOCAL_TIME: ("timestamp", "timestamp_ntz"),
     ColumnType.INSTANT: ("timestamp",),
 }
-"""The declared types that each can be read as."""
+"""By the type in a database, the types that infold.yml may declare for it."""
 
 _ALIASES = {
     "byte": "tinyint",

@@ -4,7 +4,7 @@ The files that were extracted of a table: a folder with a list, which is replace
 A file is written once, under a name that no other reading gives, and never renamed. The list that
 names new files replaces the one before, and that is when they are extracted; files that it lacks
 are deleted then. So whoever reads the list finds one whole extraction, also while the next one is
-written, or after one that was killed. That leaves files which no list names, to :func:`settled`.
+written, or after one that was killed. Files that no list names :func:`delete_unlisted` deletes.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def read_list(folder: Path, source: Source) -> Extracted | None:
         raise _damaged(source, file, "it is not what infold wrote") from None
 
 
-def settled(folder: Path, source: Source) -> Extracted | None:
+def delete_unlisted(folder: Path, source: Source) -> Extracted | None:
     """
     What was extracted, once files are deleted that no list names, or none any more.
 
@@ -126,7 +126,7 @@ def commit(folder: Path, source: Source, extracted: Extracted) -> None:
     fresh.replace(folder / LIST)
     _sync(folder)
     write_points.point(f"extract {source.name}: after commit")
-    settled(folder, source)
+    delete_unlisted(folder, source)
     _sync(folder)
 
 

@@ -71,7 +71,7 @@ def extract(
     ``now`` is the clock, in UTC. Whoever calls this has the target's lease. With ``needed``, names
     of columns, the files go on as before, and a reading that would change them is refused.
     """
-    known = extracted_files.settled(folder, source)
+    known = extracted_files.delete_unlisted(folder, source)
     if known is not None and needed is not None:
         source = _declared_as_before(source, known, table, needed)
     columns_read = wanted_columns(source, table)

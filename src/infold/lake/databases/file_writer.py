@@ -48,11 +48,11 @@ class _Writer:
     """Writes one file."""
 
     def __init__(self, folder: Path, name: str, pull: str, columns: Sequence[WantedColumn]) -> None:
-        self.name, self._pull, self._wanted = name, pull, columns
+        self.name, self._pull, self._columns = name, pull, columns
         self._schema = pa.schema([(column.name, column.arrow()) for column in columns])
         self._file = file_of(folder, name, pull).open("wb")
         self._parquet = parquet.ParquetWriter(self._file, self._schema, compression="zstd")
-        self._waiting: list[pa.RecordBatch] = []
+        self._unwritten: list[pa.RecordBatch] = []
         self._rows, self._sum = 0, 0
 
     def __enter__(self) -> Self:
@@ -69,12 +69,12 @@ class _Writer:
         if not rows:
             return
         columns = zip(*rows, strict=True)
-        arrays = [one.array(values) for one, values in zip(self._wanted, columns, strict=True)]
-        self._waiting.append(pa.record_batch(arrays, schema=self._schema))
+        arrays = [one.array(values) for one, values in zip(self._columns, columns, strict=True)]
+        self._unwritten.append(pa.record_batch(arrays, schema=self._schema))
         self._rows += len(rows)
         self._sum = (self._sum + sum(map(_hash, rows))) % _SUM_MODULUS
-        waiting = sum(batch.num_rows for batch in self._waiting)
-        if waiting >= GROUP_ROWS or sum(b.nbytes for b in self._waiting) >= GROUP_BYTES:
+        waiting = sum(batch.num_rows for batch in self._unwritten)
+        if waiting >= GROUP_ROWS or sum(b.nbytes for b in self._unwritten) >= GROUP_BYTES:
             self._write()
 
     def finish(self) -> ExtractedFile:
@@ -89,9 +89,9 @@ class _Writer:
         return ExtractedFile(self._rows, f"{of.hexdigest()}:{self._sum:032x}", self._pull)
 
     def _write(self) -> None:
-        if self._waiting:
-            self._parquet.write_table(pa.Table.from_batches(self._waiting, self._schema))
-            self._waiting = []
+        if self._unwritten:
+            self._parquet.write_table(pa.Table.from_batches(self._unwritten, self._schema))
+            self._unwritten = []
 
 
 def _hash(row: tuple[Any, ...]) -> int:

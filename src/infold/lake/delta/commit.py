@@ -28,7 +28,7 @@ RUN = "infold.run"
 SET_BACK = "infold.set_back"
 """In a commit that set the table back: the version whose rows it has again."""
 RESTORE = "RESTORE"
-"""The operation by which others do so."""
+"""The operation by which others set a table back to a version."""
 
 Action = Mapping[str, Any]
 
@@ -45,7 +45,7 @@ class Commit:
 
     version: int
     at: int
-    """When, in milliseconds since 1970."""
+    """The instant by the writer's clock, in milliseconds since 1970."""
     own: Mapping[str, str]
     changes: bool
     rewrites: bool

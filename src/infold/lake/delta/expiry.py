@@ -49,7 +49,7 @@ def forget_before(log: Log, version: int) -> None:
             open_table(log.folder, version).create_checkpoint()
         # Of Spark: the checksum of what was in this file.
         _delete_checksums([places.below(log.folder, LOG, _LAST)])
-    needed = {*_in_checkpoint(checkpoint)}
+    needed = {*_files_in_checkpoint(checkpoint)}
     for later in log.commits:
         if later > version:
             needed.update(_added(log.file(later)))
@@ -82,7 +82,7 @@ def _is_data(name: str) -> bool:
     return LOG not in folders and (fnmatch(last, "*.parquet") or fnmatch(last, _MARKS))
 
 
-def _in_checkpoint(file: str) -> Iterator[str]:
+def _files_in_checkpoint(file: str) -> Iterator[str]:
     """The files that the version of a checkpoint needs."""
     import pyarrow as pa
     import pyarrow.parquet as pq

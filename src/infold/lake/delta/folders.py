@@ -20,7 +20,7 @@ from infold.lake.delta.log import DROPPED, read_log
 from infold.lake.stores import places
 
 _DROPPED = ".dropped-"
-"""Before the name of a folder that is about to be deleted: no name of a table begins so."""
+"""Prefix of a folder that is about to be deleted: no name of a table begins so."""
 
 
 def names(parent: str) -> Collection[str]:

@@ -28,10 +28,10 @@ from infold.lake.stores import places
 _FILE = re.compile(r"(\d{20})\.(json|crc|checkpoint\b.*parquet)")
 _CHECKPOINT = "_last_checkpoint"
 DROPPED = "_infold_dropped"
-"""In the log of a table in a store that is no table any more, until all of it is deleted."""
+"""A file in the log of a dropped table in a store; there until all else is deleted."""
 
 _VERSION_BITS = 32
-"""Of a snapshot's number, for the version."""
+"""The lowest bits of a snapshot's number are the version; those above are the table's."""
 
 
 @dataclass(frozen=True, slots=True)

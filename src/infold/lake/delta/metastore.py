@@ -117,15 +117,15 @@ class Metastore:
         self.refuse([entry for entry, location in at.values() if not entry.is_free_for(location)])
         return [table for table, (entry, location) in at.items() if entry.is_right(location)]
 
-    def refuse(self, taken: Collection[Entry], what: str = "tables") -> None:
+    def refuse(self, foreign: Collection[Entry], what: str = "tables") -> None:
         """Raise ``name_taken`` for entries of somebody else's, if there are any."""
-        if taken:
+        if foreign:
             raise catalog_errors.name_taken(
                 key=self.client.key,
                 catalog=self.client.place,
                 namespace=self.namespace,
                 what=what,
-                found=", ".join(f"{entry.name} ({entry.location})" for entry in taken),
+                found=", ".join(f"{entry.name} ({entry.location})" for entry in foreign),
             )
 
     @contextmanager
@@ -140,20 +140,20 @@ class Metastore:
             ) from error
 
     def change(
-        self, folders: Mapping[str, str], gone: Collection[str], found: Mapping[str, Entry]
+        self, folders: Mapping[str, str], gone: Collection[str], entries: Mapping[str, Entry]
     ) -> Sequence[str]:
         """
         Have names lead to folders, and others be gone; the tables whose name somebody else has.
 
-        ``found`` is what the metastore had before.
+        ``entries`` is what the metastore had before.
         """
-        left, wrong = [], wrong_names(folders, found)
-        if wrong and not found:
+        left, wrong = [], wrong_names(folders, entries)
+        if wrong and not entries:
             # Not in the folder of the tables: with a namespace that is dropped its folder goes.
             self.client.have_namespace(self.namespace)
         for table, location in wrong.items():
             write_points.point(f"register {table}: before")
-            if not self._lead_to(table, location, found.get(table.lower())):
+            if not self._lead_to(table, location, entries.get(table.lower())):
                 left.append(table)
             write_points.point(f"register {table}: after")
         for name in gone:
@@ -181,13 +181,13 @@ class Metastore:
         return True
 
 
-def wrong_names(folders: Mapping[str, str], found: Mapping[str, Entry]) -> Mapping[str, str]:
+def wrong_names(folders: Mapping[str, str], entries: Mapping[str, Entry]) -> Mapping[str, str]:
     """Those of some tables whose name is missing or leads elsewhere, with where it is to lead."""
     at = {table: location_of(folder) for table, folder in folders.items()}
     return {
         table: location
         for table, location in at.items()
-        if (entry := found.get(table.lower())) is None or not entry.is_right(location)
+        if (entry := entries.get(table.lower())) is None or not entry.is_right(location)
     }
 
 
@@ -239,14 +239,14 @@ def _entry_to_create(key: tuple[str, str], location: str) -> Any:
 
 
 def stored_as(
-    columns: Columns, location: str | None = None, given: Mapping[str, str] | None = None
+    columns: Columns, location: str | None = None, parameters: Mapping[str, str] | None = None
 ) -> Any:
     """How an entry is stored: Spark writes the same formats for all that it reads by itself."""
     from hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor
 
     serde = SerDeInfo(
         serializationLib="org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
-        parameters={"serialization.format": "1", **(given or {})},
+        parameters={"serialization.format": "1", **(parameters or {})},
     )
     return StorageDescriptor(
         cols=[FieldSchema(*column) for column in columns],

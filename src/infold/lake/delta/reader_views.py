@@ -65,8 +65,8 @@ class ReaderViews:
             entries = self._client.found(self.space)
             self._refuse_shared(entries, self.space, FOLDER, "tables")
             names = {table.lower() for table in tables}
-            taken = [one for one in entries if one.tableName in names and not self._is_own(one)]
-            Metastore(self._client, self.space).refuse([*map(entry_of, taken)], "views")
+            foreign = [one for one in entries if one.tableName in names and not self._is_own(one)]
+            Metastore(self._client, self.space).refuse([*map(entry_of, foreign)], "views")
 
     def _refuse_shared(self, entries: Sequence[Any], namespace: str, mark: str, what: str) -> None:
         names = sorted(str(one.tableName) for one in entries if mark in (one.parameters or {}))
@@ -78,7 +78,7 @@ class ReaderViews:
 
         With ``only_new``, views that are there already are taken for right: no log is read.
         """
-        taken, _ = refresh(
+        names_taken, _ = refresh(
             self,
             self.space,
             lambda: tables,
@@ -87,13 +87,13 @@ class ReaderViews:
             wanted=bool(tables),
             only_new=only_new,
         )
-        return taken
+        return names_taken
 
     def found(self, namespace: str) -> FoundViews:
         """See ``Views``: two requests."""
         tables = self._client.found(namespace)
         own = {
-            str(one.tableName): FoundView(said_by(one).digest)
+            str(one.tableName): FoundView(view_of_entry(one).digest)
             for one in tables
             if self._is_own(one)
         }
@@ -130,7 +130,7 @@ class ReaderViews:
             entry = hive.get_table(*key)
             if not self._is_own(entry):
                 return False
-            say(entry, view)
+            write_view(entry, view)
             alter(hive, key, entry)
             return True
 
@@ -181,7 +181,7 @@ class ReaderViews:
             },
             tableType=_VIEW,
         )
-        say(table, view)
+        write_view(table, view)
         return table
 
     @property
@@ -194,13 +194,13 @@ class ReaderViews:
 # where one has no such type, there is a placeholder for all of them.
 
 _SAID = ("view.", "spark.sql.")
-"""Before the names of the parameters in which a view of Spark's says what it is."""
+"""Prefixes of the parameters in which a view of Spark's says what it is."""
 
 _SPARK_VERSION = "4.1.0"
 """The Spark whose form this is; Spark reads older forms by what an entry says of this."""
 
 _LONGEST_TYPE = 4000
-"""Of what a metastore keeps in one value; Spark, too, cuts a longer schema into parts."""
+"""Characters of one value in a metastore; Spark, too, cuts a longer schema into parts."""
 
 _HIVE_TYPES = {
     "byte": "tinyint",
@@ -222,7 +222,7 @@ class SparkView:
     query: str
     parameters: Mapping[str, str]
     columns: Columns = field(default=NO_COLUMNS, compare=False)
-    """For other engines than Spark."""
+    """For engines other than Spark, which take them from here and not from the parameters."""
 
     @property
     def digest(self) -> str:
@@ -255,7 +255,7 @@ def view_of(namespace: str, table: str, fields: Sequence[Mapping[str, Any]]) -> 
     )
 
 
-def said_by(table: Any) -> SparkView:
+def view_of_entry(table: Any) -> SparkView:
     """What an entry of a metastore says, as far as Spark reads it."""
     same = table.viewOriginalText == table.viewExpandedText
     parameters: Mapping[str, str] = table.parameters or {}
@@ -263,7 +263,7 @@ def said_by(table: Any) -> SparkView:
     return SparkView(str(table.viewExpandedText) if same else "", own)
 
 
-def say(table: Any, view: SparkView) -> None:
+def write_view(table: Any, view: SparkView) -> None:
     """Have an entry say what a view is to, and leave all else of it."""
     table.viewOriginalText = table.viewExpandedText = view.query
     table.sd = stored_as(view.columns)

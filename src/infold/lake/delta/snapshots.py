@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from infold.core.ports import TimeSpan
-from infold.lake.chosen_rows import RowFilter, columns_beside, equal_to
+from infold.lake.chosen_rows import RowFilter, columns_beside, truth_of_equality
 from infold.lake.delta.rows import columns_of, read_rows
 from infold.lake.delta.tables import DeltaLake
 from infold.messages.delta_errors import UNREADABLE
@@ -47,7 +47,7 @@ class DeltaSnapshotReader:
         if chosen is None:
             return None
         own, names = chosen
-        rows = RowFilter(equal_to(schema, any_of, near, where), schema)
+        rows = RowFilter(truth_of_equality(schema, any_of, near, where), schema)
         try:
             table_rows = read_rows(log.folder, own, version=version, rows=rows)
         except InfoldError as error:  # expired by a run since its log was read

@@ -329,8 +329,8 @@ class DeltaLake:
         folder = self._built(table)
         schema = columns_of(folder)
 
-        def read(truth: BooleanExpression, wanted: Sequence[str]) -> pa.Table:
-            return read_rows(folder, wanted, rows=RowFilter(truth, schema), limit=limit)
+        def read(truth: BooleanExpression, names: Sequence[str]) -> pa.Table:
+            return read_rows(folder, names, rows=RowFilter(truth, schema), limit=limit)
 
         return matching_rows(schema, read, tests, by, beside)
 

@@ -34,7 +34,7 @@ from infold.lake.stores import places
 from infold.lake.views import FoundViews, RefusedError
 
 LOCK_SECONDS = 60.0
-"""How long a lock is waited for that somebody else holds."""
+"""Seconds that a lock is waited for that somebody else holds."""
 
 LOCATION, PREVIOUS = "metadata_location", "previous_metadata_location"
 

@@ -280,7 +280,7 @@ _ENVIRONMENT = {
     "requirepeer": "PGREQUIREPEER",
     "target_session_attrs": "PGTARGETSESSIONATTRS",
 }
-"""Where libpq looks for what a URL leaves out, and infold's own connection by that."""
+"""Environment variables in which libpq, infold's client, looks for what a URL omits."""
 
 _OF_ONE_SIDE = frozenset(
     {
@@ -288,7 +288,7 @@ _OF_ONE_SIDE = frozenset(
         *("tcp_user_timeout", "fallback_application_name", "client_encoding"),
     }
 )
-"""Parameters that say nothing of where the catalog is, nor of who may listen."""
+"""Parameters for psycopg alone: they decide neither the server nor who may listen."""
 
 _KNOWN = {"host", "port", "dbname", "user", "password", "target_session_attrs", *_JDBC}
 

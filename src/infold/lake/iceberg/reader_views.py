@@ -75,7 +75,7 @@ class ReaderViews:
         """
         views = views_in(self.catalog)
         view_names = {views.name(table) for table in tables}
-        taken, lost = refresh(
+        names_taken, lost = refresh(
             views,
             self.namespace + SUFFIX,
             lambda: view_names & {*self.catalog.names(self.namespace)} if view_names else (),
@@ -86,7 +86,7 @@ class ReaderViews:
         )
         for name in lost:
             self._delete_files(self._folder(name))
-        return taken
+        return names_taken
 
     def _locations(self, names: Sequence[str]) -> Mapping[str, str]:
         locations = self.catalog.find([(self.namespace, name) for name in names])

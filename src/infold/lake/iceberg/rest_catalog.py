@@ -39,7 +39,7 @@ from infold.messages.errors import InfoldError
 from infold.system.secrets import REFERENCE, hide_passwords, resolve, resolve_url
 
 ANSWER_SECONDS = 30
-"""How long an answer is waited for."""
+"""Seconds that an answer is waited for."""
 
 TRIES = 4
 """How often something is asked for that changes nothing, if the server is busy."""
@@ -219,14 +219,14 @@ class RestClient:
         current = getattr(self._threads, "open", None)
         if current is not None and current[0] == key:
             return current[1], False
-        made: http.client.HTTPConnection
+        opened: http.client.HTTPConnection
         if scheme == "https":
             context = ssl.create_default_context()
-            made = http.client.HTTPSConnection(netloc, timeout=ANSWER_SECONDS, context=context)
+            opened = http.client.HTTPSConnection(netloc, timeout=ANSWER_SECONDS, context=context)
         else:
-            made = http.client.HTTPConnection(netloc, timeout=ANSWER_SECONDS)
-        self._threads.open = (key, made)
-        return made, True
+            opened = http.client.HTTPConnection(netloc, timeout=ANSWER_SECONDS)
+        self._threads.open = (key, opened)
+        return opened, True
 
     def _close(self) -> None:
         """Close this thread's connection, if it has one."""

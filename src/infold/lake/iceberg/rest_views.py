@@ -38,10 +38,10 @@ ENDPOINTS = (
 """What a server has to have, by the names that the protocol gives it."""
 
 _TYPES = ("type", "element", "key", "value")
-"""What has the name of a type, in a schema."""
+"""The keys of a schema whose values are names of types."""
 
 _LAST_ADDED = -1
-"""In a change: the schema, or the version, that the same change adds."""
+"""As an id in a change: the schema, or the version, that the same change adds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ def _creation(name: str, view: View) -> Mapping[str, Any]:
     }
 
 
-def _replacement(there: Mapping[str, Any], view: View) -> Mapping[str, Any]:
+def _replacement(present: Mapping[str, Any], view: View) -> Mapping[str, Any]:
     """
     The change that makes a view another one.
 
@@ -186,14 +186,14 @@ def _replacement(there: Mapping[str, Any], view: View) -> Mapping[str, Any]:
     metadata = view.dated()
     schema, version = metadata["schemas"][0], metadata["versions"][0]
     updates: list[Mapping[str, Any]] = []
-    known = [one["schema-id"] for one in there["schemas"] if _same_columns(one, schema)]
+    known = [one["schema-id"] for one in present["schemas"] if _same_columns(one, schema)]
     if not known:
-        highest = max(one["schema-id"] for one in there["schemas"])
+        highest = max(one["schema-id"] for one in present["schemas"])
         updates.append({"action": "add-schema", "schema": {**schema, "schema-id": highest + 1}})
     new_version = {**version, "schema-id": known[0] if known else _LAST_ADDED}
-    same = [one["version-id"] for one in there["versions"] if _says_the_same(one, new_version)]
+    same = [one["version-id"] for one in present["versions"] if _says_the_same(one, new_version)]
     if not same:
-        new_version["version-id"] = max(one["version-id"] for one in there["versions"]) + 1
+        new_version["version-id"] = max(one["version-id"] for one in present["versions"]) + 1
         updates.append({"action": "add-view-version", "view-version": new_version})
     current = same[0] if same else _LAST_ADDED
     updates += [
@@ -201,7 +201,7 @@ def _replacement(there: Mapping[str, Any], view: View) -> Mapping[str, Any]:
         {"action": "set-properties", "updates": _properties(view)},
     ]
     return {
-        "requirements": [{"type": "assert-view-uuid", "uuid": there["view-uuid"]}],
+        "requirements": [{"type": "assert-view-uuid", "uuid": present["view-uuid"]}],
         "updates": updates,
     }
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from infold.core.ports import TimeSpan
-from infold.lake.chosen_rows import columns_beside, equal_to
+from infold.lake.chosen_rows import columns_beside, truth_of_equality
 from infold.lake.iceberg.metadata_file import open_table
 from infold.lake.iceberg.tables import IcebergLake
 
@@ -57,7 +57,7 @@ class IcebergSnapshotReader:
         if chosen is None:
             return None
         own, names = chosen
-        rows = equal_to(schema, any_of, near, where)
+        rows = truth_of_equality(schema, any_of, near, where)
         try:
             table_rows = scan_rows(stored, rows, own, snapshot=snapshot)
         except FileNotFoundError:  # expired by a run since the metadata was read

@@ -25,7 +25,7 @@ NAME = "infold"
 """The name that Spark gives the catalog: it is a part of the key of each row."""
 
 OWN = f"catalog_name = '{NAME}'"
-"""One database may have the tables of several catalogs."""
+"""Condition on rows of this catalog: one database may have the tables of several."""
 
 
 class TakenError(Exception):
@@ -121,7 +121,7 @@ class SqlCatalog:
         self,
         namespace: str,
         expected: Mapping[str, str | None],
-        wanted: Mapping[str, Row | None],
+        targets: Mapping[str, Row | None],
     ) -> str | None:
         """
         Let names point elsewhere, or nowhere, all at one instant: so tables are renamed, published,
@@ -138,7 +138,7 @@ class SqlCatalog:
                 (name for name in sorted(expected) if locations.get(name) != expected[name]), None
             )
             if statements is not None:
-                moved = moved or self._replace(statements, namespace, known, wanted)
+                moved = moved or self._replace(statements, namespace, known, targets)
                 statements.undone = moved is not None
         return moved
 
@@ -147,11 +147,11 @@ class SqlCatalog:
         statements: Statements,
         namespace: str,
         known: Mapping[str, Row],
-        wanted: Mapping[str, Row | None],
+        targets: Mapping[str, Row | None],
     ) -> str | None:
         """Change rows, unless one moved that no lock has kept: its name."""
         # All leave their names before one takes another's: two can change places.
-        for name in [name for name in wanted if name in known]:
+        for name in [name for name in targets if name in known]:
             gone = statements.change(
                 f"DELETE FROM iceberg_tables WHERE {self.own}"
                 " AND table_namespace = ? AND table_name = ? AND metadata_location = ?",
@@ -159,7 +159,7 @@ class SqlCatalog:
             )
             if gone != 1:
                 return name
-        for name, row in wanted.items():
+        for name, row in targets.items():
             if row is None:
                 continue
             try:
@@ -304,26 +304,26 @@ class SqliteDatabase:
         try:
             opened = sqlite3.connect(name, uri=uri, timeout=BUSY_SECONDS, isolation_level=None)
             with closing(opened) as connection:
-                there = connection.execute(
+                has_tables = connection.execute(
                     "SELECT 1 FROM sqlite_master WHERE name = 'iceberg_tables'"
                 ).fetchone()
-                yield _Connection(connection) if there else None
+                yield _Connection(connection) if has_tables else None
         except sqlite3.DatabaseError as error:
             raise run_errors.catalog_unreadable(path=self.place, why=str(error)) from error
 
 
 def table_rows(file: Path) -> tuple[tuple[Any, ...], ...]:
-    """All tables, as :func:`put_back` takes them; none when there is no catalog yet."""
+    """All tables, as :func:`restore_rows` takes them; none when there is no catalog yet."""
     with SqliteDatabase(file).read() as statements:
         return () if statements is None else tuple(statements.rows("SELECT * FROM iceberg_tables"))
 
 
-def put_back(file: Path, kept: Sequence[tuple[Any, ...]]) -> None:
+def restore_rows(file: Path, rows: Sequence[tuple[Any, ...]]) -> None:
     """Let the catalog have exactly the tables that it had: each as it was."""
     with SqliteDatabase(file).write("") as statements:
         if statements is None:
             return
         statements.change("DELETE FROM iceberg_tables")
-        for row in kept:
+        for row in rows:
             marks = ", ".join("?" * len(row))
             statements.change(f"INSERT INTO iceberg_tables VALUES ({marks})", row)

@@ -433,7 +433,7 @@ class IcebergLake(NamedByCatalog):
 # files that nobody deletes are better than another's that are deleted.
 
 METADATA = ".metadata.json"
-"""In the name of each metadata file, packed or not."""
+"""A part of the name of each metadata file, packed or not."""
 
 
 @dataclass(frozen=True, slots=True)

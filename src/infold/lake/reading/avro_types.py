@@ -71,13 +71,13 @@ def is_long_decimal(field: Any) -> bool:
 _OTHER = pa.dense_union([])
 
 
-def _union(of: list[Any], *, is_column: bool) -> pa.DataType:
-    if len(of) == 1:
-        return arrow_type(of[0], is_column=is_column)
-    names = frozenset(one for one in of if isinstance(one, str))
-    if len(names) == len(of) and names in _WIDER:
+def _union(types: list[Any], *, is_column: bool) -> pa.DataType:
+    if len(types) == 1:
+        return arrow_type(types[0], is_column=is_column)
+    names = frozenset(one for one in types if isinstance(one, str))
+    if len(names) == len(types) and names in _WIDER:
         return _PLAIN[_WIDER[names]]
-    return pa.dense_union([pa.field(str(at), arrow_type(one)) for at, one in enumerate(of)])
+    return pa.dense_union([pa.field(str(at), arrow_type(one)) for at, one in enumerate(types)])
 
 
 _NESTED: Mapping[str, Callable[[Any], pa.DataType]] = {

@@ -44,8 +44,8 @@ def _fingerprints(folder: Path, extracted: Extracted | None) -> Mapping[str, str
     prints = {}
     for file in listed_files(folder, extracted):
         try:
-            there = file.stat()
+            status = file.stat()
         except FileNotFoundError:  # it went: the next run reads everything again
             continue
-        prints[file.name] = stat_fingerprint(there)
+        prints[file.name] = stat_fingerprint(status)
     return prints

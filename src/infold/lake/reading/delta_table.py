@@ -124,9 +124,9 @@ def _version(
 ) -> SourceTable:
     import pyarrow as pa
 
-    shown = partial(_of_object, source, folder)
+    shown = partial(_object_url, source, folder)
     if not places.in_store(folder):
-        shown = partial(_of_file, root, Path(folder))
+        shown = partial(_file_path, root, Path(folder))
     actions = pa.table(stored.get_add_actions(flatten=True))
     deleted = {shown(uri): positions for uri, positions in _deleted_positions(stored)}
     files: dict[str, ListedFile] = {}
@@ -183,7 +183,7 @@ def _marks(deleted: pa.Array | None) -> str:
     return f":{len(deleted)}:{digest}"
 
 
-def _of_file(root: Path, folder: Path, path: str) -> str:
+def _file_path(root: Path, folder: Path, path: str) -> str:
     """A path of the log, or a URI, as listings show it: inside the project relative to that."""
     parts = urlsplit(path)
     if parts.scheme not in ("", "file"):
@@ -195,7 +195,7 @@ def _of_file(root: Path, folder: Path, path: str) -> str:
     return str(at.relative_to(inside) if at.is_relative_to(inside) else at)
 
 
-def _of_object(source: Source, folder: str, path: str) -> str:
+def _object_url(source: Source, folder: str, path: str) -> str:
     """The same of a table in a store: the URL of an object. Raises where Spark cannot read it."""
     if not urlsplit(path).scheme:
         at = places.below(folder, unquote(path))
@@ -243,7 +243,7 @@ def newest_version(project: Project, source: Source) -> Newest:
         url = is_url(source.path)
         folder = _url(source.path) if url else _folder(project, source.path)
     else:
-        folder = _of_entry(project, source)
+        folder = _folder_of_entry(project, source)
     if is_url(folder) and kind_of(folder) is StoreKind.HDFS:
         raise delta_errors.source_in_hdfs(source=source.name, at=folder)
     if places.in_store(folder):
@@ -264,8 +264,8 @@ def _url(url: str) -> str:
 
 
 def _no_table(source: Source, folder: str) -> InfoldError:
-    there = places.is_folder(folder)
-    why = "it has no _delta_log" if there else "it does not exist"
+    is_folder = places.is_folder(folder)
+    why = "it has no _delta_log" if is_folder else "it does not exist"
     if source.path is not None:
         return delta_errors.no_source_table(source=source.name, folder=folder, why=why)
     return delta_errors.no_table_of_entry(
@@ -273,7 +273,7 @@ def _no_table(source: Source, folder: str) -> InfoldError:
     )
 
 
-def _of_entry(project: Project, source: Source) -> str:
+def _folder_of_entry(project: Project, source: Source) -> str:
     """Where the entry of a metastore leads to."""
     assert source.catalog is not None, "a name without a metastore is refused"
     client = HiveClient(source.catalog, project.root, f"catalog of source {source.name}")

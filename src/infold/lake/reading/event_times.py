@@ -73,8 +73,8 @@ def estimate_cells(
     hours: Counter[int] = Counter()
     try:
         for file in files:
-            there = source_file(root, file, stores)
-            batches = files_of(source.format).event_times(there, source, column)
+            stored_file = source_file(root, file, stores)
+            batches = files_of(source.format).event_times(stored_file, source, column)
             if batches is None:
                 return None
             for values in batches:
@@ -98,13 +98,13 @@ def _hours(values: pa.Array, parse: ParseTimestamp, written: str, latest: int) -
         starts = counts.field(0).cast(pa.int64()).to_pylist()
         by_hour = dict(zip(starts, counts.field(1).to_pylist(), strict=True))
         return by_hour | {_FUTURE: len(known) - len(due)}
-    found: dict[int, int] = {}
+    rows_by_hour: dict[int, int] = {}
     for entry in pc.value_counts(values.drop_null()).to_pylist():
         at = parse(str(entry["values"]))
         if at is not None:
             start = _FUTURE if at > latest else at - at % HOUR
-            found[start] = found.get(start, 0) + entry["counts"]
-    return found
+            rows_by_hour[start] = rows_by_hour.get(start, 0) + entry["counts"]
+    return rows_by_hour
 
 
 def _times(values: pa.Array, written: str) -> pa.Array | None:

@@ -68,9 +68,9 @@ _TEXT = rb'"(?:[^"\\]++|\\.)*+"'
 _BEFORE = re.compile(rb'(?:[^"\[{]++|' + _TEXT + rb")*+", re.DOTALL)
 """What is passed over before an object or a list; a quote that does not end is not."""
 _BETWEEN = re.compile(rb'(?:[^"\[\]{},]++|' + _TEXT + rb")*+", re.DOTALL)
-"""The same in a list, where a comma ends a part."""
+"""What is passed over between the parts of a list, which commas and brackets end."""
 _INSIDE = re.compile(rb'(?:[^"\[\]{}]++|' + _TEXT + rb")*+", re.DOTALL)
-"""The same in a part."""
+"""What is passed over inside a part, where commas end nothing."""
 
 _CLOSING = {b"[": b"]", b"{": b"}"}
 

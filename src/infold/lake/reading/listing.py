@@ -79,7 +79,7 @@ def matching_files(
         shown = path_prefix(root, base)
         prints: dict[str, str] = {}  # two `**` may lead to one file
         marks = [*marks_above(shown)]
-        _walk(base, parts, shown, _Seen(prints, marks), leaves)
+        _walk(base, parts, shown, _Listing(prints, marks), leaves)
     except OSError as error:
         raise run_errors.unreadable_folder(
             source=source.name,
@@ -140,7 +140,7 @@ def path_prefix(root: Path, base: str) -> str:
     return base.rstrip("/") + "/"
 
 
-class _Seen(NamedTuple):
+class _Listing(NamedTuple):
     """What a walk finds: files with their fingerprints, and what may be a table's metadata."""
 
     files: dict[str, str]
@@ -155,7 +155,7 @@ def _walk(
     folder: str,
     parts: list[str],
     below: str,
-    seen: _Seen,
+    seen: _Listing,
     leaves: Leaves,
     above: frozenset[_Folder] = frozenset(),
 ) -> None:
@@ -169,8 +169,8 @@ def _walk(
     name, *deeper = (parts[1:] or ["*"]) if any_depth else parts
     matches, hidden = matcher(name, last=not deeper), name[0] in HIDDEN
     folders: list[tuple[str, list[str]]] = []
-    with _opened(folder) as (opened, here):
-        if opened is None or here in above:
+    with _opened(folder) as (opened, folder_id):
+        if opened is None or folder_id in above:
             return
         with os.scandir(opened) as entries:
             for entry in entries:
@@ -185,12 +185,12 @@ def _walk(
                 if not matches(own):
                     continue
                 if deeper:
-                    there = _is_folder(entry) and not leaves(below + own)
-                    folders += [(own, deeper)] if there else []
+                    is_entered = _is_folder(entry) and not leaves(below + own)
+                    folders += [(own, deeper)] if is_entered else []
                 elif fingerprint := _fingerprint(entry):
                     seen.files[below + own] = fingerprint
     for own, more in folders:
-        _walk(f"{folder}/{own}", more, f"{below}{own}/", seen, leaves, above | {here})
+        _walk(f"{folder}/{own}", more, f"{below}{own}/", seen, leaves, above | {folder_id})
 
 
 @contextmanager

@@ -66,16 +66,16 @@ def objects_without(
     bucket = bucket_of(source.path or "", project.target.stores, project.root)
     above = _above(source)
     base = path.start[len(above) :].rstrip("/")
-    there = [base]
+    dated = [base]
     for pattern in path.names:
-        there = [inner for folder in there for inner in _folders(bucket, folder, pattern)]
-    if not there and not bucket.has_folder(base):
+        dated = [inner for folder in dated for inner in _folders(bucket, folder, pattern)]
+    if not dated and not bucket.has_folder(base):
         raise _nothing_there(source)
-    folders = [folder for folder in there if above + folder not in skip]
+    folders = [folder for folder in dated if above + folder not in skip]
     with ThreadPoolExecutor(max(1, min(AT_ONCE, len(folders)))) as pool:
         pages = pool.map(lambda folder: list(bucket.list(folder)), folders)
         files, settling = _matching(source, chain.from_iterable(pages), now, bucket)
-    left_out = frozenset(above + folder for folder in there) & skip
+    left_out = frozenset(above + folder for folder in dated) & skip
     return Listed(files, settling, len(folders), left_out)
 
 

@@ -33,8 +33,8 @@ def row_counts(project: Project, files: Sequence[ListedFile]) -> Mapping[str, in
     counts = {}
     for file in files:
         try:
-            there = source_file(project.root, file, project.target.stores)
-            counts[file.path] = orc.ORCFile(there.arrow_file()).nrows
+            stored_file = source_file(project.root, file, project.target.stores)
+            counts[file.path] = orc.ORCFile(stored_file.arrow_file()).nrows
         except (OSError, pa.ArrowException, ReplacedError):
             continue
     return counts

@@ -33,8 +33,8 @@ def row_counts(project: Project, files: Sequence[ListedFile]) -> Mapping[str, in
     counts = {}
     for file in files:
         try:
-            there = source_file(project.root, file, project.target.stores)
-            counts[file.path] = parquet.read_metadata(there.arrow_file()).num_rows
+            stored_file = source_file(project.root, file, project.target.stores)
+            counts[file.path] = parquet.read_metadata(stored_file.arrow_file()).num_rows
         except (OSError, pa.ArrowInvalid, ReplacedError):
             continue
     return counts

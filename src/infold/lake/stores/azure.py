@@ -24,7 +24,7 @@ _VARIABLES = {
     "client_id": ("AZURE_CLIENT_ID",),
     "client_secret": ("AZURE_CLIENT_SECRET",),
 }
-"""Where the tools of Azure look for each."""
+"""Environment variables in which Azure's tools look for each, the first one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class AzureAccess:
 
     account: str
     host: str
-    """That of the account, as URLs have it."""
+    """The account's server, as URLs name it."""
     endpoint: str = ""
     account_key: str = field(default="", repr=False)
     sas_token: str = field(default="", repr=False)
@@ -85,13 +85,13 @@ def access_of(stores: Stores, bucket: str, root: Path) -> AzureAccess:
     host = split(bucket)[0].partition("@")[2]
     own = any(getattr(options, name) for name in _VARIABLES)
     found = {
-        name: resolve(getattr(options, name), root, at).strip() if own else _of_environment(names)
+        name: resolve(getattr(options, name), root, at).strip() if own else _from_environment(names)
         for name, names in _VARIABLES.items()
     }
     return AzureAccess(host.partition(".")[0], host, options.endpoint.rstrip("/"), **_alone(found))
 
 
-def _of_environment(names: Sequence[str]) -> str:
+def _from_environment(names: Sequence[str]) -> str:
     return next((text for name in names if (text := os.environ.get(name, ""))), "")
 
 

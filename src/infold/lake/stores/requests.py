@@ -62,7 +62,7 @@ _BAD_KEY = re.compile(r'Path "(.+)"(?: contained|: Encountered)', re.DOTALL)
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
 _NO_OBJECT = ("NoSuchKey", "BlobNotFound")
 _MACHINE = ("169.254.", "metadata.google.internal")
-"""The machine's own service of keys."""
+"""Addresses of the service that gives a cloud's machine its keys."""
 
 _CREDENTIALS = (
     *("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"),

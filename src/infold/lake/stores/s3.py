@@ -22,7 +22,7 @@ from infold.system.secrets import resolve
 
 DEFAULT_REGION = "us-east-1"
 _ROLES = ("role_arn", "credential_process", "sso_session", "sso_start_url")
-"""What a profile says that has no key of its own."""
+"""Entries of a profile whose key comes from elsewhere: from a role, a program, a login."""
 
 
 @dataclass(frozen=True, slots=True)

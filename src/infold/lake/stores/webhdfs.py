@@ -92,11 +92,11 @@ class WebHdfs:
     def read(self, path: str, start: int, length: int | None) -> bytes:
         """The bytes of a file from ``start`` on; all, or so many."""
         more: dict[str, Any] = {} if length is None else {"length": length}
-        return self._of_datanode("GET", path, "OPEN", offset=start, **more)
+        return self._ask_datanode("GET", path, "OPEN", offset=start, **more)
 
     def create(self, path: str, content: bytes) -> None:
         """Have a file, and the folders above it; it is there before its content is."""
-        self._of_datanode("PUT", path, "CREATE", content, overwrite="true")
+        self._ask_datanode("PUT", path, "CREATE", content, overwrite="true")
 
     def rename(self, path: str, to: str) -> None:
         """Have a file under another name at one instant, in place of what had that name."""
@@ -110,13 +110,13 @@ class WebHdfs:
         """The answer of the NameNode, asked again while that may help; an empty one is {}."""
         for pause in _pauses():
             try:
-                answer = self._of_namenode(method, path, op, options)
+                answer = self._ask_namenode(method, path, op, options)
                 return _json(answer) if answer.content else {}
             except (RefusedError, SilentError) as error:
                 self._pause_or_raise(error, pause)
         raise AssertionError
 
-    def _of_namenode(
+    def _ask_namenode(
         self, method: str, path: str, op: str, options: Mapping[str, Any]
     ) -> requests.Response:
         """The answer of the one that is taken for active; if it is not, the next one is asked."""
@@ -138,7 +138,7 @@ class WebHdfs:
             raise error
         time.sleep(pause)
 
-    def _of_datanode(
+    def _ask_datanode(
         self, method: str, path: str, op: str, content: bytes | None = None, **options: Any
     ) -> bytes:
         """The answer of the DataNode that the NameNode names; another one if that is silent."""
@@ -147,7 +147,7 @@ class WebHdfs:
             more = {"excludedatanodes": ",".join(silent)} if silent else {}
             place = ""
             try:
-                answer = self._of_namenode(method, path, op, options | more)
+                answer = self._ask_namenode(method, path, op, options | more)
                 if answer.status_code != _REDIRECTED:  # a gateway that has the content itself
                     raise RefusedError(answer.status_code, "", "it names no DataNode")
                 place = answer.headers["Location"]
@@ -246,11 +246,11 @@ class HdfsBucket:
         with ThreadPoolExecutor(AT_ONCE) as pool:
             while above:
                 folders_now, above[-AT_ONCE:] = above[-AT_ONCE:], []
-                for folders, files in pool.map(self._in_folder, folders_now):
+                for folders, files in pool.map(self._folder_contents, folders_now):
                     above += folders
                     yield from (one for one in files if one.key > after)
 
-    def _in_folder(self, folder: str) -> tuple[Sequence[str], Sequence[Listed]]:
+    def _folder_contents(self, folder: str) -> tuple[Sequence[str], Sequence[Listed]]:
         """The folders and the files right in a folder; none where it is none, or is gone."""
         folders, files = [], []
         for key, entry in self._entries(folder):

@@ -15,7 +15,7 @@ from infold.core.ports import Lake, SnapshotReader
 from infold.core.project import Project
 from infold.core.target import Publish
 from infold.lake.iceberg.open_catalog import open_catalog
-from infold.lake.iceberg.sql_catalog import put_back as put_rows_back
+from infold.lake.iceberg.sql_catalog import restore_rows as put_rows_back
 from infold.lake.iceberg.sql_catalog import table_rows
 from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.stores.places import use
