@@ -21,7 +21,7 @@ from infold.core.trace import CellChange, Trace
 from infold.messages import faults, run_errors
 from infold.messages.errors import InfoldError
 from infold.spark import engine
-from infold.spark.engine import LOOK_EVERY, MOST_SNAPSHOTS, Maintenance
+from infold.spark.maintenance import LOOK_EVERY, MOST_SNAPSHOTS, Maintenance
 from infold.spark.storages import storage_of
 from infold.spark.tables.port import Layout, PartitionFiles, Stamp
 

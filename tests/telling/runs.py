@@ -10,7 +10,7 @@ from tests.cli import sample
 from tests.declare.shop import INFOLD, SHOP
 from tests.declare.shop import read as read_shop
 
-from infold.api.listening import run_and_tell
+from infold.api.run_and_tell import run_and_tell
 from infold.core.hooks import Sinks
 from infold.core.ports import Progress, SilentProgress
 from infold.core.project import Project

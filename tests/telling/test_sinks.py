@@ -27,7 +27,7 @@ from tests.telling.receiver import Receiver, receiver
 from tests.telling.runs import bad, end, good, project, raising
 
 from infold import api
-from infold.api.listening import run_and_tell
+from infold.api.run_and_tell import run_and_tell
 from infold.core.hooks import Sinks
 from infold.core.ports import Progress, SilentProgress
 from infold.core.project import Project
@@ -401,7 +401,7 @@ def test_a_lost_ledger(with_hooks: Project) -> None:
 
 def test_the_same_error_is_told_once(tmp_path: Path) -> None:
     """One that ended a run has been told when the command ends with it."""
-    from infold.api.listening import tell_of_end
+    from infold.api.run_and_tell import tell_of_end
 
     write(tmp_path, {**SHOP, "infold.yml": INFOLD})
     sinks, error = Sinks(log=tmp_path / "log"), KeyError("x")

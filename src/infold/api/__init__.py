@@ -244,8 +244,8 @@ def run(
     once).
     """
     from infold.api.building import Building
-    from infold.api.listening import run_and_tell
     from infold.api.repairing import after_swaps
+    from infold.api.run_and_tell import run_and_tell
     from infold.running.run_progress import Request
 
     project = once_complete(project)

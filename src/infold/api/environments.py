@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from infold.api.extraction import Extraction
-from infold.api.listening import run_and_tell
 from infold.api.opening import (
     dropper,
     lake_of,
@@ -21,6 +20,7 @@ from infold.api.opening import (
 )
 from infold.api.repairing import finish_steps, finish_swaps
 from infold.api.rows import coverage, events_of, lateness, show
+from infold.api.run_and_tell import run_and_tell
 from infold.api.sole_writer import sole_writer
 from infold.api.spark_sessions import engine
 from infold.api.states import states

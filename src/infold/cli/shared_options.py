@@ -457,7 +457,7 @@ def sinks(command: Command) -> Command:
 
 def _tell(sinks: Sinks, error: BaseException | None, given: dict[str, Any]) -> None:
     """Tell of the end of the command that was typed, unless it only shows what it would do."""
-    from infold.api.listening import tell_of_end
+    from infold.api.run_and_tell import tell_of_end
     from infold.messages.errors import InfoldError
 
     if getattr(given.get("options"), "dry_run", False):

@@ -3,11 +3,14 @@ What an error is: a slug and what is wrong, aligned facts, what to do, and how t
 
 The words are in the lists beside this file, an entry for each error: of the command line in
 ``command_errors``, of ledger, sources and runs in ``run_errors``, of a ledger on a server in
-``ledger_errors``, of a target's catalog in ``catalog_errors``, of `infold apply` in
-``apply_errors``, of environments in ``environment_errors``, what is wrong with a project in
-``findings`` and ``refusals``, with ledger and tables in ``mismatches``, with the machine in
-``faults``, what keeps a scheduler from running a project in ``orchestration_errors``. No module
-outside of this folder words an error, and each slug has a section in docs/errors/.
+``ledger_errors``, of catalogs, databases, stores and Delta tables in ``catalog_errors``,
+``database_errors``, ``store_errors`` and ``delta_errors``, of `infold apply` in ``apply_errors``,
+of environments in ``environment_errors``, of unit tests in ``unit_test_errors``. What is written
+wrongly in a project is in ``findings``, ``function_findings`` and ``audit_findings``, what is
+understood and refused in ``refusals``, and what another tool or dialect would write in
+``other_tools``; what is wrong with ledger and tables in ``mismatches``, with the machine in
+``faults``. No module outside of this folder words an error, and each slug has a section in
+docs/errors/.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -16,16 +14,15 @@ from pyspark.sql import DataFrame, SparkSession
 from infold.analysis.definitions.columns_read import ColumnsRead
 from infold.analysis.names.subject import time_column
 from infold.core.interval import Interval, Ranges
-from infold.core.model import Kind, table_name
+from infold.core.model import Kind
 from infold.core.plan import Action, ChangedKeyRows, Step
-from infold.core.ports import Announce, History, Lake, Ledger
+from infold.core.ports import Announce, Lake, Ledger
 from infold.core.project import Node, Project, Stretch
 from infold.core.record import Outcome
-from infold.core.trace import CellState, Unchanged, net_changes, was_dropped
+from infold.core.trace import CellState, Unchanged, was_dropped
 from infold.core.type_changes import Type
 from infold.inspecting.as_built import Stretches
 from infold.messages import errors, run_errors
-from infold.running.run_progress import ends_run
 from infold.spark import evolved_columns
 from infold.spark.analyser import DefinitionAnalyser
 from infold.spark.content import cell_states, column, rows_in_cells
@@ -34,6 +31,7 @@ from infold.spark.damaged_tables import damaged_table
 from infold.spark.events import build as events_build
 from infold.spark.events import derived as events_derived
 from infold.spark.inputs import changed_keys
+from infold.spark.maintenance import Maintenance
 from infold.spark.python_models import as_python_failure
 from infold.spark.sessions import build as sessions_build
 from infold.spark.sessions import derived as derived_sessions
@@ -264,133 +262,6 @@ def words_and_condition(error: PySparkException | Py4JError) -> tuple[str, str] 
         return what[:_MOST_CHARACTERS], error.getCondition() or type(error).__name__
     hidden = _HIDDEN.search(str(error))
     return (hidden[1].strip()[:_MOST_CHARACTERS], hidden[2]) if hidden else None
-
-
-# Each run may add a few small files, of rows or of deletes, to many partitions. After some commits
-# the partitions with the most files are rewritten, worst first, until the run's budget is spent;
-# the rest waits for the next run. Old snapshots are expired before that, but never the newest
-# version's, nor one that a reader's trace names or still has to compare with. Neither changes
-# content, and both keep `_version`, so the thousandth run costs what the tenth did. Where it fails,
-# as somebody else compacts the same files at that time, the run has done its work all the same, and
-# says so.
-
-LOOK_EVERY = 8
-"""Commits since the last rewrite after which a table's files are counted."""
-
-FILES_PER_PARTITION = 6
-"""Data files, or files with deletes, beyond which a partition is rewritten."""
-
-BUDGET_BYTES = 64 * 1024 * 1024
-"""How much one run rewrites of one table; one partition is always allowed."""
-
-KEEP_SNAPSHOTS = 20
-KEEP_SECONDS = 3600
-MOST_SNAPSHOTS = 100
-
-NOT_COMPACTED = "{0}: it was not compacted, and the next run tries again: {1}"
-"""The note on a table that is as large as it was; its rows are right."""
-
-
-@dataclass(frozen=True)
-class Maintenance:
-    """Compaction and expiry of stored tables."""
-
-    tables: MaintainedTables
-    ledger: Ledger
-    lake: Lake
-
-    def maintain(self, models: Sequence[str]) -> tuple[str, ...]:
-        """
-        Compact and expire the tables of ``models``, each named once for each of its steps.
-
-        Returns notes on tables where that failed. Raises errors that end a run.
-        """
-        notes = []
-        for model, steps in Counter(models).items():
-            try:
-                self._maintain(model, steps)
-            except Exception as error:  # noqa: BLE001 - its rows are there, whatever it is
-                notes.append(NOT_COMPACTED.format(model, _error_in_a_line(error)))
-        return tuple(notes)
-
-    def _maintain(self, model: str, steps: int) -> None:
-        history = self.lake.history(table_name(model))
-        if history.snapshots > MOST_SNAPSHOTS or (
-            history.snapshots > 2 * KEEP_SNAPSHOTS
-            and history.oldest_at < (time.time() - KEEP_SECONDS) * 1_000_000
-        ):
-            self.expire(model, history, everything=history.snapshots > MOST_SNAPSHOTS)
-        if _is_due(history, steps):
-            self.compact(model)
-
-    def compact(self, model: str, *, budget: int = BUDGET_BYTES) -> int:
-        """Rewrite the partitions with the most files, within ``budget`` bytes; how many it was."""
-        crowded = [
-            files
-            for files in self.tables.partition_files(model)
-            if files.data >= FILES_PER_PARTITION or files.deletes >= FILES_PER_PARTITION // 2
-        ]
-        crowded.sort(key=lambda files: -(files.data + files.deletes))
-        spent = done = 0
-        for files in crowded:
-            if done and spent + files.bytes > budget:
-                break
-            self.tables.rewrite(model, files.partition)
-            spent += files.bytes
-            done += 1
-        return done
-
-    def expire(self, model: str, history: History, *, everything: bool = False) -> None:
-        """Drop old snapshots and the files that only they have; none that a version names."""
-        read = self._versions_read(model)
-        if any(net_changes(self.ledger.changes(model, since)) for since in read):
-            return  # a reader has yet to compare with a version whose snapshot would go
-        age = -1 if everything else KEEP_SECONDS  # whole seconds: this one counts as over
-        keep = MOST_SNAPSHOTS // 2 if everything else KEEP_SNAPSHOTS
-        keep = max(keep, self._snapshots_back(model, read, history))
-        self.tables.expire(model, before=time.time() - age, keep=keep)
-
-    def _versions_read(self, model: str) -> set[int]:
-        """The versions of a table that its readers were built from."""
-        traces = self.ledger.traces().values()
-        return {trace.inputs[model] for trace in traces if model in trace.inputs}
-
-    def _snapshots_back(self, model: str, read: set[int], history: History) -> int:
-        """
-        How many snapshots back the newest version is, and those that were ``read``.
-
-        Every rewritten partition is a snapshot, so a version may be behind any number of them.
-        """
-        head = self.ledger.newest_versions().get(model)
-        if head is None:
-            return 0
-        named = {head.number, *read}
-        versions = self.ledger.versions(model, min(named) - 1)
-        pinned = {version.snapshot for version in versions if version.number in named}
-        return max((n for n, at in enumerate(history.main, 1) if at in pinned), default=0)
-
-
-def _error_in_a_line(error: Exception) -> str:
-    """
-    What an error says, in a line.
-
-    Raises one that ends a run; and of memory, as nobody knows what a JVM is good for after that.
-    """
-    known = failures.known_failure(error)
-    if known is None:
-        java = re.search(r"[\w.$]+(?:Exception|Error): [^\n]+", str(error))
-        return java[0][:300] if java else failures.in_a_line(error)
-    if ends_run(known) or known.slug == "out-of-memory":
-        raise known from error
-    return known.what
-
-
-def _is_due(history: History, commits: int) -> bool:
-    """Whether files are to be counted, when so many of the newest commits are a run's own."""
-    if history.since_rewrite < LOOK_EVERY:
-        return False
-    # The run before counted them too, and since then there are no more.
-    return history.steady < commits or history.since_rewrite - commits < LOOK_EVERY
 
 
 # Once a table is replaced, its cells have other content wherever a column was added, taken away or

@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from infold.importing.dbt.audits import audits_of, singular_tests
 from infold.importing.dbt.folder import DbtFolder, Properties, read_folder, variables
+from infold.importing.dbt.macros import THIS
 from infold.importing.dbt.templates import (
     Macro,
     Names,
@@ -23,7 +24,6 @@ from infold.importing.dbt.templates import (
     Templates,
     macros_in,
 )
-from infold.importing.dbt.values import THIS
 from infold.importing.dialects import (
     SPARK,
     NotTranslatedError,

@@ -19,8 +19,8 @@ from typing import Any
 from jinja2 import StrictUndefined, TemplateError, nodes
 from jinja2.sandbox import SandboxedEnvironment
 
-from infold.importing.dbt import values
-from infold.importing.dbt.values import Package, Relation, ReturnedError, Unknown, UnresolvedError
+from infold.importing.dbt import macros
+from infold.importing.dbt.macros import Package, Relation, ReturnedError, Unknown, UnresolvedError
 
 _MACRO = re.compile(r"\{%-?\s*macro\s+(\w+)\s*\(")
 _END_OF_MACRO = re.compile(r"\{%-?\s*endmacro\s*-?%\}")
@@ -173,9 +173,9 @@ class Templates:
 
     def _globals(self, project: str) -> dict[str, Any]:
         in_spark = self._names.adapter in {"", "spark", "databricks"}
-        packages = values.OF_SPARK if in_spark else values.IN_ANY_DIALECT
+        packages = macros.OF_SPARK if in_spark else macros.IN_ANY_DIALECT
         return {
-            **{name: Unknown(name) for name in values.NOT_KNOWN},
+            **{name: Unknown(name) for name in macros.NOT_KNOWN},
             **{name: Package(name, macros) for name, macros in packages.items()},
             project: Package(project, self._own),
             "adapter": _Adapter(self._names.adapter, self._own),
@@ -190,7 +190,7 @@ class Templates:
             "should_full_refresh": lambda: True,
             "source": self._source,
             "target": _Target(self),
-            "this": Relation(values.THIS),
+            "this": Relation(macros.THIS),
             "var": _Variables(self),
             "zip": zip,
         }
