@@ -20,7 +20,7 @@ from infold.core.target import Target
 from infold.core.trace import CellChange, Trace
 from infold.messages import faults, run_errors
 from infold.messages.errors import InfoldError
-from infold.spark import engine
+from infold.spark import maintenance
 from infold.spark.maintenance import LOOK_EVERY, MOST_SNAPSHOTS, Maintenance
 from infold.spark.storages import storage_of
 from infold.spark.tables.port import Layout, PartitionFiles, Stamp
@@ -105,8 +105,8 @@ def test_files_are_counted_when_they_may_be_more_and_compacted(
     Files are counted after commits that may have added some, not after replacements alone. Many
     small ones become few, and every row is still there; after few commits there is nothing to do.
     """
-    monkeypatch.setattr(engine, "LOOK_EVERY", 2)
-    monkeypatch.setattr(engine, "FILES_PER_PARTITION", 3)
+    monkeypatch.setattr(maintenance, "LOOK_EVERY", 2)
+    monkeypatch.setattr(maintenance, "FILES_PER_PARTITION", 3)
     shop = GrowingTable(spark, warehouse, "steady", Layout("ts", Granularity.MONTH), storage)
     for _ in range(2):
         shop.replace(5)
@@ -146,9 +146,9 @@ def test_a_version_before_many_rewrites_is_kept(
     """Old snapshots expire; neither the newest version nor what a trace names does, however many
     partitions are rewritten after it.
     """
-    monkeypatch.setattr(engine, "MOST_SNAPSHOTS", 3)
-    monkeypatch.setattr(engine, "FILES_PER_PARTITION", 2)
-    monkeypatch.setattr(engine, "LOOK_EVERY", 4)
+    monkeypatch.setattr(maintenance, "MOST_SNAPSHOTS", 3)
+    monkeypatch.setattr(maintenance, "FILES_PER_PARTITION", 2)
+    monkeypatch.setattr(maintenance, "LOOK_EVERY", 4)
     shop = GrowingTable(spark, warehouse, "behind", Layout("ts", Granularity.MONTH), storage)
     for number in range(6):
         shop.append(5 if number % 2 else 40)
