@@ -58,13 +58,6 @@ _PROPERTIES = {
     "write.metadata.previous-versions-max": "10",
 }
 
-_COLUMNS_WITH_EXTREMES = "write.metadata.metrics.max-inferred-column-defaults"
-_USUAL = 100
-"""
-Of so many columns, the first ones, Iceberg keeps the least and the greatest value in a file. Files
-are skipped by those of the time column, wherever it is.
-"""
-
 
 @dataclass(frozen=True)
 class IcebergTables:
@@ -117,10 +110,7 @@ class IcebergTables:
         """Replace schema, layout and content by ``rows``, or make the table."""
         self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS infold.{quoted(self.namespace)}")
         writer = with_columns(rows).writeTo(self.identifier(table)).using("iceberg")
-        names = rows.columns
-        reach = names.index(layout.column) + 1 if layout.column in names else 0
-        extremes = {_COLUMNS_WITH_EXTREMES: str(max(_USUAL, reach))}
-        for key, value in {**_PROPERTIES, **extremes, **_layout_properties(layout)}.items():
+        for key, value in {**_PROPERTIES, **_layout_properties(layout)}.items():
             writer = writer.tableProperty(key, value)
         for key, value in stamped(stamp).items():
             writer = writer.option(_PROPERTY + key, value)
