@@ -87,7 +87,7 @@ HAVING count(*) > 1 AND coalesce(sum(amount), 1) > 0 AND `name` IS NOT NULL"""
 class Changes:
     """Stands for :class:`Feed`: the rows now, and those that came and went."""
 
-    now: DataFrame
+    current: DataFrame
     came: DataFrame
     went: DataFrame
     rows: int = 10
@@ -96,7 +96,7 @@ class Changes:
         """The rows that came."""
         return self.came
 
-    def gone(self) -> DataFrame:
+    def removed(self) -> DataFrame:
         """The rows that went."""
         return self.went
 

@@ -122,13 +122,15 @@ class SqlCatalog:
         namespace: str,
         expected: Mapping[str, str | None],
         targets: Mapping[str, Row | None],
+        before_commit: str = "",
     ) -> str | None:
         """
         Let names point elsewhere, or nowhere, all at one instant: so tables are renamed, published,
         set back, and views are made.
 
         ``expected`` is where the names point now, None for nowhere. If one does not, or is taken by
-        somebody else meanwhile, nothing is changed, and that name is returned.
+        somebody else meanwhile, nothing is changed, and that name is returned. ``before_commit`` is
+        the write point that is passed while the transaction is open.
         """
         with self.database.write(namespace) as statements:
             rows = () if statements is None else statements.rows(*self._rows_query(namespace))
@@ -140,6 +142,8 @@ class SqlCatalog:
             if statements is not None:
                 moved = moved or self._replace(statements, namespace, known, targets)
                 statements.undone = moved is not None
+                if before_commit and moved is None:
+                    write_points.point(before_commit)
         return moved
 
     def _replace(
@@ -181,8 +185,8 @@ class SqlCatalog:
         expected: dict[str, str | None] = dict.fromkeys(r.to for r in renamings)
         expected |= {r.table: r.location for r in renamings}
         targets = dict.fromkeys(expected) | {r.to: rows[r.table] for r in renamings}
-        write_points.point("rename: before commit")
-        done = self.change(namespace, expected, targets) is None
+        before_commit = "rename: before commit"
+        done = self.change(namespace, expected, targets, before_commit) is None
         write_points.point("rename: after commit")
         return done
 
