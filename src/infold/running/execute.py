@@ -214,11 +214,13 @@ class Runner:
     ) -> list[tuple[Step, CommitTurn]]:
         """The steps of a new plan that can be carried out together; none at the end."""
         known, allowed = unrecorded_table(self.ledger, self.lake), request.allow_refresh
-        is_settled = False
-        while not is_settled:
+        while True:
             options, observed, plan = self._observe_and_plan(progress, request, answers)
+            if self._ask_for_keys(progress, answers, observed, plan):
+                continue
             refused = refused_rebuilds(self.project, plan, options, known, allowed=allowed)
-            is_settled = not self._ask_spark(progress, answers, observed, plan, refused)
+            if not self._refuse_inexact(progress, answers, plan, refused):
+                break
         if not progress.plans:
             self._begin_work(progress, request, observed, plan)
         progress.plans.append(plan)
@@ -243,21 +245,21 @@ class Runner:
         plan = make_plan(self.project, observed, options)
         return options, observed, with_definitions(plan, progress.digests)
 
-    def _ask_spark(
-        self,
-        progress: RunProgress,
-        answers: _Answers,
-        observed: Observations,
-        plan: Plan,
-        refused: Container[str],
+    def _ask_for_keys(
+        self, progress: RunProgress, answers: _Answers, observed: Observations, plan: Plan
     ) -> bool:
-        """Ask what a plan depends on and only Spark can say; whether the plan has to be another."""
-        runnable = progress.runnable(plan)
-        if missing := answers.key_locations.unanswered(observed, runnable):
+        """Ask Spark where changed keys are, if a plan depends on that; it has to be made again."""
+        missing = answers.key_locations.unanswered(observed, progress.runnable(plan))
+        if missing:
             self._locate_keys(progress, answers.key_locations, answers.engine_for(plan), missing)
-            return True
+        return bool(missing)
+
+    def _refuse_inexact(
+        self, progress: RunProgress, answers: _Answers, plan: Plan, refused: Container[str]
+    ) -> bool:
+        """Let Spark check derivations; whether one is not exact, so that the plan is another."""
         unchecked = answers.derivations.unchecked(
-            step for step in runnable.steps if step.model not in refused
+            step for step in progress.runnable(plan).steps if step.model not in refused
         )
         inexact = unchecked and answers.derivations.refuse(answers.engine_for(plan), unchecked)
         if inexact:
