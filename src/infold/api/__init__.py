@@ -13,50 +13,31 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from infold.api.building import (
-    choose_models,
-    lost_by_beginning,
-    notes_apart,
-    once_complete,
-    plan_to_save,
-    project_of_saved,
-    project_to_run,
-    read_saved,
-    refuse_too_much,
-    with_apart,
-)
 from infold.api.opening import (
     by_applied,
+    choose_models,
     chosen_models,
     definition_errors,
     dropper,
     lake_of,
     ledger_of,
+    lost_by_beginning,
+    notes_apart,
     observe,
     observe_all,
     observer_of,
+    once_complete,
     open_project,
+    project_to_run,
     refuse_lost_ledger,
     refuse_unknown_allowed,
     to_apply,
+    with_apart,
 )
-from infold.api.spark_sessions import close, session
-from infold.core.audits import AuditReport
-from infold.core.hooks import Sinks
 from infold.core.interval import Interval, now
 from infold.core.model import table_name
 from infold.core.plan import Observations, Plan, PlanOptions
-from infold.core.ports import Progress, SilentProgress
 from infold.core.project import Project
-from infold.core.record import RunRecord
-from infold.core.report import (
-    Explanation,
-    Forgotten,
-    ModelStatus,
-    RunFailed,
-    RunResult,
-    VerificationReport,
-)
 from infold.core.target import Apply
 from infold.messages.errors import InfoldError
 from infold.planning.plan_draft import without_refused
@@ -69,8 +50,22 @@ from infold.planning.planner import plan as planned
 from infold.planning.selection import select_models
 
 if TYPE_CHECKING:
+    from infold.api.building import plan_to_save, project_of_saved, read_saved, refuse_too_much
     from infold.api.quarantine import add_quarantine_entries, list_quarantine_entries
     from infold.api.rows import coverage, evaluate, lateness, manifest, session_history, show
+    from infold.api.spark_sessions import close, session
+    from infold.core.audits import AuditReport
+    from infold.core.hooks import Sinks
+    from infold.core.ports import Progress, SilentProgress
+    from infold.core.record import RunRecord
+    from infold.core.report import (
+        Explanation,
+        Forgotten,
+        ModelStatus,
+        RunFailed,
+        RunResult,
+        VerificationReport,
+    )
     from infold.core.saved_plan import SavedPlan
 
 __all__ = [
@@ -123,17 +118,24 @@ __all__ = [
 ]
 
 _MODULES = {
-    **dict.fromkeys(("add_quarantine_entries", "list_quarantine_entries"), "quarantine"),
-    **dict.fromkeys(("coverage", "evaluate", "lateness", "manifest"), "rows"),
-    **dict.fromkeys(("session_history", "show"), "rows"),
+    "infold.api.building": ("plan_to_save", "project_of_saved", "read_saved", "refuse_too_much"),
+    "infold.api.quarantine": ("add_quarantine_entries", "list_quarantine_entries"),
+    "infold.api.rows": (
+        *("coverage", "evaluate", "lateness", "manifest"),
+        *("session_history", "show"),
+    ),
+    "infold.api.spark_sessions": ("close", "session"),
+    "infold.core.ports": ("Progress", "SilentProgress"),
+    "infold.core.report": ("RunFailed", "RunResult"),
 }
-"""Where functions are that few commands need; they are imported when they are asked for."""
+"""Where names are that few commands need; they are imported when they are asked for."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(name)
-    return getattr(import_module(f"infold.api.{_MODULES[name]}"), name)
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(module), name)
+    raise AttributeError(name)
 
 
 def window_of(

@@ -1,22 +1,25 @@
 """
 A run of production, as often as it takes: once, and again after tables were swapped.
 
-Each time the project is found out anew that the run goes by: with the tables of changed definitions
-that are built apart, as they take more than a run (:func:`project_to_run`). After it, those that
-are complete take the place of those that readers have, and another run brings readers up to date.
+Each time the project is found out anew that the run goes by. After it, the tables that were built
+apart and are complete take the place of those that readers have, and another run brings readers up
+to date.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from infold.api.extraction import Extraction
 from infold.api.opening import (
+    apart_as_asked,
+    choose_models,
+    destroyed_by,
     dropper,
-    lake_of,
     ledger_of,
     observer_of,
     refuse_unknown_allowed,
@@ -24,21 +27,19 @@ from infold.api.opening import (
 )
 from infold.api.sole_writer import sole_writer
 from infold.api.spark_sessions import engine
-from infold.core.definition import Redefinition
 from infold.core.environment import BUILT_APART
 from infold.core.interval import now
-from infold.core.plan import Destroyed, Observations, Plan, PlanOptions
+from infold.core.plan import Observations, Plan, PlanOptions
 from infold.core.ports import Engine, Progress
-from infold.core.project import Node, Project
+from infold.core.project import Project
 from infold.core.report import BuiltApart, RunFailed, RunResult, together
-from infold.core.saved_plan import SavedPlan, plan_of_text
 from infold.core.swap import Swap, SwapKind
 from infold.core.target import Apply
 from infold.inspecting.changed_definitions import ChangedDefinitions
-from infold.inspecting.tables_apart import TablesApart, exceeds_limit, progress_apart, tables_apart
+from infold.inspecting.tables_apart import TablesApart, progress_apart, tables_apart
 from infold.messages import apply_errors, run_errors
 from infold.messages.errors import InfoldError
-from infold.planning.destructive import policy, refuse_destructive
+from infold.planning.destructive import refuse_destructive
 from infold.planning.planner import plan
 from infold.planning.removals import refuse_removals
 from infold.render.definitions import apart_note, waiting_notes
@@ -50,109 +51,11 @@ from infold.running.observe import Observer
 from infold.running.run_progress import Request
 from infold.running.table_names import drop_left_tables
 
+if TYPE_CHECKING:
+    from infold.core.saved_plan import SavedPlan
+
 TRIES = 3
 """How often a run begins anew because another one changed what it followed from."""
-
-
-def once_complete(project: Project) -> Project:
-    """A project by the definitions that are wanted, whatever is built apart."""
-    return project.once_complete or project
-
-
-def project_to_run(
-    project: Project,
-    asked: PlanOptions | None = None,
-    *,
-    select: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    as_of: int | None = None,
-) -> Project:
-    """The project as a run goes by it, with what it would begin to build apart."""
-    base = once_complete(project)
-    asked = with_selected(base, asked, select, exclude)
-    return _apart_as_asked(observer_of(base, as_of, asked=asked), asked, allowed=False).project
-
-
-def _apart_as_asked(observer: Observer, options: PlanOptions, *, allowed: bool) -> TablesApart:
-    """The project as a run goes by it, now."""
-    may_begin = may_build_apart(observer, options, allowed=allowed)
-    return tables_apart(observer.project, observer.ledger, observer.lake, may_begin, options)
-
-
-def with_apart(project: Project) -> Project:
-    """The project with the tables that are being built apart."""
-    base, ledger = once_complete(project), ledger_of(project)
-    return (
-        tables_apart(base, ledger, lake_of(base)).project
-        if BUILT_APART in ledger.own_tables()
-        else base
-    )
-
-
-def notes_apart(project: Project, observed: Observations) -> tuple[str, ...]:
-    """What is said of the tables of a project that are, or would be, built apart."""
-    if not project.apart:
-        return ()
-    tables = progress_apart(project, observed, ledger_of(project), lake_of(project))
-    return (*map(apart_note, tables), *waiting_notes(project))
-
-
-def lost_by_beginning(
-    project: Project, observed: Observations, options: PlanOptions
-) -> Iterator[Destroyed]:
-    """What readers lose by tables that would begin to be built apart."""
-    new = {model for key, model in project.apart.items() if observed.models[key].trace is None}
-    yield from _destroyed(project, observed.redefinitions, new, options)
-
-
-def may_build_apart(
-    observer: Observer, options: PlanOptions, *, allowed: bool
-) -> Callable[[Sequence[Node]], Collection[str]]:
-    """Which changed models begin to be built apart: those that take more than one run."""
-    target = observer.project.target
-
-    def may_begin(nodes: Sequence[Node]) -> Collection[str]:
-        limited = [
-            node
-            for node in nodes
-            if node.backfill_limit is not None
-            and (options.selected is None or node.name in options.selected)
-        ]
-        if not limited or (target.protected and target.apply is not Apply.MANUAL and not allowed):
-            return ()
-        models = observer.observe_all().models
-        return [node.name for node in limited if exceeds_limit(node, models[node.name], options)]
-
-    return may_begin
-
-
-def with_own_tables(project: Project, options: PlanOptions) -> PlanOptions:
-    """What is asked for, with the tables that are built apart of the models that are asked for."""
-    if not project.apart or options.selected is None:
-        return options
-    keys = {key for key, model in project.apart.items() if model in options.selected}
-    return replace(options, selected=(options.selected - project.apart.keys()) | keys)
-
-
-def choose_models(
-    project: Project, options: PlanOptions | None, select: Sequence[str], exclude: Sequence[str]
-) -> PlanOptions:
-    """What is asked for of a project with tables that are built apart."""
-    return with_own_tables(project, with_selected(project, options, select, exclude))
-
-
-def _destroyed(
-    project: Project, changes: Sequence[Redefinition], models: Collection[str], options: PlanOptions
-) -> Iterator[Destroyed]:
-    """What changes of some models destroy, unless `infold apply` has permitted it before."""
-    base = once_complete(project)
-    permitted = base.target.apply is Apply.MANUAL
-    for change in changes:
-        asks = change.model in base.applies or not permitted
-        if asks and change.model in models and change.destroys:
-            yield Destroyed(
-                change.model, change.destroys, policy(base, change.model, options, change)
-            )
 
 
 @dataclass
@@ -210,7 +113,7 @@ class Building:
         """The project to run, as it is now."""
         options = with_selected(self.base, self.request.options, self.select, self.exclude)
         observer = self._observer(self.base, options)
-        return _apart_as_asked(observer, options, allowed=self.request.allow_refresh)
+        return apart_as_asked(observer, options, allowed=self.request.allow_refresh)
 
     def _observer(self, project: Project, options: PlanOptions | None = None) -> Observer:
         """Observes a project as it was asked for."""
@@ -305,7 +208,7 @@ class Building:
                 target=apart.project.target.name, models=sorted({one.model for one in apart.tables})
             )
         models = {one.model for one in apart.begun}
-        lost = _destroyed(apart.project, apart.begun, models, options)
+        lost = destroyed_by(apart.project, apart.begun, models, options)
         refuse_destructive(apart.once_complete, tuple(lost))
 
     def _swap_complete(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -363,6 +266,8 @@ def plan_to_save(
 
 def read_saved(path: Path) -> SavedPlan:
     """The plan in a file; raises ``apply_errors.bad_plan_file`` where there is none."""
+    from infold.core.saved_plan import plan_of_text
+
     try:
         return plan_of_text(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -1,23 +1,24 @@
 """
 What the functions of the API begin with: the project, its ledger, its tables, and an observation.
 
-Nothing here starts Spark but ``definition_errors``.
+The project is found out anew each time: with the tables of changed definitions that are built
+apart, as they take more than a run (:func:`project_to_run`). Nothing here starts Spark but
+``definition_errors`` and ``spark_work``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infold.api.sole_writer import sole_writer
-from infold.api.spark_sessions import session
+from infold.core.environment import BUILT_APART
 from infold.core.files import DatedPath, Listed, ListedFile
 from infold.core.interval import Granularity, now
 from infold.core.model import Source
-from infold.core.plan import Observations, PlanOptions
-from infold.core.project import Project
+from infold.core.plan import Destroyed, Observations, PlanOptions
+from infold.core.project import Node, Project
 from infold.core.target import Apply
 from infold.core.trace import CellState
 from infold.inspecting.as_built import Stretches
@@ -25,14 +26,16 @@ from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.messages import command_errors
 from infold.messages.errors import InfoldError, InfoldErrors
 from infold.planning.selection import select_models, with_landed
-from infold.running.forget import Dropper
+from infold.render.definitions import apart_note, waiting_notes
 from infold.running.ledger_consistency import foreign_tables, refuse_other_project
-from infold.running.looks import DatedLook
 from infold.running.observe import Observer
 
 if TYPE_CHECKING:
+    from infold.core.definition import Redefinition
     from infold.core.ports import Lake
+    from infold.inspecting.tables_apart import TablesApart
     from infold.ledger import SqlLedger
+    from infold.running.forget import Dropper
     from infold.spark.step_context import Work
 
 
@@ -123,6 +126,8 @@ def definition_errors(project: Project) -> Mapping[str, InfoldError]:
 
     A model that reads a wrong one is not analysed yet.
     """
+    from infold.api.spark_sessions import session
+
     spark = session(project)  # what is imported next is imported while its JVM starts
     from infold.spark.engine import SparkEngine
 
@@ -139,6 +144,7 @@ def observer_of(
 ) -> Observer:
     """Observes sources and tables; ``estimate`` reads the event times of small new files."""
     from infold.lake.reading.formats import files_of
+    from infold.running.looks import DatedLook
 
     ledger, tables, clock = ledger_of(project), lake_of(project), now()
 
@@ -221,6 +227,8 @@ def spark_work(project: Project, tables: Lake | None = None) -> Work:
 
     ``tables`` are the ones to read, if they are not those that runs read.
     """
+    from infold.api.spark_sessions import session
+
     spark = session(project)
     from infold.spark.engine import SparkEngine
 
@@ -230,6 +238,9 @@ def spark_work(project: Project, tables: Lake | None = None) -> Work:
 
 def dropper(project: Project) -> Dropper:
     """Drops tables of the project's target, under its lease."""
+    from infold.api.sole_writer import sole_writer
+    from infold.running.forget import Dropper
+
     ledger = ledger_of(project)
     return Dropper(project, ledger, lake_of(project), now(), lambda: sole_writer(project, ledger))
 
@@ -259,3 +270,114 @@ def chosen_models(
 ) -> frozenset[str] | None:
     """The models that some terms name; None without a term."""
     return select_models(project, select, exclude) if select or exclude else None
+
+
+def once_complete(project: Project) -> Project:
+    """A project by the definitions that are wanted, whatever is built apart."""
+    return project.once_complete or project
+
+
+def project_to_run(
+    project: Project,
+    asked: PlanOptions | None = None,
+    *,
+    select: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    as_of: int | None = None,
+) -> Project:
+    """The project as a run goes by it, with what it would begin to build apart."""
+    base = once_complete(project)
+    asked = with_selected(base, asked, select, exclude)
+    return apart_as_asked(observer_of(base, as_of, asked=asked), asked, allowed=False).project
+
+
+def apart_as_asked(observer: Observer, options: PlanOptions, *, allowed: bool) -> TablesApart:
+    """The project as a run goes by it, now."""
+    from infold.inspecting.tables_apart import tables_apart
+
+    may_begin = may_build_apart(observer, options, allowed=allowed)
+    return tables_apart(observer.project, observer.ledger, observer.lake, may_begin, options)
+
+
+def with_apart(project: Project) -> Project:
+    """The project with the tables that are being built apart."""
+    from infold.inspecting.tables_apart import tables_apart
+
+    base, ledger = once_complete(project), ledger_of(project)
+    return (
+        tables_apart(base, ledger, lake_of(base)).project
+        if BUILT_APART in ledger.own_tables()
+        else base
+    )
+
+
+def notes_apart(project: Project, observed: Observations) -> tuple[str, ...]:
+    """What is said of the tables of a project that are, or would be, built apart."""
+    from infold.inspecting.tables_apart import progress_apart
+
+    if not project.apart:
+        return ()
+    tables = progress_apart(project, observed, ledger_of(project), lake_of(project))
+    return (*map(apart_note, tables), *waiting_notes(project))
+
+
+def lost_by_beginning(
+    project: Project, observed: Observations, options: PlanOptions
+) -> Iterator[Destroyed]:
+    """What readers lose by tables that would begin to be built apart."""
+    new = {model for key, model in project.apart.items() if observed.models[key].trace is None}
+    yield from destroyed_by(project, observed.redefinitions, new, options)
+
+
+def may_build_apart(
+    observer: Observer, options: PlanOptions, *, allowed: bool
+) -> Callable[[Sequence[Node]], Collection[str]]:
+    """Which changed models begin to be built apart: those that take more than one run."""
+    from infold.inspecting.tables_apart import exceeds_limit
+
+    target = observer.project.target
+
+    def may_begin(nodes: Sequence[Node]) -> Collection[str]:
+        limited = [
+            node
+            for node in nodes
+            if node.backfill_limit is not None
+            and (options.selected is None or node.name in options.selected)
+        ]
+        if not limited or (target.protected and target.apply is not Apply.MANUAL and not allowed):
+            return ()
+        models = observer.observe_all().models
+        return [node.name for node in limited if exceeds_limit(node, models[node.name], options)]
+
+    return may_begin
+
+
+def with_own_tables(project: Project, options: PlanOptions) -> PlanOptions:
+    """What is asked for, with the tables that are built apart of the models that are asked for."""
+    if not project.apart or options.selected is None:
+        return options
+    keys = {key for key, model in project.apart.items() if model in options.selected}
+    return replace(options, selected=(options.selected - project.apart.keys()) | keys)
+
+
+def choose_models(
+    project: Project, options: PlanOptions | None, select: Sequence[str], exclude: Sequence[str]
+) -> PlanOptions:
+    """What is asked for of a project with tables that are built apart."""
+    return with_own_tables(project, with_selected(project, options, select, exclude))
+
+
+def destroyed_by(
+    project: Project, changes: Sequence[Redefinition], models: Collection[str], options: PlanOptions
+) -> Iterator[Destroyed]:
+    """What changes of some models destroy, unless `infold apply` has permitted it before."""
+    from infold.planning.destructive import policy
+
+    base = once_complete(project)
+    permitted = base.target.apply is Apply.MANUAL
+    for change in changes:
+        asks = change.model in base.applies or not permitted
+        if asks and change.model in models and change.destroys:
+            yield Destroyed(
+                change.model, change.destroys, policy(base, change.model, options, change)
+            )

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from infold.core.audits import JudgedAudit
 from infold.core.interval import MAX, MIN, Ranges
 from infold.core.plan import Action, ModelObservation, Observations, PlanOptions, Step
-from infold.core.ports import Ledger
 from infold.core.project import Node, Project
 from infold.core.report import BuiltApart, ModelState, ModelStatus, State
 from infold.core.trace import Cause, StoredCells
 from infold.inspecting.audits import newest_audits
-from infold.planning import cron
 from infold.planning.buildable_cells import cells_with_rows
 from infold.planning.model_states import model_states
 from infold.planning.plan_draft import refused_inputs
 from infold.planning.planner import plan as planned
 from infold.running.observe import Observer
+
+if TYPE_CHECKING:
+    from infold.core.ports import Ledger
 
 
 def states(
@@ -105,6 +107,8 @@ def model_status(
 
     ``built_at`` is when its table was built last, ``left_out`` how many rows are in no session.
     """
+    from infold.planning import cron
+
     name = node.name
     if model_state is None:
         return ModelStatus(name, node.model.kind, State.VIEW)

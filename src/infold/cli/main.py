@@ -15,7 +15,7 @@ from infold import __version__
 from infold.cli import completing
 from infold.cli.process_exit import OutputError, ReaderGone, report_failed_output
 from infold.messages.errors import ExitCode, InfoldError
-from infold.system import failures, signals
+from infold.system import signals
 
 COMMANDS = {
     "init": "Write a small project that runs as it is.",
@@ -140,6 +140,8 @@ def _refuse_other_encodings(words: Sequence[str]) -> None:
 
 def _failed(error: BaseException, words: Sequence[str]) -> int:
     """Print why a command did not succeed; its exit code."""
+    from infold.system import failures
+
     code = signals.exit_code()
     if code is not None or isinstance(error, click.Abort | KeyboardInterrupt):
         # Whatever came after a signal came because of it: Spark is gone, for one thing.

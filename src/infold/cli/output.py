@@ -15,7 +15,6 @@ import click
 
 from infold.messages.errors import ExitCode
 from infold.render.formatting import WIDTH
-from infold.render.pictures.look import NARROWEST, Look
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from infold.core.report import RunResult, SwapPreview
     from infold.core.target import Target
     from infold.messages.errors import InfoldError
+    from infold.render.pictures.look import Look
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -159,6 +159,8 @@ def terminal_look() -> Look:
     It is plain, which is ASCII without colours, without a terminal, with ``NO_COLOR``, in a
     terminal that can do nothing, and where the encoding is not UTF-8.
     """
+    from infold.render.pictures.look import NARROWEST, Look
+
     terminal = sys.stdout.isatty()
     capable = os.environ.get("TERM") != "dumb" and _is_utf8(sys.stdout.encoding)
     coloured = terminal and capable and not os.environ.get(_NO_COLOUR)

@@ -36,7 +36,6 @@ def command(
     With --env, it is what `infold run --env` would do.
     """
     from infold import api
-    from infold.core.saved_plan import text_of
     from infold.render.plan import plan_screen
 
     name = shared_options.environment(env)
@@ -50,6 +49,8 @@ def command(
     observed = api.observe_all(project, as_of=options.instant, asked=plan_options)
     plan = api.make_plan(project, observed, plan_options, **chosen)
     if save is not None and not plan.refused:
+        from infold.core.saved_plan import text_of
+
         saved = api.plan_to_save(project, observed, plan, plan_options, **chosen)
         write_text(save, text_of(saved))
     if as_json:

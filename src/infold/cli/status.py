@@ -39,9 +39,6 @@ def command(
     from infold.messages import command_errors
     from infold.planning import requested_window
     from infold.planning.selection import select_models
-    from infold.render import json_shapes
-    from infold.render.pictures.status import status_plot
-    from infold.render.status import status_screen
 
     if plot and as_json:
         raise click.UsageError("--plot draws, and --json is for programs: leave one of them out.")
@@ -79,10 +76,16 @@ def command(
             end = hull.end if last is None else last
             gaps[entry.model] = Ranges((Interval(start, end),)) - entry.covered
     if as_json:
+        from infold.render import json_shapes
+
         print_json(json_shapes.status(project, models, gaps))
     elif plot:
+        from infold.render.pictures.status import status_plot
+
         click.echo(status_plot(project, models, gaps, output.terminal_look()))
     else:
+        from infold.render.status import status_screen
+
         click.echo(status_screen(project, models, gaps))
     refused = {entry.model: entry.refused for entry in models if entry.refused is not None}
     end_if_refused(refused, part=len(refused) < len(models), as_json=as_json)

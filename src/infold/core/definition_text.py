@@ -19,7 +19,6 @@ from hashlib import sha256
 from math import isfinite
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from infold.core.arrow_values import FarTime
 from infold.core.definition import Definition
 from infold.core.session_cuts import DeclaredCut
 
@@ -104,6 +103,8 @@ def _finite(value: Any) -> Any:
 
 
 def _plain_value(value: Any) -> Any:
+    from infold.core.arrow_values import FarTime
+
     if isinstance(value, datetime | FarTime):
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, date):

@@ -20,8 +20,8 @@ from infold.core.project import Bound
 from infold.core.record import Arrival, Receipt, StepRecord
 from infold.core.swap import Swap
 from infold.core.trace import CellState, Pending, Trace
+from infold.messages import findings
 from infold.messages.errors import ExitCode, InfoldError, InfoldErrors
-from infold.messages.findings import MISDEFINED
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Failure:
     @property
     def misdefined(self) -> bool:
         """Whether the project is wrong, as is found before any step: a definition, or a path."""
-        return self.error.slug in MISDEFINED or self.error.slug == "no-file-matches"
+        return self.error.slug in findings.MISDEFINED or self.error.slug == "no-file-matches"
 
     @property
     def reason(self) -> str:

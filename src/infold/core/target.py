@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from infold.core.catalogs import Catalog, CatalogType
 from infold.core.engines import Engine
-from infold.core.hooks import Hook, Lineage
 from infold.core.interval import DAY
 from infold.core.model import OnLoss
 from infold.core.object_store import Stores, is_url
 from infold.core.storages import DEFAULT_STORAGE, STORAGE_SETTINGS, Storage
+
+if TYPE_CHECKING:
+    from infold.core.hooks import Hook, Lineage
 
 LONGEST_SCHEMA = 63
 """How long a name can be in PostgreSQL."""

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from infold.core.definition import Definition
 from infold.core.definition_text import digest_of
-from infold.core.ports import Ledger
 from infold.core.project import AppliedDefinitions, Node, Project
 from infold.core.target import Apply
 from infold.messages import apply_errors
 from infold.messages.errors import InfoldError, InfoldErrors
+
+if TYPE_CHECKING:
+    from infold.core.ports import Ledger
 
 
 def project_as_applied(

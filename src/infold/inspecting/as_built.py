@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from infold.core.definition import Definition
 from infold.core.environment import PRODUCTION
 from infold.core.interval import Interval, Ranges, datetime_of
-from infold.core.ports import Ledger
 from infold.core.project import Project, Stretch
 from infold.core.trace import EarlierCells, Trace
 from infold.messages import apply_errors
 from infold.messages.errors import InfoldError
+
+if TYPE_CHECKING:
+    from infold.core.ports import Ledger
 
 
 def project_as_built(project: Project, ledger: Ledger, trace: Trace) -> Project:

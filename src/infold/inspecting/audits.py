@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from infold.core.audits import AuditState, JudgedAudit
 from infold.core.interval import MAX, MIN
-from infold.core.ports import Ledger
 from infold.core.project import Project
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from infold.core.ports import Ledger
 
 AUDIT_FAILURES = "audit_failures"
 """The name that `infold show` knows the rows by that failed audits."""

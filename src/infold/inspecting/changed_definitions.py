@@ -14,9 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from infold.core.definition import Category, How, Loss, Lost, Redefinition
-from infold.core.definition_text import digest_of
 from infold.core.model import Kind
-from infold.core.ports import Ledger
 from infold.core.project import Node, Project
 from infold.core.session_rules import STATE_VERSION
 from infold.core.trace import UNKNOWN, Trace
@@ -24,6 +22,7 @@ from infold.inspecting.as_built import KeptDefinitions
 
 if TYPE_CHECKING:
     from infold.analysis.definitions.meanings import Meanings
+    from infold.core.ports import Ledger
 
 
 class ChangedDefinitions:
@@ -112,6 +111,8 @@ class ChangedDefinitions:
 
     @cached_property
     def _digests(self) -> Mapping[str, str]:
+        from infold.core.definition_text import digest_of
+
         return {name: digest_of(one) for name, one in self._kept.declared.items()}
 
     def _change(self, node: Node, digest: str) -> Redefinition | None:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from infold.core.definition import Definition, How, Redefinition
 from infold.core.definition_text import digest_of
@@ -27,9 +28,7 @@ from infold.core.environment import BUILT_APART, OwnTable, tables_from_now_on
 from infold.core.interval import Interval, Ranges
 from infold.core.model import DefinitionChange, table_name
 from infold.core.plan import ModelObservation, Observations, PlanOptions, Reason
-from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project
-from infold.core.report import BuiltApart
 from infold.core.trace import UNKNOWN, Cause, CellState, Trace
 from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.messages.errors import InfoldErrors
@@ -41,7 +40,10 @@ from infold.planning.buildable_cells import (
     retained_range,
 )
 from infold.planning.planner import plan
-from infold.running.table_names import free_key
+
+if TYPE_CHECKING:
+    from infold.core.ports import Lake, Ledger
+    from infold.core.report import BuiltApart
 
 MayBegin = Callable[[Sequence[Node]], Collection[str]]
 """Of changed models that are not built apart yet, those that may be from now on."""
@@ -99,6 +101,7 @@ def tables_apart(
     if not old:
         return TablesApart(project, tuple(replace(one, current=False) for one in earlier))
     from infold.declare.definitions import definitions_of  # parsers: most runs need none
+    from infold.running.table_names import free_key
 
     redefinitions = ChangedDefinitions(project, ledger, options.forward_only)(traces)
     changes = {
@@ -137,6 +140,8 @@ def progress_apart(
     project: Project, observed: Observations, ledger: Ledger, lake: Lake
 ) -> Iterator[BuiltApart]:
     """How far each table is that is built apart."""
+    from infold.core.report import BuiltApart
+
     for key, model in project.apart.items():
         node, observed_table = project[key], observed.models[key]
         built, cells = built_part(node, observed_table, ledger.cells(model))

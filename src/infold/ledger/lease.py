@@ -17,14 +17,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from infold.core.interval import SECOND, show_duration
-from infold.core.ports import Clock
 from infold.ledger.database import MOVED_ROW
 from infold.ledger.query import LedgerDatabase, Query
 from infold.messages import ledger_errors
 from infold.messages.errors import InfoldError
+
+if TYPE_CHECKING:
+    from infold.core.ports import Clock
 
 NAME = "target"
 BEAT_SECONDS = 5.0  # twelve beats are missed before a holder counts as dead

@@ -10,7 +10,6 @@ from infold.core.target import LONGEST_SCHEMA
 from infold.ledger.store import SqlLedger
 from infold.messages import run_errors
 from infold.system import signals
-from infold.system.secrets import REFERENCE, resolve_url
 
 
 def ledger_schema(project: Project) -> str:
@@ -33,8 +32,12 @@ def open_ledger(url: str, root: Path, *, key: str = "ledger", schema: str = "inf
     ``key`` is what errors call the place of the URL, and ``schema`` where a ledger on a server is
     in its database. Nothing is opened or created before it is needed.
     """
-    # A URL that is a secret as a whole is known only now; others have theirs when they connect.
-    plain = resolve_url(url, root, key) if REFERENCE.fullmatch(url.strip()) else url
+    plain = url
+    if "${" in url:
+        from infold.system.secrets import REFERENCE, resolve_url
+
+        # A URL that is a secret as a whole is known only now; others have theirs when they connect.
+        plain = resolve_url(url, root, key) if REFERENCE.fullmatch(url.strip()) else url
     scheme, _, place = plain.partition("://")
     if scheme in ("postgresql", "postgresql+psycopg"):
         from infold.ledger.postgresql import LedgerServer, PostgresqlDatabase

@@ -15,7 +15,6 @@ from typing import Any
 
 from infold.core.audits import JudgedAudit
 from infold.core.definition import Definition
-from infold.core.definition_text import definition_of_text
 from infold.core.environment import PRODUCTION, Environment, OwnTable, model_of_key
 from infold.core.files import FileCell, IngestedFile
 from infold.core.interval import EVER, Interval, Ranges
@@ -42,7 +41,6 @@ from infold.core.trace import (
     merge_earlier,
 )
 from infold.ledger import codec
-from infold.ledger.audits import all_audits
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW
 from infold.ledger.lease import refuse_moved
 from infold.ledger.query import LedgerDatabase, Query
@@ -202,6 +200,8 @@ class SqlLedgerReader:
 
     def definitions(self, digests: Iterable[str]) -> Mapping[str, Definition]:
         """The definitions with these digests, as far as they were kept."""
+        from infold.core.definition_text import definition_of_text
+
         with self._database.read() as query:
             rows = {digest: query.one("definition", digest=digest) for digest in digests}
         return {
@@ -353,6 +353,8 @@ class SqlLedgerReader:
 
     def audits(self) -> Sequence[JudgedAudit]:
         """What audits found of the rows that steps write, and of stored rows, by model."""
+        from infold.ledger.audits import all_audits
+
         with self._database.read() as query:
             return all_audits(query)
 

@@ -13,23 +13,19 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from infold.core.audits import AuditResult
 from infold.core.definition import Definition
-from infold.core.definition_text import definition_text
 from infold.core.environment import PRODUCTION, Environment, OwnTable
 from infold.core.files import ListedFile
 from infold.core.interval import datetime_of, now
 from infold.core.model import table_name
-from infold.core.ports import Clock
 from infold.core.record import FULL_LISTING, LISTED, ForwardOnly, Outcome, Receipt
 from infold.core.session_rules import ManualEntry
 from infold.core.swap import Swap
 from infold.core.trace import Trace, merge_earlier
 from infold.ledger import codec
-from infold.ledger.apply_outcome import apply_outcome, drop_trace, put_trace_definitions
-from infold.ledger.audits import put_audits
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database
 from infold.ledger.lease import (
     NAME,
@@ -55,6 +51,8 @@ from infold.ledger.table_names import (
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
 
+if TYPE_CHECKING:
+    from infold.core.ports import Clock
 # Changes are read to find what is stale: those that every trace has read are only history. Arrivals
 # are only history. Of both, the newest :data:`KEEP` versions of each table stay; older ones go,
 # oldest first, at most :data:`BUDGET` rows in one run. A change that a trace has still to read is
@@ -340,6 +338,8 @@ class SqlLedger(SqlLedgerReader):
 
         A step that is done already stays as it is; nothing is applied twice.
         """
+        from infold.ledger.apply_outcome import apply_outcome
+
         with self._writing("finish_step") as query:
             row = query.one("step", id=step)
             if row is None:
@@ -367,6 +367,8 @@ class SqlLedger(SqlLedgerReader):
 
         Raises why this process gave up, if it did: the step failed of that.
         """
+        from infold.ledger.audits import put_audits
+
         with self._writing("close_step") as query:
             now = self._clock.now()
             ended = {"new_state": state, "new_finished_at": now, "new_error": error}
@@ -378,6 +380,8 @@ class SqlLedger(SqlLedgerReader):
 
     def record_audits(self, model: str, results: Sequence[AuditResult]) -> None:
         """Record what audits found of stored rows; needs no lease."""
+        from infold.ledger.audits import put_audits
+
         with self._database.write("record_audits") as query:
             refuse_moved(query)
             put_audits(query, model, results, now=self._clock.now(), run="", step="")
@@ -468,6 +472,9 @@ class SqlLedger(SqlLedgerReader):
         environment: str = PRODUCTION,
     ) -> None:
         """Keep definitions, and record which are applied. What is known already costs no write."""
+        from infold.core.definition_text import definition_text
+        from infold.ledger.apply_outcome import put_trace_definitions
+
         known = self.applied(environment)
         changes = {**self.forward_only(), **forward_only}
         traces = self.traces() if adopted else {}
@@ -551,6 +558,8 @@ class SqlLedger(SqlLedgerReader):
 
     def forget(self, model: str, *, step: str | None = None) -> None:
         """Drop a model's trace, cells and files; versions and history stay."""
+        from infold.ledger.apply_outcome import apply_outcome, drop_trace
+
         with self._writing("forget") as query:
             head = next((row for row in query.all("heads") if row[0] == model), None)
             if step is not None and head is not None:

@@ -18,7 +18,6 @@ from infold.core.model import table_name
 from infold.core.record import FILES, FULL_LISTING, LISTED
 from infold.core.swap import DoneSwap, Swap, SwapKind, SwappedTable
 from infold.core.trace import CellState, changes_of_rewrite
-from infold.ledger.apply_outcome import add_changes, add_unchanged, drop_trace
 from infold.ledger.query import Query
 from infold.ledger.sql import SQL
 
@@ -100,6 +99,8 @@ def erase(query: Query, key: str) -> None:
 
 def erase_rows(query: Query, key: str) -> None:
     """The same, but for what people entered."""
+    from infold.ledger.apply_outcome import drop_trace
+
     drop_trace(query, key)
     for name in ("drop_cells", "erase_versions", "erase_changes", "erase_unchanged"):
         query.run(name, table_name=key)
@@ -253,6 +254,8 @@ def _add_version(
     before: tuple[CellState, ...],
     after: tuple[CellState, ...],
 ) -> None:
+    from infold.ledger.apply_outcome import add_changes, add_unchanged
+
     query.run(
         "add_version",
         table_name=table.model,

@@ -18,7 +18,6 @@ from infold.core.model import DefinitionChange
 from infold.core.plan import ModelObservation, PlanOptions, Reason
 from infold.core.project import CELLS_TOGETHER, Node
 from infold.core.trace import Cause, Pending
-from infold.planning import cron
 from infold.planning.stretches import built_one_by_one, cells_reached
 
 BACKLOG = (Cause.MISSING, Cause.REDEFINED)
@@ -39,6 +38,8 @@ def completed_range(node: Node, as_of: int, ignore_cron: bool = False) -> Ranges
         return Ranges.ever()
     if incremental.allow_partials or ignore_cron:
         return Ranges.ever()
+    from infold.planning import cron
+
     tick = cron.last_tick(incremental.cron, incremental.cron_tz, as_of)
     return Ranges((Interval(MIN, granularity.floor(tick)),))
 

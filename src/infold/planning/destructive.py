@@ -10,12 +10,12 @@ run refuses only columns that no definition ever had.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from infold.core.definition import Category, Loss, Lost, Redefinition
 from infold.core.interval import Ranges
 from infold.core.model import OnLoss, table_name
 from infold.core.plan import Action, Destroyed, Plan, PlanOptions, Step
-from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project
 from infold.core.target import Apply
 from infold.core.trace import UNKNOWN
@@ -23,6 +23,8 @@ from infold.core.type_changes import Type, type_losses
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError, Spot
 
+if TYPE_CHECKING:
+    from infold.core.ports import Lake, Ledger
 StoredColumns = Callable[[str], Iterable[str]]
 """The columns that a model's table really has, without infold's own; nothing without a table."""
 

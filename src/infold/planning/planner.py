@@ -54,7 +54,6 @@ from infold.planning.derivations import (
     rebucket_table,
     step_from_stored,
 )
-from infold.planning.forward_only import forward_sessions
 from infold.planning.plan_draft import PlanDraft, changes_rows
 from infold.planning.plan_notes import plan_notes
 from infold.planning.staleness import (
@@ -332,6 +331,8 @@ class _Planner(PlanDraft):
         reasons = [*self.stale_reasons(node, model, gap), *entry_reasons(model)]
         reasons += [*snapshot_reasons(model)]
         if first is not None:
+            from infold.planning.forward_only import forward_sessions
+
             is_built_again = mostly_new or node.name in self.options.restated
             forward = forward_sessions(self, node, model, reasons, build=is_built_again)
             stored = None if mostly_new or forward else step_from_stored(self, node, model)

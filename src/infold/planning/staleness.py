@@ -16,7 +16,6 @@ from infold.core.plan import (
 )
 from infold.core.project import Input, Node
 from infold.core.trace import Cause, CellChange
-from infold.planning import cron
 from infold.planning.buildable_cells import (
     completed_range,
     filled_cells,
@@ -57,6 +56,8 @@ def next_due(node: Node, model: ModelObservation, as_of: int) -> int | None:
     incremental = node.model.incremental
     if incremental is None or incremental.cron is None or model.as_of is None:
         return None
+    from infold.planning import cron
+
     if model.as_of < cron.last_tick(incremental.cron, incremental.cron_tz, as_of):
         return None
     if left_by_run(node, model):

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from infold.core.definition import Category, Derivation, Difference, How, Redefinition
 from infold.core.interval import show_instant
 from infold.core.model import OnLoss
 from infold.core.plan import UP_TO_DATE, Action, Plan, Step
 from infold.core.project import Project
-from infold.core.report import BuiltApart
 from infold.messages.errors import Spot
 from infold.planning.derivations import FORWARD, REFOLDS, STATES
 from infold.render import formatting
+
+if TYPE_CHECKING:
+    from infold.core.report import BuiltApart
 
 _CLAUSE_NAMES = {
     "from": "FROM",

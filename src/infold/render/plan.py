@@ -8,6 +8,7 @@ In a strip, rows of tables that take in files show what is there (``#`` built, `
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from infold.core.interval import MIN, Granularity, Interval, Ranges, show_instant
 from infold.core.model import Kind, OnLoss
@@ -22,13 +23,14 @@ from infold.core.plan import (
     Step,
 )
 from infold.core.project import Node, Project
-from infold.core.report import ModelState
 from infold.core.trace import Cause
 from infold.planning.buildable_cells import cells_with_rows
 from infold.render import formatting
 from infold.render.coverage_strip import Row, axis_of, strip_lines
 from infold.render.definitions import definitions_part
-from infold.render.status import states_text
+
+if TYPE_CHECKING:
+    from infold.core.report import ModelState
 
 LEGEND = "# built   . missing   + rows arrived   B to build   - left alone"
 
@@ -83,6 +85,11 @@ def nothing_screen(
 
     After a run, also the ``model_states`` before it; ``notes`` come last.
     """
+    states = ""
+    if model_states:
+        from infold.render.status import states_text
+
+        states = states_text(model_states)
     current = [left for left in plan.skipped if left.why == UP_TO_DATE]
     what = (
         f"{formatting.count(len(current), 'model')} up to date"
@@ -97,7 +104,7 @@ def nothing_screen(
     parts = [
         definitions_part(project, plan),
         f"{nothing}: {what}, as of {formatting.clock(plan.as_of)}.",
-        states_text(model_states),
+        states,
         _looked_at_block(project, observed),
         _left_alone_block(project, plan.skipped),
         "\n".join(dict.fromkeys((*plan.notes, *notes))),

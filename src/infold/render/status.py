@@ -12,7 +12,6 @@ from infold.core.report import ModelState, ModelStatus, State
 from infold.core.trace import Cause
 from infold.planning.plan_notes import unapplied_notes
 from infold.render import formatting
-from infold.render.audits import failed_lines
 from infold.render.definitions import apart_text, waiting_notes
 
 _STATE_MEANINGS = {
@@ -76,6 +75,8 @@ def _stale_text(entry: ModelStatus, granularity: Granularity | None) -> str:
 
 def _detail_lines(project: Project, entry: ModelStatus, gaps: Mapping[str, Ranges]) -> list[str]:
     """Facts about one model that its line has no room for."""
+    from infold.render.audits import failed_lines
+
     granularity = project[entry.model].model.granularity
     facts = [
         *([f"refused: {entry.refused.what}"] if entry.refused else ()),

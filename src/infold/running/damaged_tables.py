@@ -10,18 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from infold.core.definition import How, Redefinition
 from infold.core.model import table_name
 from infold.core.plan import Step
-from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
 from infold.core.record import FILES
 from infold.core.trace import Version
 from infold.messages import mismatches
 from infold.messages.errors import InfoldError
-from infold.running.run_progress import RunProgress
-from infold.running.table_names import forget_table
+
+if TYPE_CHECKING:
+    from infold.core.ports import Lake, Ledger
+    from infold.running.run_progress import RunProgress
 
 DAMAGED = "{0}: its table is damaged; as its definition changed, all of it is rebuilt"
 """The note on a damaged table that a rebuild replaces."""
@@ -88,6 +90,8 @@ def give_up_damaged(
 
     Then the table is forgotten, and the next plan builds it.
     """
+    from infold.running.table_names import forget_table
+
     forward = step.trace is not None and step.trace.earlier
     if project.target.protected or forward or not step.action.of_own_rows:
         return False

@@ -13,17 +13,19 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from infold.core.catalogs import CatalogType
 from infold.core.model import table_name
-from infold.core.ports import Lake, Ledger, TableMetadata
 from infold.core.project import Project
 from infold.core.swap import models_of_swaps
 from infold.core.trace import Version
 from infold.lake.stores.places import below
 from infold.messages import mismatches, run_errors
 from infold.messages.errors import InfoldError
-from infold.system.secrets import hide_passwords
+
+if TYPE_CHECKING:
+    from infold.core.ports import Lake, Ledger, TableMetadata
 
 
 def refuse_other_project(project: Project, ledger: Ledger) -> None:
@@ -130,6 +132,8 @@ def _catalog_of(project: Project) -> str:
     declared = project.target.catalog
     if declared.type is CatalogType.SQLITE:
         return str(project.catalog_db)
+    from infold.system.secrets import hide_passwords
+
     return hide_passwords(declared.uri)
 
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from infold.core.definition import How, Redefinition
 from infold.core.files import without_rows
 from infold.core.interval import Ranges
 from infold.core.model import Kind, Source, table_name
-from infold.core.own_columns import state_mark
 from infold.core.plan import (
     Action,
     ChangedKeyRows,
@@ -25,7 +24,6 @@ from infold.core.plan import (
     ModelObservation,
     Observations,
 )
-from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project, Stretch
 from infold.core.record import RunRecord
 from infold.core.trace import UNKNOWN, CellChange, CellState, Trace, Version, was_dropped
@@ -34,7 +32,6 @@ from infold.messages.errors import InfoldError
 from infold.planning.stretches import by_definitions_in_force, inputs_in_force
 from infold.running.damaged_tables import DAMAGED, Damage, given_up_if_damaged
 from infold.running.ledger_consistency import foreign_tables, refuse_other_project
-from infold.running.looks import Count, DatedLook, EstimateCells, Listing, Redefinitions
 from infold.running.read_columns import InputChanges
 from infold.running.source_listings import (
     SourceListings,
@@ -42,6 +39,10 @@ from infold.running.source_listings import (
     listed_by_policy,
     redefined_files,
 )
+
+if TYPE_CHECKING:
+    from infold.core.ports import Lake, Ledger
+    from infold.running.looks import Count, DatedLook, EstimateCells, Listing, Redefinitions
 
 Seen = TypeVar("Seen")
 
@@ -290,6 +291,8 @@ class Observer:
 
     def _has_states(self, node: Node) -> bool:
         """Whether rows may follow from the states that they have, of this definition."""
+        from infold.core.own_columns import state_mark
+
         if node.grouped is None or node.grouped.followed is None:
             return False
         known = self._tried(node.name, None, lambda: self.lake.metadata(table_name(node.name)))

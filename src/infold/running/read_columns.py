@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from infold.core.definition import Redefinition
-from infold.core.ports import Ledger
 from infold.core.project import Node, Project, Stretch
 from infold.core.trace import CellChange, changes_of_columns, net_changes
 from infold.planning.stretches import input_of
+
+if TYPE_CHECKING:
+    from infold.core.ports import Ledger
 
 ReadColumns = Callable[[str, str], frozenset[str] | None]
 """The columns that a model reads of an input, in lower case; None for all."""

@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b, sha256
+from typing import TYPE_CHECKING
 
 from infold.core.files import (
     DatedPath,
@@ -33,12 +34,13 @@ from infold.core.files import (
 from infold.core.interval import MAX
 from infold.core.model import Drift, Source
 from infold.core.plan import FileDiff
-from infold.core.ports import Ledger
 from infold.core.record import FULL_LISTING, LISTED
 from infold.core.trace import Trace
 from infold.messages.errors import InfoldError
-from infold.running.looks import DatedLook, Listing
-from infold.system import failures
+
+if TYPE_CHECKING:
+    from infold.core.ports import Ledger
+    from infold.running.looks import DatedLook, Listing
 
 
 class UnlistedError(Exception):
@@ -55,6 +57,8 @@ def _named_failures() -> Iterator[None]:
     try:
         yield
     except (InfoldError, OSError) as error:
+        from infold.system import failures
+
         known_as = failures.known_failure(error)
         if known_as is None:
             raise

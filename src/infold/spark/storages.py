@@ -11,7 +11,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from infold.core.ports import Lake, SnapshotReader
 from infold.core.project import Project
 from infold.core.storages import DEFAULT_STORAGE, Storage
 from infold.spark.tables.catalog import Jar, SparkCatalog
@@ -19,6 +18,7 @@ from infold.spark.tables.catalog import Jar, SparkCatalog
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from infold.core.ports import Lake, SnapshotReader
     from infold.spark.tables.port import MaintainedTables
 
 

@@ -8,9 +8,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from infold.core.own_columns import is_own
 from infold.core.type_changes import Type
-from infold.lake.chosen_rows import truth_of
 from infold.lake.stores import places
 from infold.messages import run_errors
 
@@ -63,6 +61,7 @@ def scan_where(
     """
     from pyiceberg.expressions import AlwaysTrue
 
+    from infold.lake.chosen_rows import truth_of
     from infold.lake.iceberg.scan import scan_rows
 
     if where is None:
@@ -82,6 +81,8 @@ _NAMES = {
 
 def user_columns(metadata: Mapping[str, Any], snapshot: int | None = None) -> Mapping[str, Type]:
     """The columns of the current schema, or of a snapshot's, but infold's own."""
+    from infold.core.own_columns import is_own
+
     current = metadata.get("current-schema-id")
     if snapshot is not None:
         every = metadata.get("snapshots") or []

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from infold.core.catalogs import Catalog, CatalogType
 from infold.core.project import Project
 from infold.lake.iceberg.sql_catalog import SqlCatalog, SqliteDatabase, sqlite_catalog
-from infold.lake.iceberg.table_catalog import Key, TableCatalog
 from infold.lake.stores import places
 from infold.messages import mismatches
+
+if TYPE_CHECKING:
+    from infold.lake.iceberg.table_catalog import Key, TableCatalog
 
 
 def open_catalog(project: Project) -> TableCatalog:

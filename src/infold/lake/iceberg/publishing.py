@@ -14,13 +14,16 @@ that a commit by somebody else is told, and is never overwritten.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from infold.core import write_points
 from infold.core.model import UNPUBLISHED
 from infold.lake.iceberg.sql_catalog import SqlCatalog
-from infold.lake.iceberg.table_catalog import Row
 from infold.lake.stores import places
 from infold.messages import run_errors
+
+if TYPE_CHECKING:
+    from infold.lake.iceberg.table_catalog import Row
 
 _MARK = "-published"
 
@@ -37,6 +40,8 @@ def held_back(names: Iterable[str]) -> frozenset[str]:
 
 def hold_back(catalog: SqlCatalog, namespace: str, tables: Iterable[str]) -> None:
     """Hold back these tables, as far as they exist: readers go on seeing them as they are now."""
+    from infold.lake.iceberg.table_catalog import Row
+
     rows = catalog.rows(namespace)
     new = [name for name in tables if name in rows and unpublished(name) not in rows]
     if not new:
@@ -64,6 +69,8 @@ def publish(
     more. Raises ``published_elsewhere`` where
     somebody else committed to one of them; then nothing is published.
     """
+    from infold.lake.iceberg.table_catalog import Row
+
     rows = catalog.rows(namespace)
     every = sorted(held_back(rows))
     names = every if only is None else [name for name in every if name in only]

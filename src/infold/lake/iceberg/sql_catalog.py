@@ -13,13 +13,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from infold.core import write_points
 from infold.core.swap import Renaming
-from infold.lake.iceberg.commits import metadata_file_of
-from infold.lake.iceberg.table_catalog import Key, Row
 from infold.messages import run_errors
+
+if TYPE_CHECKING:
+    from infold.lake.iceberg.table_catalog import Key, Row
 
 NAME = "infold"
 """The name that Spark gives the catalog: it is a part of the key of each row."""
@@ -192,6 +193,9 @@ class SqlCatalog:
 
     def set_back(self, table: Key, location: str, snapshot: int) -> bool:
         """See ``TableCatalog``: a new metadata file, and one row."""
+        from infold.lake.iceberg.commits import metadata_file_of
+        from infold.lake.iceberg.table_catalog import Row
+
         namespace, name = table
         row = Row(metadata_file_of(location, snapshot), previous=location)
         return self.change(namespace, {name: location}, {name: row}) is None
@@ -233,6 +237,8 @@ def tables_named(database: CatalogDatabase, table: Key) -> Mapping[str, str]:
 
 
 def _rows_by_name(rows: Sequence[tuple[Any, ...]]) -> dict[str, Row]:
+    from infold.lake.iceberg.table_catalog import Row
+
     return {name: Row(location, previous) for name, location, previous in rows}
 
 

@@ -21,19 +21,9 @@ from infold.core.catalogs import NOT_PERMITTED
 from infold.core.interval import Granularity, instants_of
 from infold.core.model import UNPUBLISHED
 from infold.core.own_columns import first_state_part
-from infold.core.ports import FORBIDDEN, History, StoredLayout, TableMetadata
 from infold.core.swap import Renaming
 from infold.core.type_changes import Type
-from infold.lake.chosen_rows import matching_rows, shown_columns
-from infold.lake.iceberg import commits as set_back
 from infold.lake.iceberg import publishing
-from infold.lake.iceberg.commits import (
-    STEP,
-    foreign_snapshot,
-    history_of,
-    kept_with_rows_of,
-    known_history,
-)
 from infold.lake.iceberg.metadata_file import (
     column_names,
     open_table,
@@ -41,10 +31,7 @@ from infold.lake.iceberg.metadata_file import (
     scan_where,
     user_columns,
 )
-from infold.lake.iceberg.reader_views import ReaderViews
 from infold.lake.iceberg.sql_catalog import SqlCatalog
-from infold.lake.iceberg.table_catalog import Key, TableCatalog
-from infold.lake.plain_types import distinct_values
 from infold.lake.stores import places
 from infold.messages import catalog_errors, command_errors, run_errors
 from infold.messages.errors import InfoldError
@@ -52,6 +39,10 @@ from infold.messages.errors import InfoldError
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.table import StaticTable
+
+    from infold.core.ports import History, StoredLayout, TableMetadata
+    from infold.lake.iceberg.reader_views import ReaderViews
+    from infold.lake.iceberg.table_catalog import Key, TableCatalog
 
 
 class NamedByCatalog:
@@ -127,6 +118,8 @@ class IcebergLake(NamedByCatalog):
         self._views().check(wanted=tables is not None)
 
     def _views(self) -> ReaderViews:
+        from infold.lake.iceberg.reader_views import ReaderViews
+
         place = self.folders.warehouse or ""
         return ReaderViews(self.catalog, self.namespace, place, self.folders.alone)
 
@@ -151,6 +144,8 @@ class IcebergLake(NamedByCatalog):
 
     def _one_by_one(self, tables: Iterable[str], error: InfoldError) -> Mapping[Key, str]:
         """Where tables are, some of which may not be looked at. Raises where none may be."""
+        from infold.core.ports import FORBIDDEN
+
         locations: dict[Key, str] = {}
         any_permitted = False
         for table in tables:
@@ -240,11 +235,15 @@ class IcebergLake(NamedByCatalog):
 
     def can_set_back(self, table: str, snapshot: int) -> bool:
         """Not to other columns: the snapshot is kept and has the present schema."""
+        from infold.lake.iceberg import commits as set_back
+
         location = self.location(table)
         return location is not None and set_back.is_version_kept(read_metadata(location), snapshot)
 
     def set_back(self, table: str, snapshot: int) -> None:
         """See ``ports.Lake``: of a table that is held back, readers go on seeing what they did."""
+        from infold.lake.iceberg import commits as set_back
+
         location = self.location(table)
         if location is None:
             return
@@ -279,6 +278,14 @@ class IcebergLake(NamedByCatalog):
 
     def metadata(self, table: str) -> TableMetadata | None:
         """The table's newest metadata, or None when there is no such table."""
+        from infold.core.ports import TableMetadata
+        from infold.lake.iceberg.commits import (
+            STEP,
+            foreign_snapshot,
+            kept_with_rows_of,
+            known_history,
+        )
+
         location = self.location(table)
         if location is None:
             return None
@@ -311,6 +318,8 @@ class IcebergLake(NamedByCatalog):
 
     def layout(self, table: str) -> StoredLayout | None:
         """See ``ports.Lake``: by the properties that the table was made with."""
+        from infold.core.ports import StoredLayout
+
         location = self.location(table)
         if location is None:
             return None
@@ -338,6 +347,9 @@ class IcebergLake(NamedByCatalog):
 
     def history(self, table: str) -> History:
         """What has gathered in the table's metadata; all zero when there is no such table."""
+        from infold.core.ports import History
+        from infold.lake.iceberg.commits import history_of
+
         location = self.location(table)
         if location is None:
             return History()
@@ -356,6 +368,8 @@ class IcebergLake(NamedByCatalog):
 
         ``where`` compares columns with values (``day >= '2024-03-09' AND user_id = 'ann'``).
         """
+        from infold.lake.chosen_rows import shown_columns
+
         location = self.location(table)
         if location is None:
             raise command_errors.not_built(name=table)
@@ -373,6 +387,7 @@ class IcebergLake(NamedByCatalog):
         limit: int | None = None,
     ) -> pa.Table:
         """See ``ports.Lake``. Raises ``not_built`` without a table."""
+        from infold.lake.chosen_rows import matching_rows
         from infold.lake.iceberg.scan import scan_rows
 
         location = self.location(table)
@@ -563,6 +578,8 @@ def column_values(stored: StaticTable, column: str, snapshot: int, limit: int) -
     such column of strings, or a file was written when it had another name.
     """
     from pyiceberg.types import StringType
+
+    from infold.lake.plain_types import distinct_values
 
     if stored.snapshot_by_id(snapshot) is None:
         return None

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from infold.core.model import Source
 from infold.lake.reading import listing
-from infold.lake.reading.source_file import SourceFile
 from infold.lake.stores.bucket import ReplacedError
 from infold.messages import run_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from infold.lake.reading.source_file import SourceFile
 
 list_files = listing.list_files
 row_counts = listing.uncounted

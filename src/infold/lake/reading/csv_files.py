@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from infold.core.model import Source
 from infold.lake.reading import listing
-from infold.lake.reading.source_file import SourceFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from infold.lake.reading.source_file import SourceFile
 
 list_files = listing.list_files
 row_counts = listing.uncounted

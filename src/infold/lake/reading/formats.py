@@ -14,10 +14,11 @@ from infold.core.files import ListedFile
 from infold.core.formats import Format, complete
 from infold.core.model import Source
 from infold.core.project import Project
-from infold.lake.reading.source_file import SourceFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from infold.lake.reading.source_file import SourceFile
 
 
 class FormatFiles(Protocol):

@@ -21,7 +21,7 @@ from errno import ELOOP
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from infold.core.files import (
     WILD,
@@ -37,7 +37,6 @@ from infold.core.files import (
 from infold.core.model import Source
 from infold.core.object_store import is_url, split
 from infold.core.project import Project
-from infold.lake.reading.source_file import SourceFile
 from infold.lake.reading.table_folders import (
     HIDDEN,
     MARKS,
@@ -48,6 +47,9 @@ from infold.lake.reading.table_folders import (
 )
 from infold.messages import run_errors
 from infold.system.kept_files import keep, kept
+
+if TYPE_CHECKING:
+    from infold.lake.reading.source_file import SourceFile
 
 
 def list_files(

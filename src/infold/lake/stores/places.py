@@ -16,6 +16,7 @@ import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from infold.core.object_store import (
@@ -27,12 +28,12 @@ from infold.core.object_store import (
     split,
 )
 from infold.core.project import Project
-from infold.lake.stores.bucket import Bucket, Listed
-from infold.lake.stores.buckets import bucket_of
-from infold.lake.stores.requests import no_object, refused
-from infold.lake.stores.settings import Access, access_of
 from infold.messages import store_errors
 from infold.messages.errors import InfoldError
+
+if TYPE_CHECKING:
+    from infold.lake.stores.bucket import Bucket, Listed
+    from infold.lake.stores.settings import Access
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,8 @@ def _is_same(first: _Way, second: _Way, bucket: str) -> bool:
 
 
 def _access(way: _Way, bucket: str) -> Access:
+    from infold.lake.stores.settings import access_of
+
     return access_of(way.stores, bucket, way.root)
 
 
@@ -92,6 +95,8 @@ def _way(location: str) -> _Way:
 
 def bucket_at(location: str) -> Bucket:
     """The bucket of a URL, as the project that named it reaches it; else as the last one does."""
+    from infold.lake.stores.buckets import bucket_of
+
     way = _way(location)
     return bucket_of(location, way.stores, way.root)
 
@@ -115,6 +120,8 @@ def delta_options(location: str) -> Mapping[str, str]:
 
 def failure(location: str, error: Exception) -> InfoldError | None:
     """What a store refused, if another library's error about a place in one says so."""
+    from infold.lake.stores.requests import no_object, refused
+
     text = str(error)
     if not in_store(location) or no_object(text) or not _OF_A_STORE.search(text):
         return None

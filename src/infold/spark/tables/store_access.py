@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from infold.core.object_store import StoreKind, kind_of
 from infold.core.project import Project
-from infold.lake.stores.settings import HDFS_USER_SETTING, hadoop_settings, hadoop_user
 from infold.spark.tables.catalog import Jar, SparkCatalog
 
 # Maven names a hundred more for it: of a protocol (gRPC) that infold does not use, and such as
@@ -237,6 +236,8 @@ JARS = {StoreKind.S3: S3_JARS, StoreKind.GCS: GCS_JARS, StoreKind.AZURE: AZURE_J
 
 def reaching_stores(project: Project, catalog: SparkCatalog) -> SparkCatalog:
     """The same with the project's stores, where it has any. Raises where a secret is not there."""
+    from infold.lake.stores.settings import HDFS_USER_SETTING, hadoop_settings, hadoop_user
+
     if not project.uses_stores:
         return catalog
     store = hadoop_settings(project.target.stores, project.buckets, project.root)

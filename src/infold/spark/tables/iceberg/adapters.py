@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infold.core.catalogs import CATALOG_FILE
-from infold.core.ports import Lake, SnapshotReader
 from infold.core.project import Project
 from infold.core.target import Publish
 from infold.lake.iceberg.open_catalog import open_catalog
@@ -20,11 +19,11 @@ from infold.lake.iceberg.sql_catalog import table_rows
 from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.stores.places import use
 from infold.spark.tables.catalog import Jar, SparkCatalog
-from infold.spark.tables.iceberg import catalogs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from infold.core.ports import Lake, SnapshotReader
     from infold.spark.tables.port import MaintainedTables
 
 JARS = (
@@ -81,6 +80,8 @@ def tables(spark: SparkSession, project: Project, lake: Lake) -> MaintainedTable
 
 def sqlite_catalog(warehouse: Path | str, catalog_db: Path) -> SparkCatalog:
     """A catalog on SQLite."""
+    from infold.spark.tables.iceberg import catalogs
+
     return SparkCatalog(catalogs.catalog_settings(warehouse, catalog_db))
 
 
@@ -93,6 +94,8 @@ def catalog(project: Project) -> SparkCatalog:
 
 def refuse_session(spark: SparkSession) -> None:
     """Raises ``faults.spark_without_iceberg``."""
+    from infold.spark.tables.iceberg import catalogs
+
     catalogs.refuse_without_catalog(spark)
 
 
