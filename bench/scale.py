@@ -16,7 +16,7 @@ from bench.processes import infold
 from bench.project import DATA
 
 from infold import api
-from infold.core.definition_text import digest_of
+from infold.core.definition import digest_of
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import DAY, Granularity, Interval, parse_instant_text
 from infold.core.project import Node, Project

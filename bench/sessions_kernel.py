@@ -25,7 +25,7 @@ from pyspark.sql import functions as F
 
 from infold.core.interval import HOUR, MINUTE, Granularity
 from infold.core.queries import Aggregate, Output, SessionsQuery
-from infold.core.session_cuts import MaxLength, Midnight
+from infold.core.sessions import MaxLength, Midnight
 from infold.lake.iceberg.sql_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.spark.content import cell_stats, micros

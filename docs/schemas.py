@@ -21,11 +21,11 @@ import yaml
 import infold.declare
 from infold.core import interval
 from infold.core.audits import Severity, Within
-from infold.core.catalogs import CatalogType
 from infold.core.formats import Format
 from infold.core.hooks import When
 from infold.core.model import Override
 from infold.core.object_store import APPLICATION, AWS_KEY, OPTION_KEYS
+from infold.core.storages import CatalogType
 from infold.declare import audits, catalogs, models, project, seeds, sources, targets
 from infold.declare.keys import NAME
 

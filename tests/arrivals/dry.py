@@ -46,7 +46,7 @@ from infold.core.ports import Announce, Lake, Progress, TableMetadata
 from infold.core.project import Node, Project, Validity
 from infold.core.record import Outcome, Receipt
 from infold.core.report import RunResult
-from infold.core.session_rules import ManualEntry
+from infold.core.sessions import ManualEntry
 from infold.core.swap import Renaming
 from infold.core.trace import UNKNOWN, CellChange, CellState, signed
 from infold.core.type_changes import Type

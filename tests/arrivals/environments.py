@@ -53,7 +53,7 @@ from infold.core.model import table_name
 from infold.core.plan import Action, FileDiff, Plan, PlanOptions, Step
 from infold.core.project import Node, Project
 from infold.core.report import RunFailed, RunResult
-from infold.core.session_rules import ManualEntry
+from infold.core.sessions import ManualEntry
 from infold.core.trace import UNKNOWN, Trace
 from infold.ledger.store import SqlLedger
 from infold.messages.errors import InfoldError, InfoldErrors

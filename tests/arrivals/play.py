@@ -38,7 +38,7 @@ from infold.core.model import table_name
 from infold.core.plan import HELD_BACK, Action, Step
 from infold.core.project import Project
 from infold.core.report import RunResult
-from infold.core.session_rules import ManualEntry
+from infold.core.sessions import ManualEntry
 from infold.core.trace import Cause
 
 BROKEN: Mapping[str, Sequence[str]] = {

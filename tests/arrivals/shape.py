@@ -18,7 +18,7 @@ from tests.reference.world import Row, Rules
 
 from infold.core import interval
 from infold.core.interval import Granularity, Interval
-from infold.core.session_rules import ManualEntry
+from infold.core.sessions import ManualEntry
 from infold.core.storages import DEFAULT_STORAGE, Storage
 
 Rows = list[Row]

@@ -46,7 +46,7 @@ from infold.core.report import (
     Verdict,
     VerificationReport,
 )
-from infold.core.session_rules import Sessions
+from infold.core.sessions import Sessions
 from infold.core.target import Target
 from infold.core.trace import Cause, CellState, Pending, Trace, Version
 from infold.inspecting.session_events import BY_SPARK

@@ -29,7 +29,7 @@ from infold import api
 from infold.api import notebook
 from infold.api.notebook import SHOWN_ROWS, Project, Table
 from infold.cli import output
-from infold.cli.show_plot import BARS
+from infold.cli.show import BARS
 from infold.core.interval import DAY, EVER, Granularity, Interval, Ranges, parse_instant_text
 from infold.core.model import Kind
 from infold.core.plan import (

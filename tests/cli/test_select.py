@@ -11,8 +11,7 @@ from infold.core.interval import MAX, MIN, Granularity, Interval, parse_instant_
 from infold.core.model import Timeseries
 from infold.core.project import Input, Project
 from infold.messages.errors import InfoldError
-from infold.planning.requested_window import parse_as_of, parse_window
-from infold.planning.selection import select_models, with_landed
+from infold.planning.selection import parse_as_of, parse_window, select_models, with_landed
 
 MONTHS = Timeseries("session_start", "day", Granularity.MONTH)
 ALL = "countries clicks sessions daily latest"

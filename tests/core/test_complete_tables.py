@@ -12,12 +12,11 @@ from infold.core.aggregates import AGGREGATES
 from infold.core.definition import KEYS, Decides
 from infold.core.model import Incremental, Model, Source, Timeseries
 from infold.core.queries import VersionRules
-from infold.core.session_cuts import DeclaredCut
-from infold.core.session_rules import Sessions
+from infold.core.sessions import DeclaredCut, Sessions
 
 SPARK = Path(infold.__file__).parent / "spark"
-MERGES = SPARK / "sessions" / "mergeable.py"
-FOLLOWED = SPARK / "cumulative" / "fold_states.py"
+MERGES = SPARK / "sessions" / "aggregates.py"
+FOLLOWED = SPARK / "cumulative" / "fold.py"
 
 
 def test_every_aggregate_has_what_it_names() -> None:

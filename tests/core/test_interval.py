@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from infold.core import interval
 from infold.core.interval import DAY, EVER, MINUTE, SECOND, Granularity, Interval, Ranges
-from infold.core.session_cuts import (
+from infold.core.sessions import (
     Campaign,
     DeclaredCut,
     EventSql,

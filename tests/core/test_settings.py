@@ -21,7 +21,7 @@ from infold.core.plan import Action, Plan, Reason, Skipped, Step
 from infold.core.trace import Cause
 from infold.declare import check
 from infold.messages.errors import InfoldError
-from infold.spark.jvm.given_settings import (
+from infold.spark.jvm.session_settings import (
     refuse_connect,
     refuse_environment,
     refuse_given,

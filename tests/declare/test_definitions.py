@@ -10,8 +10,7 @@ from tests.declare import test_functions, test_python_models
 from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS, SHOP, model, project, spoilt
 from tests.queries.catalog import project_of_admitted
 
-from infold.core.definition import Definition
-from infold.core.definition_text import definition_of_text, definition_text, digest_of
+from infold.core.definition import Definition, definition_of_text, definition_text, digest_of
 from infold.core.project import Node, Project
 from infold.declare.definitions import definitions_of
 from infold.declare.from_definitions import project_of_definition, project_of_definitions

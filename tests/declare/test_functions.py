@@ -10,7 +10,7 @@ from tests.declare.shop import CLICKS, SESSIONS, SHOP, project, read, write
 from tests.declare.test_mistakes import shown
 
 from infold.core.project import Node, Project
-from infold.core.session_cuts import Rule
+from infold.core.sessions import Rule
 from infold.declare.cache import FILE
 from infold.declare.load import load
 from infold.declare.python_sources import read_sources

@@ -26,7 +26,7 @@ from infold.core.interval import DAY, HOUR, MINUTE, Granularity, parse_instant_t
 from infold.core.model import Column, Drift, Kind, Materialization, Timeseries
 from infold.core.project import Input
 from infold.core.queries import Fallback, Output, SessionsQuery
-from infold.core.session_cuts import Campaign, MaxLength, Midnight, Nulls, StartEvents
+from infold.core.sessions import Campaign, MaxLength, Midnight, Nulls, StartEvents
 from infold.core.target import Target
 from infold.declare import cache, check, load
 from infold.declare.cache import FILE

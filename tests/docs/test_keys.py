@@ -26,8 +26,7 @@ from infold.core.model import (
     OnLoss,
     Strategy,
 )
-from infold.core.session_cuts import Nulls
-from infold.core.session_rules import Choose, Keep
+from infold.core.sessions import Choose, Keep, Nulls
 from infold.core.storages import Storage
 from infold.core.target import Apply, HideTechnical, Publish
 from infold.declare import models, sources

@@ -12,8 +12,7 @@ from tests.declare.shop import SHOP, project, spoilt
 from tests.ledger.fresh import FreshLedger
 from tests.ledger.steps import do
 
-from infold.core.definition import Category, How, Redefinition
-from infold.core.definition_text import digest_of
+from infold.core.definition import Category, How, Redefinition, digest_of
 from infold.core.interval import MIN, Interval, Ranges, parse_instant_text
 from infold.core.model import Kind
 from infold.core.ports import Lake

@@ -19,7 +19,7 @@ from infold.cli import cli
 from infold.core.interval import datetime_of
 from infold.core.project import Project
 from infold.core.record import Outcome, QuarantinedSession
-from infold.core.session_rules import ManualEntry
+from infold.core.sessions import ManualEntry
 from infold.core.trace import Trace
 from infold.lake.chosen_rows import filtered_rows
 from infold.lake.iceberg.tables import IcebergLake

@@ -21,7 +21,7 @@ from infold.core.ports import Lake, Ledger, TimeSpan
 from infold.core.project import Input, Node, Project, Reference
 from infold.core.queries import Fallback
 from infold.core.record import Outcome
-from infold.core.session_rules import IDENTIFIER, Sessions
+from infold.core.sessions import IDENTIFIER, Sessions
 from infold.core.target import Target
 from infold.core.trace import Trace, Version
 from infold.inspecting.left_out import BY, rows_left_out

@@ -43,9 +43,16 @@ from infold.inspecting.lateness import (
     measures_of,
     received_column,
 )
-from infold.inspecting.plot import MOST_COLUMNS, MOST_GROUPS, drawn_columns, picture_of
 from infold.inspecting.session_events import NotPlainError, ShownTable, shown_tables
-from infold.inspecting.show import first_cells, in_order, own_order
+from infold.inspecting.show import (
+    MOST_COLUMNS,
+    MOST_GROUPS,
+    drawn_columns,
+    first_cells,
+    in_order,
+    own_order,
+    picture_of,
+)
 from infold.inspecting.table_diff import row_diffs, table_diff
 from infold.messages.errors import InfoldError
 from infold.render.environments import diff_json, diff_screen

@@ -20,10 +20,9 @@ from tests.ledger import filled
 from tests.ledger.conftest import Place
 
 from infold.ledger import SqlLedger
-from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW
+from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW, SCHEMA
 from infold.ledger.exported_file import export_ledger
 from infold.ledger.postgresql import escaped, statement, table_statement
-from infold.ledger.sql import SCHEMA
 
 FOLDER = Path(__file__).with_name("released")
 FORMATS = sorted(int(path.stem) for path in FOLDER.glob("*.sql"))

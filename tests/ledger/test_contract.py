@@ -13,13 +13,13 @@ from tests.ledger.steps import change, do, kept_of, next_run, outcome
 from tests.planning.strips import day
 
 from infold.core.audits import AuditResult, AuditState, Severity
-from infold.core.definition_text import digest_of
+from infold.core.definition import digest_of
 from infold.core.environment import BUILT_APART, Environment, OwnTable
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import EVER, MIN, Interval, Ranges
 from infold.core.ports import Ledger
 from infold.core.record import LISTED, Arrival, ForwardOnly, Outcome, Receipt
-from infold.core.session_rules import ManualEntry
+from infold.core.sessions import ManualEntry
 from infold.core.trace import CellChange, CellState, EarlierCells, StoredCells, Trace, Unchanged
 from infold.ledger import SqlLedger, codec
 from infold.ledger.postgresql import MARK, escaped, unescaped

@@ -22,14 +22,12 @@ from tests.ledger.steps import change, do, outcome
 from infold.core.audits import AuditResult
 from infold.core.record import Receipt
 from infold.core.report import LedgerCopy
-from infold.core.session_rules import ManualEntry
+from infold.core.sessions import ManualEntry
 from infold.ledger import SqlLedger, copying, exported_file, whole_tables
 from infold.ledger.copying import copy_ledger
-from infold.ledger.database import FORMAT
+from infold.ledger.database import FORMAT, RELEASED, SCHEMA
 from infold.ledger.exported_file import export_ledger, import_ledger
 from infold.ledger.lease import NAME, Holder
-from infold.ledger.sql import SCHEMA
-from infold.ledger.upgrades import RELEASED
 from infold.ledger.whole_tables import Checksum
 from infold.messages.errors import InfoldError
 

@@ -28,27 +28,19 @@ from tests.ledger.drawn import DAYS, distinct_changes, file_cells, known_files, 
 from tests.ledger.steps import change, do, kept_of, next_run, outcome
 
 from infold.cli.main import cli
-from infold.core.definition_text import digest_of
+from infold.core.definition import digest_of
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import DAY, Interval, Ranges
 from infold.core.ports import Ledger
 from infold.core.project import Project
 from infold.core.record import Outcome, QuarantinedSession, Receipt
-from infold.core.session_rules import ManualEntry
+from infold.core.sessions import ManualEntry
 from infold.core.target import Target
 from infold.core.trace import UNKNOWN, CellChange, CellState, Trace, Unchanged
-from infold.ledger import (
-    SqlLedger,
-    database,
-    ledger_schema,
-    open_ledger,
-    postgresql,
-    upgrades,
-)
+from infold.ledger import SqlLedger, database, ledger_schema, open_ledger, postgresql
 from infold.ledger.apply_outcome import vanished
 from infold.ledger.damage import damage_of, entries_in
-from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW, USED_FILES
-from infold.ledger.sql import SCHEMA, SQL
+from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW, SCHEMA, SQL, USED_FILES
 from infold.messages import errors
 from infold.messages.errors import InfoldError
 
@@ -403,7 +395,7 @@ def test_what_is_kept_of_any_history(
 # -- ledgers of formats that were released become ledgers of the present, in both databases
 
 
-NEXT = upgrades.Upgrade(
+NEXT = database.Upgrade(
     FORMAT + 1,
     "a table has another column, and there is another table",
     (
@@ -419,19 +411,19 @@ NEXT = upgrades.Upgrade(
 def next_format(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """The program is that of the next format."""
     with monkeypatch.context() as patch:
-        patch.setattr(upgrades, "UPGRADES", (*upgrades.UPGRADES, NEXT))
+        patch.setattr(database, "UPGRADES", (*database.UPGRADES, NEXT))
         for module in (database, postgresql):
-            patch.setattr(module, "FORMAT", upgrades.newest_format())
+            patch.setattr(module, "FORMAT", database.newest_format())
         yield patch
 
 
 def test_the_present_format_is_kept_for_those_to_come() -> None:
     """Each format since the first release is stored, with the tables that a file of it has."""
-    assert [*range(upgrades.RELEASED, FORMAT + 1)] == released_ledgers.FORMATS
+    assert [*range(database.RELEASED, FORMAT + 1)] == released_ledgers.FORMATS
     for format_ in released_ledgers.FORMATS:
         made = (released_ledgers.FOLDER / f"{format_}.sql").read_text(encoding="utf-8")
         tables = [text for text in made.splitlines() if text.startswith("CREATE TABLE")]
-        assert [*upgrades.tables_of(format_, SCHEMA)] == tables
+        assert [*database.tables_of(format_, SCHEMA)] == tables
 
 
 @pytest.mark.parametrize("format_", released_ledgers.FORMATS)
@@ -461,7 +453,7 @@ def test_any_sqlite_can_upgrade(tmp_path: Path) -> None:
             made = {text for (text,) in file.execute("SELECT sql FROM sqlite_master") if text}
         assert made == set(SCHEMA)
         old.close()
-    texts = " ".join(upgrades.texts_since(upgrades.RELEASED))
+    texts = " ".join(database.texts_since(database.RELEASED))
     assert "DROP COLUMN" not in texts
     assert "RENAME COLUMN" not in texts
 
@@ -498,9 +490,9 @@ def test_the_next_format(place: Place, next_format: pytest.MonkeyPatch) -> None:
 def test_an_upgrade_that_dies(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of it is there then, and the next one does all of it."""
     released_ledgers.make(place, FORMAT)
-    broken = upgrades.Upgrade(FORMAT + 1, "", (*NEXT.texts[:2], "INSERT INTO nowhere VALUES (1)"))
+    broken = database.Upgrade(FORMAT + 1, "", (*NEXT.texts[:2], "INSERT INTO nowhere VALUES (1)"))
     with monkeypatch.context() as patch:
-        patch.setattr(upgrades, "UPGRADES", (*upgrades.UPGRADES[:-1], broken))
+        patch.setattr(database, "UPGRADES", (*database.UPGRADES[:-1], broken))
         with pytest.raises(InfoldError):
             place.open().left_out()
     with living(1):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infold import api
-from infold.core.definition_text import digest_of
+from infold.core.definition import digest_of
 from infold.core.files import FileCell, FilesOutcome, IngestedFile
 from infold.core.interval import DAY, Interval, parse_instant_text
 from infold.core.project import Project

@@ -26,8 +26,7 @@ from infold.inspecting.left_out import set_aside_schema
 from infold.ledger import SqlLedger
 from infold.page.documents import Documents, aside_document, sessions_document
 from infold.render.session_history import session_history_shape
-from infold.testing.passed import PassedTests
-from infold.testing.run_tests import read_project_tests
+from infold.testing.run_tests import PassedTests, read_project_tests
 
 
 @pytest.fixture(scope="module")

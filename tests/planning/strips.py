@@ -12,7 +12,7 @@ from infold.core.model import Column, Incremental, Materialization, Model, Sourc
 from infold.core.plan import InputDiff, ModelObservation, Observations, Plan, PlanOptions, Step
 from infold.core.project import Input, Node, Project
 from infold.core.queries import SessionsQuery
-from infold.core.session_rules import Sessions
+from infold.core.sessions import Sessions
 from infold.core.target import Target
 from infold.core.trace import CellChange, CellState, Trace
 from infold.planning.planner import plan

@@ -42,9 +42,9 @@ from infold.core.queries import SessionsQuery
 from infold.core.trace import Cause, CellState, EarlierCells, Pending, Trace
 from infold.messages.errors import ExitCode, InfoldError
 from infold.planning.derivations import ADDED_UP, COUNTED, FOLLOWS, REFOLDS, STATES
+from infold.planning.destructive import refuse_removals
 from infold.planning.model_states import reads_nothing
 from infold.planning.planner import plan
-from infold.planning.removals import refuse_removals
 from infold.planning.stretches import by_definitions_in_force
 
 OLD = replace(DAILY, fingerprint="old")

@@ -37,7 +37,7 @@ from infold.core.plan import Action, InputDiff, ModelObservation, PlanOptions
 from infold.core.project import Input, Node
 from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.messages.errors import InfoldError
-from infold.planning.requested_window import parse_window
+from infold.planning.selection import parse_window
 
 
 def hourly(name: str, reads: str) -> Node:

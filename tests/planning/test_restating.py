@@ -12,7 +12,7 @@ from infold.core.plan import FileDiff, InputDiff, ModelObservation, Observations
 from infold.core.project import Project
 from infold.core.trace import Cause, CellState, Pending, Trace
 from infold.planning.planner import plan
-from infold.planning.requested_window import backbuild, restate
+from infold.planning.selection import backbuild, restate
 
 SERIES = "timeseries: {event_time_column: day, partition_column: day}"
 HEAD = f"---\nmaterialization: table\n{SERIES}\nincremental: {{}}\n---\n"

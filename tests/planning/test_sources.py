@@ -30,7 +30,7 @@ from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, Trace
 from infold.messages.errors import InfoldError, InfoldErrors
-from infold.planning.removals import excessive_removals, refuse_lost_rows, refuse_removals
+from infold.planning.destructive import excessive_removals, refuse_lost_rows, refuse_removals
 
 
 def take_in(project: Project, model: str, source: str) -> None:

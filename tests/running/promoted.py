@@ -9,13 +9,13 @@ from tests.running.production import as_json, change, placed, shop_in_production
 from tests.running.standing_tables import day, leased, new_folder, put
 
 from infold import api
-from infold.core.definition_text import digest_of
+from infold.core.definition import digest_of
 from infold.core.environment import Environment, OwnTable
 from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, Trace
 from infold.declare.definitions import definitions_of
-from infold.running.table_locations import locations_and_files
+from infold.running.table_names import locations_and_files
 
 QUERY = ("models/daily.sql", "count(*) AS sessions", "count(events) AS sessions")
 MORE = ("models/sessions.sql", "AS entry_url", "AS entry_url, max(amount) AS dearest")

@@ -35,7 +35,7 @@ from infold.core.plan import PlanOptions
 from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.core.saved_plan import KEYS, SavedFiles, SavedPlan, plan_of_text, text_of
-from infold.core.session_rules import ManualEntry
+from infold.core.sessions import ManualEntry
 from infold.core.target import Target
 from infold.messages.errors import InfoldError
 from infold.running.execute import DestructiveChanges

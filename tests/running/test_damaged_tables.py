@@ -26,7 +26,7 @@ from infold.lake.iceberg.table_catalog import Key
 from infold.lake.stores import places
 from infold.messages import catalog_errors
 from infold.messages.errors import InfoldError
-from infold.running.table_locations import locations_and_files
+from infold.running.table_names import locations_and_files
 
 
 @pytest.fixture

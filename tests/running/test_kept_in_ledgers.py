@@ -26,7 +26,7 @@ from tests.running.standing_tables import (
 )
 
 from infold import api
-from infold.core.definition_text import digest_of
+from infold.core.definition import digest_of
 from infold.core.interval import Ranges
 from infold.core.plan import Action, PlanOptions
 from infold.core.project import Project

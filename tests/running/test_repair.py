@@ -38,13 +38,12 @@ from infold.api.repairing import look_at_ledger, repair_ledger
 from infold.core.interval import show_instant
 from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
-from infold.core.session_rules import ManualEntry
+from infold.core.sessions import ManualEntry
 from infold.core.trace import CellChange, Trace
 from infold.ledger.database import close_all
 from infold.messages.errors import InfoldError
 from infold.running.ledger_consistency import foreign_tables
-from infold.running.table_locations import remember_locations
-from infold.running.table_names import FORGET
+from infold.running.table_names import FORGET, remember_locations
 
 CLICKS = ("r1-1", 101)
 """The step and the snapshot of the first version of clicks."""

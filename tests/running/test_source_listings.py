@@ -29,8 +29,7 @@ from infold.core.record import FULL_LISTING, Outcome
 from infold.core.target import Target
 from infold.core.trace import Trace
 from infold.lake.reading.listing import dated_path, list_files, list_without
-from infold.running.looks import DatedLook
-from infold.running.source_listings import ListedChanges, SourceListings
+from infold.running.source_listings import DatedLook, ListedChanges, SourceListings
 
 START = 20_000 * DAY
 """2024-10-04."""

@@ -15,7 +15,7 @@ from tests.servers.hive_metastore import HiveMetastore
 from tests.servers.postgresql import Postgresql
 from tests.servers.rest_catalog import RestServer
 
-from infold.core.catalogs import Catalog, CatalogType
+from infold.core.storages import Catalog, CatalogType
 from infold.lake.iceberg.hive_catalog import hive_catalog
 from infold.lake.iceberg.jdbc_catalog import jdbc_catalog
 from infold.lake.iceberg.rest_catalog import rest_catalog

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pytest
 from tests.servers.catalogs import Shelf, in_sqlite
 
-from infold.core.catalogs import Catalog, CatalogType
 from infold.core.formats import Format
 from infold.core.model import Source
+from infold.core.storages import Catalog, CatalogType
 from infold.core.swap import Renaming
 from infold.lake.iceberg.hive_catalog import HiveCatalog
 from infold.lake.iceberg.reader_views import views_in

@@ -27,8 +27,8 @@ from tests.servers.rest_catalog import RestServer
 from tests.servers.test_catalog_contract import others, queries, space
 
 from infold.core import write_points
-from infold.core.catalogs import Catalog, CatalogType
 from infold.core.ports import FORBIDDEN
+from infold.core.storages import Catalog, CatalogType
 from infold.core.swap import Renaming
 from infold.lake import hive_client
 from infold.lake.iceberg import hive_catalog as hive

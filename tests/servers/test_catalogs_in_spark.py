@@ -35,9 +35,8 @@ from tests.servers.rest_catalog import RestServer
 from infold import api
 from infold.api.doctor import examine
 from infold.api.spark_sessions import session
-from infold.core.catalogs import Catalog, CatalogType
 from infold.core.report import RunFailed
-from infold.core.storages import Storage
+from infold.core.storages import Catalog, CatalogType, Storage
 from infold.lake.delta.metastore import FOLDER
 from infold.lake.delta.reader_views import SparkView, view_of_entry
 from infold.lake.hive_client import HiveClient

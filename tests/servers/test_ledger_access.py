@@ -32,7 +32,7 @@ from infold import api
 from infold.api.repairing import repair_ledger
 from infold.cli import cli
 from infold.core.repair import Repair
-from infold.core.session_rules import ManualEntry
+from infold.core.sessions import ManualEntry
 from infold.lake.iceberg.jdbc_catalog import PostgresqlCatalog
 from infold.lake.iceberg.sql_catalog import SqlCatalog
 from infold.ledger import SqlLedger, open_ledger

@@ -19,7 +19,7 @@ from tests.servers.postgresql import Postgresql
 
 from infold.core.interval import SECOND
 from infold.core.record import Receipt
-from infold.core.session_rules import ManualEntry
+from infold.core.sessions import ManualEntry
 from infold.ledger import SqlLedger, database, postgresql, store
 from infold.ledger.database import FORMAT, FORMAT_ROW
 from infold.ledger.lease import Holder

@@ -15,7 +15,7 @@ import pytest
 from tests.declare.shop import INFOLD, SHOP, write
 
 from infold.cli.warm_engine import keeper
-from infold.declare.branch_environment import branch_of, environment_of, environment_of_branch
+from infold.declare.load import branch_of, environment_of, environment_of_branch
 from infold.messages.errors import InfoldError
 from infold.system import process_lock
 from infold.system.kept_files import cache_dir, keep, kept, open_log, own_key, replace_file

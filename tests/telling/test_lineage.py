@@ -37,9 +37,9 @@ from infold.core.record import Receipt
 from infold.core.report import RunFailed, RunResult
 from infold.messages import run_errors
 from infold.telling.lineage import VERSIONS, Datasets, LineageEvents
+from infold.telling.listener import tell
 from infold.telling.log import JsonLog
 from infold.telling.sender import Event
-from infold.telling.tell import tell
 
 SCHEMAS = Path(__file__).parents[1] / "data" / "openlineage"
 BY_ID = {

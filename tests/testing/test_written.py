@@ -18,9 +18,9 @@ from infold.core.typed_text import Unusable
 from infold.core.unit_tests import Change, Failure, TestResult, UnitTest
 from infold.declare.unit_tests import read_test_file, read_tests
 from infold.messages.errors import InfoldError, Spot
-from infold.testing import passed
-from infold.testing.passed import PassedTests
+from infold.testing import run_tests
 from infold.testing.project import Tables
+from infold.testing.run_tests import PassedTests
 from infold.testing.typed import Names, Values
 
 GOOD = r"""Some words about the file, and | a bar.
@@ -355,7 +355,7 @@ def test_how_it_was_tested_counts(root: Path, monkeypatch: pytest.MonkeyPatch) -
     other = replace(found, target=replace(found.target, spark=(("spark.sql.x", "1"),)))
 
     assert known(root, seed=1) == known(root, shuffles=0) == known(root, other) == []
-    monkeypatch.setattr(passed, "program_version", lambda: "infold 99")
+    monkeypatch.setattr(run_tests, "program_version", lambda: "infold 99")
     assert known(root) == []
 
 
@@ -384,7 +384,7 @@ def test_a_file_of_somebody_else_knows_nothing(
     root: Path, by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is made anew: what a stranger, or damage, says that passed did not."""
-    (root / passed.FILE).write_text(by)
+    (root / run_tests.FILE).write_text(by)
     if by.startswith("the key"):
         with monkeypatch.context() as other:
             other.setenv("INFOLD_CACHE", str(tmp_path / "other"))

@@ -23,7 +23,7 @@ from infold.analysis.sql.parse import Parsed, parse
 from infold.core.audits import Audit, AuditKind, NamedTable, Within
 from infold.core.model import Source
 from infold.core.project import Node
-from infold.core.quoting import quoted
+from infold.core.queries import quoted
 from infold.messages import audit_findings, findings
 from infold.messages.errors import InfoldError, Spot
 

@@ -15,12 +15,14 @@ from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.inputs.fold_inputs import FoldInputs, fold_inputs_of
 from infold.analysis.names.column_lineage import Tracer
-from infold.analysis.names.query_pieces import QueryPieces, first_outside, qualifier_spans
 from infold.analysis.names.relation import Block, Origin, Table, own_nodes
 from infold.analysis.names.select_parts import (
+    QueryPieces,
     calls_over_rows,
     clauses_beyond_row_wise,
+    first_outside,
     group_of_several_sets,
+    qualifier_spans,
 )
 from infold.analysis.names.subject import Subject, time_column
 from infold.analysis.sql.functions import is_aggregate
@@ -36,8 +38,8 @@ from infold.core.queries import (
     Output,
     SnapshotFiles,
     VersionedQuery,
+    quoted,
 )
-from infold.core.quoting import quoted
 from infold.messages import refusals
 from infold.messages.errors import InfoldError, Spot
 

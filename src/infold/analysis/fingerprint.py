@@ -22,8 +22,7 @@ from sqlglot.tokenizer_core import TokenType
 from infold.analysis.sql.text import Text
 from infold.core.model import DeclaredBound, Deduplicate, Drift, Kind, Model, Override, Source
 from infold.core.project import Reference
-from infold.core.session_cuts import DeclaredCut
-from infold.core.session_rules import STATE_VERSION, Sessions
+from infold.core.sessions import STATE_VERSION, DeclaredCut, Sessions
 
 _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 

@@ -29,7 +29,7 @@ from infold.core.interval import Granularity
 from infold.core.model import DeclaredBound, Deduplicate, Kind, Model, Source
 from infold.core.project import Bound, Match, Reference
 from infold.core.queries import VALID_FROM, VALID_TO
-from infold.core.session_rules import IDENTIFIER
+from infold.core.sessions import IDENTIFIER
 from infold.messages.errors import InfoldError, Spot
 
 

@@ -3,7 +3,7 @@ What a model's author vouches for: safety overrides and declared bounds.
 
 An override turns off one refusal: the author means that each cell is computed by itself. Declared
 bounds replace those that cannot be derived, for every input with a time column. ``verify`` compares
-such models like all others, but for columns that ``undetermined`` finds.
+such models like all others, but for columns that ``compile`` finds undetermined.
 """
 
 from __future__ import annotations

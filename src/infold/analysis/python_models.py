@@ -23,8 +23,7 @@ from infold.core.functions import PythonCode, PythonInput
 from infold.core.interval import Granularity
 from infold.core.model import Kind, Override, any_result_will_do
 from infold.core.project import Bound
-from infold.core.queries import GroupedQuery
-from infold.core.quoting import quoted
+from infold.core.queries import GroupedQuery, quoted
 from infold.messages import findings, function_findings
 from infold.messages.errors import InfoldError
 

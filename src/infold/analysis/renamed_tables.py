@@ -14,8 +14,7 @@ from infold.analysis.sql.token_calls import has_alias
 from infold.core.audits import Audit
 from infold.core.model import Model
 from infold.core.project import Match, Node, Reference
-from infold.core.queries import GroupedQuery, SessionsQuery, VersionedQuery
-from infold.core.quoting import quoted
+from infold.core.queries import GroupedQuery, SessionsQuery, VersionedQuery, quoted
 
 
 def renamed(node: Node, name: str, names: Mapping[str, str]) -> Node:

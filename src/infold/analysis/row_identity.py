@@ -33,9 +33,9 @@ from infold.analysis.names.relation import (
     own_nodes,
 )
 from infold.analysis.names.select_parts import calls_over_rows, is_grouped, named_windows
-from infold.analysis.sql.normal_sql import normal_sql
+from infold.analysis.sql.parse import normal_sql
+from infold.analysis.times.distances import base_window
 from infold.analysis.times.floors import makes_several_buckets
-from infold.analysis.times.window_frames import base_window
 
 PICKS = (exp.AnyValue, exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.NthValue)
 """Functions that take a value from one of many rows."""

@@ -16,10 +16,15 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from infold.analysis.inputs.fold_inputs import FoldInputs, fold_inputs_of
-from infold.analysis.names.query_pieces import QueryPieces, first_outside, qualifier_spans
 from infold.analysis.names.relation import Block, Columns, Origin, Table
 from infold.analysis.names.resolve import resolve
-from infold.analysis.names.select_parts import calls_over_rows, clauses_beyond_row_wise
+from infold.analysis.names.select_parts import (
+    QueryPieces,
+    calls_over_rows,
+    clauses_beyond_row_wise,
+    first_outside,
+    qualifier_spans,
+)
 from infold.analysis.names.subject import Draft, Subject
 from infold.analysis.names.visible_columns import visible_columns
 from infold.analysis.rules import clock, collations, random
@@ -30,8 +35,7 @@ from infold.core.aggregates import AGGREGATES
 from infold.core.model import Kind, Materialization, Model
 from infold.core.project import Node
 from infold.core.queries import Aggregate, Fallback, Output, SessionsQuery
-from infold.core.session_cuts import EventSql
-from infold.core.session_rules import IDENTIFIER, Sessions
+from infold.core.sessions import IDENTIFIER, EventSql, Sessions
 from infold.messages import findings, refusals
 from infold.messages.errors import InfoldError, Spot
 

@@ -146,7 +146,7 @@ def window_of(
 
     Raises ``command_errors.window_unaligned`` where one lies inside a cell of a model.
     """
-    from infold.planning.requested_window import parse_window
+    from infold.planning.selection import parse_window
 
     return parse_window(project, select_models(project, select), start, end)
 
@@ -181,7 +181,7 @@ def make_plan(
     exclude: Sequence[str] = (),
 ) -> Plan:
     """The steps that a run would carry out."""
-    from infold.planning import removals
+    from infold.planning import destructive
     from infold.planning.destructive import (
         destroyed,
         loss_notes,
@@ -200,7 +200,7 @@ def make_plan(
         project, draft, observed.redefinitions, lambda m: tables.columns(table_name(m)), asked
     )
     lost = (*lost, *lost_by_beginning(project, observed, asked))
-    notes = (*draft.notes, *removals.removal_warnings(project, draft), *unapplied_notes(project))
+    notes = (*draft.notes, *destructive.removal_warnings(project, draft), *unapplied_notes(project))
     notes = (*notes, *notes_apart(project, observed), *extraction_notes(project, asked.selected))
     notes = (*notes, *audit_notes(project, draft, observed.redefinitions))
     draft = replace(
@@ -277,9 +277,9 @@ def restate(
     project: Project, terms: Sequence[str], window: Interval | None = None, **options: Any
 ) -> RunResult:
     """Build models again, as `infold restate` does; ``options`` are those of :func:`run`."""
-    from infold.planning import requested_window
+    from infold.planning import selection
 
-    asked = requested_window.restate(project, terms, window).options
+    asked = selection.restate(project, terms, window).options
     return run(project, asked=asked, command="restate", **options)
 
 
@@ -287,9 +287,9 @@ def backbuild(
     project: Project, terms: Sequence[str], window: Interval, **options: Any
 ) -> RunResult:
     """Build models over a window again, with all that they read for it; as `infold backbuild`."""
-    from infold.planning import requested_window
+    from infold.planning import selection
 
-    asked = requested_window.backbuild(project, terms, window).options
+    asked = selection.backbuild(project, terms, window).options
     return run(project, asked=asked, command="backbuild", **options)
 
 

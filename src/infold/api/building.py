@@ -39,9 +39,8 @@ from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.inspecting.tables_apart import TablesApart, progress_apart, tables_apart
 from infold.messages import apply_errors, run_errors
 from infold.messages.errors import InfoldError
-from infold.planning.destructive import refuse_destructive
+from infold.planning.destructive import refuse_destructive, refuse_removals
 from infold.planning.planner import plan
-from infold.planning.removals import refuse_removals
 from infold.render.definitions import apart_note, waiting_notes
 from infold.running import carry_out_saved
 from infold.running.carry_out_saved import dated_as_saved, listing_as_saved
@@ -321,7 +320,7 @@ def refuse_too_much(
 
 def _digests(project: Project) -> Mapping[str, str]:
     """The digests of the definitions that a plan goes by, and of those that wait or are apart."""
-    from infold.core.definition_text import digest_of
+    from infold.core.definition import digest_of
     from infold.declare.definitions import definitions_of
 
     digests = {name: digest_of(definition) for name, definition in definitions_of(project).items()}

@@ -26,7 +26,7 @@ from infold.api.spark_sessions import engine
 from infold.api.states import states
 from infold.api.verifying import audit_models, verify_models
 from infold.core.audits import AuditReport
-from infold.core.definition_text import digest_of
+from infold.core.definition import digest_of
 from infold.core.environment import (
     Environment,
     EnvironmentSize,

@@ -19,7 +19,7 @@ from infold.core.ports import Progress
 from infold.core.project import Project
 from infold.messages.errors import InfoldError
 from infold.planning.plan_notes import extracted_note, extracted_sources
-from infold.running.looks import Files, Listing
+from infold.running.source_listings import Files, Listing
 from infold.system.failures import known_failure
 
 if TYPE_CHECKING:

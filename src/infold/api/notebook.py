@@ -235,7 +235,7 @@ def _instant_text(time: Time | None) -> str:
 
 
 def _instant(name: str, time: Time | None) -> int | None:
-    from infold.planning.requested_window import parse_instant
+    from infold.planning.selection import parse_instant
 
     return None if time is None else parse_instant(name, _instant_text(time))
 

@@ -144,7 +144,7 @@ def observer_of(
 ) -> Observer:
     """Observes sources and tables; ``estimate`` reads the event times of small new files."""
     from infold.lake.reading.formats import files_of
-    from infold.running.looks import DatedLook
+    from infold.running.source_listings import DatedLook
 
     ledger, tables, clock = ledger_of(project), lake_of(project), now()
 

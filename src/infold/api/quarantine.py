@@ -10,7 +10,7 @@ from infold.api.opening import (
     ledger_of,
 )
 from infold.core.project import Project
-from infold.core.session_rules import ManualEntry
+from infold.core.sessions import ManualEntry
 
 
 def add_quarantine_entries(

@@ -97,7 +97,7 @@ def _run_with_listeners(
     traces = _traces_are_wanted()
     if not (hooks or sinks or lineage or traces):
         return carry_out(shown)
-    from infold.telling.tell import tell
+    from infold.telling.listener import tell
 
     listeners: list[Listener] = []
     if sinks is not None and sinks.log is not None:

@@ -26,14 +26,14 @@ def command(terms: tuple[str, ...], as_of: str | None, env: str | None, as_json:
     """
     from infold import api
     from infold.cli.progress import progress
-    from infold.planning import requested_window
+    from infold.planning import selection
     from infold.planning.selection import select_models
     from infold.render.audits import audit_json, audit_screen
 
     name = shared_options.existing_environment(env)
     project = shared_options.opened(declared=name is not None)
     select_models(project, terms)  # a wrong name is reported before Spark starts
-    instant = requested_window.parse_as_of(as_of)
+    instant = selection.parse_as_of(as_of)
     with progress(quiet=as_json) as shown:
         if name is None:
             report = api.audit(project, select=terms, as_of=instant, progress=shown)

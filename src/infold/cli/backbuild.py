@@ -26,14 +26,14 @@ def command(terms: tuple[str, ...], options: shared_options.Rebuild, sinks: Sink
 
     Models upstream come first, each over the stretches that its readers read; the named ones last.
     """
-    from infold.planning import requested_window
+    from infold.planning import selection
     from infold.planning.selection import select_models
 
     if options.start is None or options.end is None:
         raise click.UsageError("backbuild takes --start and --end; `infold restate` needs neither.")
     project = shared_options.opened_to_build()
     names = select_models(project, [term.removeprefix("+") for term in terms])
-    chosen = requested_window.parse_window(project, names, options.start, options.end)
+    chosen = selection.parse_window(project, names, options.start, options.end)
     assert chosen is not None, "both ends were given"
-    request = requested_window.backbuild(project, terms, chosen)
+    request = selection.backbuild(project, terms, chosen)
     return build_again("backbuild", project, request, options, sinks)

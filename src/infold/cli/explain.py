@@ -48,7 +48,7 @@ def command(
     """
     from infold import api
     from infold.messages import command_errors
-    from infold.planning import requested_window
+    from infold.planning import selection
     from infold.planning.selection import unknown_model
     from infold.render import json_shapes
     from infold.render.explain import explain_screen
@@ -69,12 +69,12 @@ def command(
         raise click.UsageError("`--deep` is for sessions: `infold explain session ID --deep`.")
     if model not in project:
         raise unknown_model(project, model)
-    at = requested_window.parse_instant("CELL", cell)
+    at = selection.parse_instant("CELL", cell)
     granularity = project[model].model.granularity
     chosen = granularity.cell(at) if granularity is not None and at is not None else None
     if cell is not None and chosen is None:
         raise command_errors.not_a_cell(model=model, text=cell)
-    instant = requested_window.parse_as_of(as_of)
+    instant = selection.parse_as_of(as_of)
     if name is None:
         explained = api.explain(project, model, chosen, instant)
     else:
@@ -90,9 +90,9 @@ def _session_asked_for(
 ) -> tuple[str | None, str | None]:
     """The id of a session, if one is meant, and the model to look in (None: all of them)."""
     from infold.core.model import Kind
-    from infold.planning import requested_window
+    from infold.planning import selection
 
-    if model in project and (cell is None or requested_window.is_instant(cell)):
+    if model in project and (cell is None or selection.is_instant(cell)):
         return None, None
     if model == SESSION:
         if cell is None:

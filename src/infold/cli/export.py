@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from infold.core import definition_text
+from infold.core import definition
 from infold.core.arrow_values import FarTime, rows_of, values_of
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ def _csv_fields(column: pa.Array) -> Sequence[str]:
     kind = column.type
     if pa.types.is_nested(kind) or pa.types.is_map(kind):
         texts = [
-            None if value is None else definition_text.to_json_text(value)
-            for value in values_of(column)
+            None if value is None else definition.to_json_text(value) for value in values_of(column)
         ]
     elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         texts = [None if value is None else value.hex() for value in column.to_pylist()]
@@ -67,7 +66,7 @@ def json(rows: pa.Table, path: Path | None) -> None:
     with _open_output(path) as file:
         for batch in rows.to_batches(max_chunksize=10_000):
             for row in rows_of(batch):
-                file.write(f"{definition_text.to_json_text(row)}\n".encode())
+                file.write(f"{definition.to_json_text(row)}\n".encode())
 
 
 def parquet(rows: pa.Table, path: Path | None) -> None:

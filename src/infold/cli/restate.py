@@ -15,7 +15,7 @@ from infold.cli.shared_options import sinks as with_sinks
 if TYPE_CHECKING:
     from infold.core.hooks import Sinks
     from infold.core.project import Project
-    from infold.planning.requested_window import RestateRequest
+    from infold.planning.selection import RestateRequest
 
 
 @click.command("restate")
@@ -31,14 +31,14 @@ def command(terms: tuple[str, ...], options: shared_options.Rebuild, sinks: Sink
     Shows what will be built and builds it; then whatever reads a cell that came out different.
     Late rows and changed definitions need none of this: `infold run` finds them.
     """
-    from infold.planning import requested_window
+    from infold.planning import selection
     from infold.planning.selection import select_models
 
     project = shared_options.opened_to_build()
-    chosen = requested_window.parse_window(
+    chosen = selection.parse_window(
         project, select_models(project, terms), options.start, options.end
     )
-    request = requested_window.restate(project, terms, chosen)
+    request = selection.restate(project, terms, chosen)
     return build_again("restate", project, request, options, sinks)
 
 
@@ -48,14 +48,14 @@ def build_again(
     """Show what the command will build, and build it unless it is a dry run."""
     from infold import api
     from infold.cli.progress import progress
-    from infold.planning import requested_window
+    from infold.planning import selection
     from infold.render import json_shapes
     from infold.render.plan import plan_screen
 
     size = cells_at_once(options.batch_size, per_partition=options.per_partition)
     allowed = frozenset(options.allow_destructive)
     plan_options = replace(again.options, batch_size=size, allow_destructive=allowed)
-    clock = requested_window.parse_as_of(options.as_of)
+    clock = selection.parse_as_of(options.as_of)
     observed = api.observe_all(project, as_of=clock, asked=plan_options)
     plan = api.make_plan(project, observed, plan_options)
     plan = replace(plan, notes=(*plan.notes, *(f"{name}: {why}" for name, why in again.skipped)))

@@ -111,7 +111,7 @@ def environment(env: str | None) -> str | None:
     Where the target says so, it is that of git's branch, unless another is named.
     """
     from infold.core.environment import checked_name
-    from infold.declare.branch_environment import environment_of_branch
+    from infold.declare.load import environment_of_branch
 
     if env is not None:
         return checked_name(env)
@@ -215,9 +215,9 @@ class BuildOptions:
     @property
     def instant(self) -> int | None:
         """The instant that the run takes for now, if one is given."""
-        from infold.planning import requested_window
+        from infold.planning import selection
 
-        return requested_window.parse_as_of(self.as_of)
+        return selection.parse_as_of(self.as_of)
 
     def project(self) -> Project:
         """The project, read and checked, as a run goes on with it."""
@@ -247,19 +247,19 @@ class BuildOptions:
     def plan_options(self, project: Project) -> PlanOptions:
         """The options as the planner takes them."""
         from infold.core.plan import PlanOptions
-        from infold.planning import requested_window
+        from infold.planning import selection
         from infold.planning.selection import select_models
 
         names = select_models(project, self.selected, self.exclude)
         return PlanOptions(
-            window=requested_window.parse_window(project, names, self.start, self.end),
+            window=selection.parse_window(project, names, self.start, self.end),
             batch_size=cells_at_once(self.batch_size, per_partition=self.per_partition),
             ignore_cron=self.ignore_cron,
             full_listing=self.full_listing,
             allow_destructive=frozenset(self.allow_destructive),
             forward_only=dict.fromkeys(
                 sorted(select_models(project, self.forward_only)) if self.forward_only else (),
-                requested_window.parse_instant("--effective-from", self.effective_from),
+                selection.parse_instant("--effective-from", self.effective_from),
             ),
         )
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from infold.cli import completing, shared_options
+from infold.cli import completing, output, shared_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from infold.core.project import Project
+
 
 FORMATS = ("csv", "json", "parquet")
 
@@ -113,8 +114,6 @@ def command(
     if stored in project and project[stored].model.kind.is_view and where is None:
         click.echo(f"{table} is a view: starting Spark to evaluate it.", err=True)
     if plot or lines:
-        from infold.cli.show_plot import draw
-
         draw(project, (table, stored), column_names, where, select, limit, as_lines=lines)
         return
     limit = _ROWS if limit is None else limit
@@ -210,3 +209,86 @@ def _rows_not_shown(project: Project, table: str, where: str | None, shown: int)
         return None
     head = api.ledger_of(project).newest_versions().get(table)
     return head.rows - shown if head is not None and head.rows > shown else None
+
+
+MOST_ROWS = 5_000_000
+"""How many rows with a time are drawn."""
+
+MOST_OF_VIEW = 100_000
+"""How many rows of a view are drawn: all of its columns pass through Spark's driver."""
+
+BARS = 20
+"""How many rows have a bar, if they have no time."""
+
+
+def draw(
+    project: Project,
+    names: tuple[str, str],
+    columns: Sequence[str] | None,
+    where: str | None,
+    select: Sequence[str],
+    limit: int | None,
+    *,
+    as_lines: bool,
+) -> None:
+    """Print pictures of a table, by its name for people and that of the project."""
+    from infold.core.report import RowByRow
+    from infold.inspecting.show import picture_of
+    from infold.messages import command_errors
+    from infold.render import formatting
+    from infold.render.pictures.plot import plot_screen
+    from infold.render.table import table_screen
+
+    table, stored = names
+    model = project[stored].model if stored in project else None
+    is_view = model is not None and model.kind.is_view
+    most = limit or (MOST_OF_VIEW if is_view else MOST_ROWS)
+    rows = _rows(project, stored, columns, where, select, most)
+    drawn = picture_of(rows.slice(0, most), model)
+    shown = ", ".join(rows.column_names)
+    if drawn is None:
+        raise command_errors.nothing_to_plot(table=table, columns=shown)
+    if isinstance(drawn, RowByRow):
+        if as_lines:
+            raise command_errors.no_time_for_lines(table=table, columns=shown)
+        most = most if limit is not None else BARS
+        drawn = picture_of(rows.slice(0, most), model)
+    if not rows.num_rows or drawn is None:
+        note = f"where {where}" if where else ""
+        click.echo(table_screen(table, rows.column_names, [], note=note))
+        return
+    has_more = rows.num_rows > most
+    note = f"{formatting.count(min(most, rows.num_rows), 'row')} drawn"
+    note += ", there are more (--limit)." if has_more else "."
+    click.echo(plot_screen(table, drawn, output.terminal_look(), note, as_lines=as_lines))
+
+
+def _rows(
+    project: Project,
+    stored: str,
+    columns: Sequence[str] | None,
+    where: str | None,
+    select: Sequence[str],
+    most: int,
+) -> pa.Table:
+    """The rows to draw, and one more; of a stored table only the columns that are drawn."""
+    from infold import api
+    from infold.inspecting.show import drawn_columns
+
+    def read(names: Sequence[str] | None, limit: int) -> pa.Table:
+        return api.show(
+            project,
+            stored,
+            columns=names,
+            where=where,
+            select=select,
+            limit=limit,
+            note=lambda text: click.echo(text, err=True),
+        )
+
+    model = project[stored].model if stored in project else None
+    if model is None or model.kind.is_view:
+        return read(columns, most + 1)
+    head = read(columns, 1)
+    wanted = drawn_columns(head.schema, model)
+    return read(wanted, most + 1) if wanted else head

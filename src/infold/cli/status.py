@@ -37,20 +37,20 @@ def command(
     from infold import api
     from infold.core.interval import MAX, MIN, Interval, Ranges
     from infold.messages import command_errors
-    from infold.planning import requested_window
+    from infold.planning import selection
     from infold.planning.selection import select_models
 
     if plot and as_json:
         raise click.UsageError("--plot draws, and --json is for programs: leave one of them out.")
     name = shared_options.existing_environment(env)
     project = shared_options.opened(declared=name is not None)
-    first = requested_window.parse_instant("--since", since)
-    last = requested_window.parse_instant("--until", until)
+    first = selection.parse_instant("--since", since)
+    last = selection.parse_instant("--until", until)
     if first is not None and last is not None and first >= last:
         raise command_errors.window_empty(str(since), str(until), ("--since", "--until"))
     project = api.with_apart(project) if name is None else project
     chosen = select_models(project, terms)
-    instant = requested_window.parse_as_of(as_of)
+    instant = selection.parse_as_of(as_of)
     if name is None:
         statuses = api.status(project, instant, with_cells=plot)
     else:

@@ -2,8 +2,8 @@
 Spark's aggregate functions: one table of what each does, for all rooms.
 
 To let sessions merge another function, give it a ``merge`` here and a state in
-``spark/sessions/mergeable.py``. To let a cumulative aggregate follow it without reading rows again,
-give it a ``follows`` here and a state in ``spark/cumulative/states.py``. A test compares them.
+``spark/sessions/aggregates.py``. To let a cumulative aggregate follow it without reading rows
+again, give it a ``follows`` here and a state in ``spark/cumulative/fold.py``. A test compares them.
 """
 
 from __future__ import annotations

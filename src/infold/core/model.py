@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from infold.core.audits import Audit
-from infold.core.catalogs import Catalog
 from infold.core.formats import FORMATS, Format
 from infold.core.functions import CalledFunction, PythonCode
 from infold.core.interval import DAY, HOUR, Granularity
 from infold.core.queries import VersionRules
-from infold.core.session_rules import Sessions
+from infold.core.sessions import Sessions
+from infold.core.storages import Catalog
 
 
 class Drift(StrEnum):
@@ -99,7 +99,7 @@ class Source:
     """A file younger than this (by its modification time) waits."""
     on_drift: Drift = Drift.ERROR
     removal_limit: float | None = None
-    """How many percent of its rows or files may go in one run; None: see ``removals``."""
+    """How many percent of its rows or files may go in one run; None: see ``destructive``."""
     delimiter: str = ","
     multiline: bool = False
     """Of JSON: a file is objects and lists of them, over any lines, and not one object a line."""

@@ -27,7 +27,7 @@ from infold.core.record import (
     StepRecord,
 )
 from infold.core.repair import RepairRecords, SetBackTables
-from infold.core.session_rules import ManualEntry
+from infold.core.sessions import ManualEntry
 from infold.core.swap import RenamedTables, SwapRecords
 from infold.core.trace import CellChange, CellState, StoredCells, Trace, Unchanged, Version
 from infold.core.type_changes import Type

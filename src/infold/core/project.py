@@ -15,12 +15,12 @@ from enum import StrEnum
 from functools import reduce
 from pathlib import Path
 
-from infold.core.catalogs import CATALOG_FILE, SQLITE_FILE, CatalogType
 from infold.core.environment import PRODUCTION
 from infold.core.interval import Ranges
 from infold.core.model import SET_ASIDE, Kind, Model, Override, Source
 from infold.core.object_store import bucket_url, is_url, split
 from infold.core.queries import GroupedQuery, SessionsQuery, VersionedQuery
+from infold.core.storages import CATALOG_FILE, SQLITE_FILE, CatalogType
 from infold.core.target import Target
 
 

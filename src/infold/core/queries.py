@@ -1,5 +1,5 @@
 """
-The parts of the queries that infold folds: of sessions and of cumulative aggregates.
+The parts of the queries that infold folds, and names as Spark SQL takes them.
 
 ``analysis`` splits a model's SQL into these values, and ``spark`` computes the model from them.
 """
@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from infold.core.interval import MAX, MIN, Interval, datetime_of
-from infold.core.quoting import quoted
-from infold.core.session_cuts import DeclaredCut
-from infold.core.session_rules import IDENTIFIER, NUMBERS, Keep, ManualEntry
+from infold.core.sessions import IDENTIFIER, NUMBERS, DeclaredCut, Keep, ManualEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,3 +260,13 @@ class VersionRules:
     Whether the rows of an instant are all that there was then: a key that has no row at the next
     instant of any key ends there.
     """
+
+
+def quoted(name: str) -> str:
+    """A name as a quoted Spark SQL identifier, whatever its characters."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def text_literal(text: str) -> str:
+    """A string literal of exactly that text."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

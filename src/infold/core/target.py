@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from infold.core.catalogs import Catalog, CatalogType
 from infold.core.engines import Engine
 from infold.core.interval import DAY
 from infold.core.model import OnLoss
 from infold.core.object_store import Stores, is_url
-from infold.core.storages import DEFAULT_STORAGE, STORAGE_SETTINGS, Storage
+from infold.core.storages import DEFAULT_STORAGE, STORAGE_SETTINGS, Catalog, CatalogType, Storage
 
 if TYPE_CHECKING:
     from infold.core.hooks import Hook, Lineage

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from infold.core.session_rules import ManualEntry
+from infold.core.sessions import ManualEntry
 from infold.messages.errors import InfoldError, Spot
 
 Row = Mapping[str, Any]

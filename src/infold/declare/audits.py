@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from infold.core.audits import Audit, AuditKind, Severity, Within
 from infold.core.functions import CalledFunction
 from infold.core.model import Model
-from infold.core.quoting import text_literal
+from infold.core.queries import text_literal
 from infold.core.yaml_tree import Page, Value, read, split_front_matter
 from infold.declare.functions import ProjectFunctions
 from infold.declare.keys import Keys

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from infold.core.catalogs import PLANNED_CATALOGS, SQLITE_FILE, Catalog, CatalogType
 from infold.core.object_store import (
     APPLICATION,
     AWS_KEY,
@@ -23,7 +22,14 @@ from infold.core.object_store import (
     names_bucket,
     scheme_of,
 )
-from infold.core.storages import STORAGE_SETTINGS, Storage
+from infold.core.storages import (
+    PLANNED_CATALOGS,
+    SQLITE_FILE,
+    STORAGE_SETTINGS,
+    Catalog,
+    CatalogType,
+    Storage,
+)
 from infold.core.target import Publish, Target
 from infold.declare.keys import NAME, Keys
 from infold.messages import catalog_errors, delta_errors, findings, store_errors

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from infold.core.definition import Definition
-from infold.core.definition_text import digest_of
+from infold.core.definition import Definition, digest_of
 from infold.core.model import Model, Place, Source
 from infold.core.project import Node, Project
-from infold.core.session_rules import STATE_VERSION
+from infold.core.sessions import STATE_VERSION
 
 _MODEL_PLACE = Place("models")
 _SOURCE_PLACE = Place("infold.yml")

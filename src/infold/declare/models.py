@@ -22,16 +22,18 @@ from infold.core.model import (
     Timeseries,
 )
 from infold.core.queries import ALL_COLUMNS, VersionRules
-from infold.core.session_cuts import (
+from infold.core.sessions import (
     Campaign,
+    Choose,
     DeclaredCut,
+    Keep,
     MaxLength,
     Midnight,
     Nulls,
     Rule,
+    Sessions,
     StartEvents,
 )
-from infold.core.session_rules import Choose, Keep, Sessions
 from infold.core.yaml_tree import Value, merge
 from infold.declare.audits import read_audits
 from infold.declare.keys import Keys

@@ -19,15 +19,13 @@ from infold.analysis.names.subject import Draft
 from infold.analysis.sql.run_interval import replace_run_interval
 from infold.analysis.sql.text import spot_in
 from infold.core.audits import Audit, AuditKind
-from infold.core.catalogs import SQLITE_FILE, CatalogType
 from infold.core.functions import CalledFunction, FunctionCode
 from infold.core.interval import Granularity
 from infold.core.model import SET_ASIDE, UNPUBLISHED, Incremental, Kind, Model, Source, table_name
 from infold.core.object_store import SCHEMES, scheme_of, split
 from infold.core.project import Node, Project
-from infold.core.session_cuts import EventSql
-from infold.core.session_rules import Sessions
-from infold.core.storages import Storage
+from infold.core.sessions import EventSql, Sessions
+from infold.core.storages import SQLITE_FILE, CatalogType, Storage
 from infold.core.target import Apply, Target
 from infold.core.yaml_tree import Page, Value, decoded, join, read, split_front_matter
 from infold.declare.audits import FileAudit, read_audit_file, with_names_apart

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from infold.core.definition import Definition
-from infold.core.definition_text import digest_of
+from infold.core.definition import Definition, digest_of
 from infold.core.project import AppliedDefinitions, Node, Project
 from infold.core.target import Apply
 from infold.messages import apply_errors

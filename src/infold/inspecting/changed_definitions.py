@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from infold.core.definition import Category, How, Loss, Lost, Redefinition
 from infold.core.model import Kind
 from infold.core.project import Node, Project
-from infold.core.session_rules import STATE_VERSION
+from infold.core.sessions import STATE_VERSION
 from infold.core.trace import UNKNOWN, Trace
 from infold.inspecting.as_built import KeptDefinitions
 
@@ -111,7 +111,7 @@ class ChangedDefinitions:
 
     @cached_property
     def _digests(self) -> Mapping[str, str]:
-        from infold.core.definition_text import digest_of
+        from infold.core.definition import digest_of
 
         return {name: digest_of(one) for name, one in self._kept.declared.items()}
 

@@ -21,8 +21,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from infold.analysis.renamed_tables import renamed
-from infold.core.definition import Category, Definition, How, Redefinition
-from infold.core.definition_text import digest_of
+from infold.core.definition import Category, Definition, How, Redefinition, digest_of
 from infold.core.environment import Environment, OwnTable, set_aside_of, tables_from_now_on
 from infold.core.model import table_name
 from infold.core.plan import Observations, Plan
@@ -33,8 +32,7 @@ from infold.core.trace import Trace
 from infold.messages import environment_errors
 from infold.messages.errors import InfoldErrors
 from infold.planning.forward_only import without_earlier_cells
-from infold.running.table_locations import table_keys
-from infold.running.table_names import free_key
+from infold.running.table_names import free_key, table_keys
 
 if TYPE_CHECKING:
     from infold.analysis.definitions.columns_read import ColumnsRead

@@ -15,7 +15,7 @@ from infold.core.interval import DAY, HOUR, Granularity, show_instant, within_ca
 from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project
-from infold.core.quoting import quoted
+from infold.core.queries import quoted
 from infold.core.report import Heat, How, Lateness, Measures, Missed
 from infold.core.trace import CellState
 

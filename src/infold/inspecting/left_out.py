@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from infold.core import definition_text
+from infold.core import definition
 from infold.core.arrow_values import rows_of
 from infold.core.interval import Ranges
 from infold.core.model import Kind, table_name
@@ -151,7 +151,7 @@ def _as_set_aside(
             "file": [paths.get(file) for file in files],
             "file_id": files,
             "reason": [", ".join(dict.fromkeys(reasons[name] for name in names)) for names in by],
-            "raw": [definition_text.to_json_text(row) for row in rows_of(table_rows)],
+            "raw": [definition.to_json_text(row) for row in rows_of(table_rows)],
             "event_time": _event_times(node, table_rows),
         },
         schema=set_aside_schema(),

@@ -15,11 +15,11 @@ from infold.core.model import Kind, table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project
 from infold.core.record import QuarantinedSession
-from infold.core.session_rules import IDENTIFIER, Keep, Sessions, session_id
+from infold.core.sessions import IDENTIFIER, Keep, Sessions, session_id
 from infold.core.trace import CellState, Trace, net_changes
 from infold.planning.buildable_cells import retained_range
 from infold.planning.staleness import affected_cells
-from infold.running.table_locations import table_locations
+from infold.running.table_names import table_locations
 
 if TYPE_CHECKING:
     import pyarrow as pa

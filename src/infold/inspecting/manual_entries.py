@@ -15,7 +15,7 @@ from infold.core.interval import micros_of
 from infold.core.model import Kind, table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
-from infold.core.session_rules import IDENTIFIER, ManualEntry, Sessions, session_id
+from infold.core.sessions import IDENTIFIER, ManualEntry, Sessions, session_id
 from infold.messages import command_errors, errors
 
 

@@ -18,7 +18,7 @@ from infold.core.ports import Ledger, SnapshotReader, TimeSpan
 from infold.core.project import Node, Project
 from infold.core.queries import SessionsQuery
 from infold.core.record import QuarantinedSession
-from infold.core.session_rules import IDENTIFIER
+from infold.core.sessions import IDENTIFIER
 from infold.core.trace import Version
 from infold.inspecting.as_built import in_force_at
 from infold.inspecting.manifest import names_of_quarantined, quarantine_reasons

@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from infold.analysis.names.query_pieces import first_outside
+from infold.analysis.names.select_parts import first_outside
 from infold.analysis.sql.parse import parse
 from infold.core.interval import instants_of
 from infold.core.model import table_name
 from infold.core.own_columns import FILE, VERSION
 from infold.core.ports import Ledger, SnapshotReader, TimeSpan
 from infold.core.project import Node, Project
-from infold.core.queries import SessionsQuery
-from infold.core.quoting import quoted
+from infold.core.queries import SessionsQuery, quoted
 from infold.inspecting.session_history import Event
 from infold.messages.errors import InfoldError
 

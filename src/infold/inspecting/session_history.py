@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Any
 
 from infold.core.record import QuarantinedSession
-from infold.core.session_rules import NUMBERS
+from infold.core.sessions import NUMBERS
 from infold.core.trace import Version
 
 

@@ -16,7 +16,7 @@ from infold.core.interval import MAX, MIN, Interval, Ranges, datetime_of
 from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node
-from infold.core.quoting import quoted
+from infold.core.queries import quoted
 from infold.core.report import Row, RowDiff, TableDiff, key_values
 from infold.core.type_changes import shown
 from infold.inspecting.show import row_key

@@ -22,8 +22,7 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from infold.core.definition import Definition, How, Redefinition
-from infold.core.definition_text import digest_of
+from infold.core.definition import Definition, How, Redefinition, digest_of
 from infold.core.environment import BUILT_APART, OwnTable, tables_from_now_on
 from infold.core.interval import Interval, Ranges
 from infold.core.model import DefinitionChange, table_name

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from infold.core.catalogs import Catalog
+from infold.core.storages import Catalog
 from infold.lake.views import RefusedError
 from infold.messages import catalog_errors
 from infold.messages.errors import InfoldError

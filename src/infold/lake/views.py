@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from infold.core.catalogs import NOT_PERMITTED
+from infold.core.storages import NOT_PERMITTED
 from infold.messages import catalog_errors, run_errors
 from infold.messages.errors import InfoldError
 

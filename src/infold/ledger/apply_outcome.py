@@ -14,8 +14,8 @@ from infold.core.files import FilesOutcome
 from infold.core.interval import Interval, Ranges
 from infold.core.record import LISTED, Outcome
 from infold.core.trace import CellChange, CellState, EarlierCells, Trace, Unchanged
-from infold.ledger.audits import put_audits
-from infold.ledger.query import Query
+from infold.ledger.codec import put_audits
+from infold.ledger.database import Query
 
 
 def apply_outcome(

@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from infold.core.report import LedgerCopy
 from infold.ledger import whole_tables
-from infold.ledger.database import ID_ROW, MOVED_ROW
+from infold.ledger.database import ID_ROW, MOVED_ROW, Query
 from infold.ledger.lease import NAME
-from infold.ledger.query import Query
 from infold.ledger.store import SqlLedger
 from infold.ledger.whole_tables import TABLES, Checksum, Row, Sums, WholeTable, line
 from infold.messages import ledger_errors

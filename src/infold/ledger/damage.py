@@ -15,10 +15,8 @@ from pathlib import Path
 
 from infold.core.interval import datetime_of
 from infold.ledger import whole_tables
-from infold.ledger.database import USED_FILES, Database, noted_path, remove_note
-from infold.ledger.query import Query
+from infold.ledger.database import SCHEMA, USED_FILES, Database, Query, noted_path, remove_note
 from infold.ledger.reader import SqlLedgerReader
-from infold.ledger.sql import SCHEMA
 from infold.ledger.store import SqlLedger
 from infold.ledger.whole_tables import TABLES, Row, WholeTable, all_tables_of
 from infold.messages import run_errors

@@ -1,5 +1,5 @@
 """
-A SQLite file as the ledger's database: opened when first needed, short transactions, named SQL.
+What the ledger asks of a database, and a SQLite file that does it: short transactions, named SQL.
 
 Reading never creates anything: where there is no ledger, every query has no rows. Writing takes
 the write lock at the start (``BEGIN IMMEDIATE``), so it waits in line instead of failing halfway.
@@ -13,23 +13,241 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, Protocol
 from uuid import uuid4
 from weakref import WeakSet, finalize
 
 from infold.core import write_points
 from infold.core.interval import now
 from infold.core.trace import UNKNOWN
-from infold.ledger import upgrades
-from infold.ledger.query import LedgerDatabase, Query
-from infold.ledger.sql import SCHEMA, SQL
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
 
-FORMAT = upgrades.newest_format()
+# Formats are numbered. The first one that was released is :data:`RELEASED`; each later one is an
+# :class:`Upgrade` of :data:`UPGRADES`, with statements as `schema.sql` has them. All upgrades that
+# a ledger lacks are carried out in one transaction, by whoever opens it first. What the statements
+# do is never changed once they were released.
+#
+# Statements are valid in SQLite and PostgreSQL alike, unless PostgreSQL has its own. The SQLite may
+# be an old one, as that of a distribution's Python: one before 3.35 drops no column, so there the
+# table is made anew. Its old one is renamed and not the new one: then the new one's text is as in a
+# new ledger.
+#
+# A new upgrade comes with: the changed `schema.sql`, its statements here, the tables as they were
+# before, and the ledger of the format before it in `tests/ledger/released`. Tests upgrade each of
+# those in both databases, and compare what comes out with a new ledger. Exported files are of any
+# of these formats, too (`earlier_files`).
+
+RELEASED = 10
+"""The format of the first released ledgers; earlier ones are seen to by ``before_release``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """
+    What makes a ledger of the format before it one of ``format``, and why, for people.
+
+    ``postgresql`` takes the place of ``texts`` there, if it has any. ``before`` has the texts that
+    made tables in the format before, of those tables that are other ones now, by name; an empty one
+    is of a table that was not there.
+    """
+
+    format: int
+    why: str
+    texts: tuple[str, ...]
+    postgresql: tuple[str, ...] = ()
+    before: Mapping[str, str] = field(default_factory=dict)
+
+
+UPGRADES: tuple[Upgrade, ...] = (
+    Upgrade(
+        11,
+        "changes have no `last`: nobody asked for that of a cell as it was",
+        (
+            "ALTER TABLE changes RENAME TO changes_before",
+            (
+                "CREATE TABLE changes ( table_name TEXT NOT NULL, version BIGINT NOT NULL, "
+                "cell_start BIGINT NOT NULL, cell_end BIGINT NOT NULL, added BIGINT NOT NULL, "
+                "removed BIGINT NOT NULL, rows_before BIGINT NOT NULL, rows_after BIGINT NOT NULL, "
+                "content_before BIGINT NOT NULL, content_after BIGINT NOT NULL, PRIMARY KEY "
+                "(table_name, version, cell_start, cell_end) ) WITHOUT ROWID"
+            ),
+            (
+                "INSERT INTO changes SELECT table_name, version, cell_start, cell_end, added, "
+                "removed, rows_before, rows_after, content_before, content_after "
+                "FROM changes_before"
+            ),
+            "DROP TABLE changes_before",
+        ),
+        postgresql=("ALTER TABLE changes DROP COLUMN last",),
+        before={
+            "changes": "CREATE TABLE changes ( table_name TEXT NOT NULL, version BIGINT NOT NULL, "
+            "cell_start BIGINT NOT NULL, cell_end BIGINT NOT NULL, added BIGINT NOT NULL, removed "
+            "BIGINT NOT NULL, rows_before BIGINT NOT NULL, rows_after BIGINT NOT NULL, "
+            "content_before BIGINT NOT NULL, content_after BIGINT NOT NULL, last BIGINT, PRIMARY "
+            "KEY (table_name, version, cell_start, cell_end) ) WITHOUT ROWID",
+        },
+    ),
+)
+
+
+def newest_format() -> int:
+    """The format that this program writes."""
+    return RELEASED + len(UPGRADES)
+
+
+def texts_since(format_: int, *, postgresql: bool = False) -> Iterator[str]:
+    """The statements that a ledger of a released format lacks, in order."""
+    for upgrade in _since(format_):
+        yield from (postgresql and upgrade.postgresql) or upgrade.texts
+
+
+def tables_of(format_: int, schema: Iterable[str]) -> tuple[str, ...]:
+    """What makes the tables of a released format, in the order of their names, without indexes."""
+    tables = {text.split()[2]: text for text in schema if text.startswith("CREATE TABLE")}
+    for upgrade in reversed([*_since(format_)]):
+        tables |= upgrade.before
+    return tuple(text for _, text in sorted(tables.items()) if text)
+
+
+def _since(format_: int) -> Iterator[Upgrade]:
+    for number, upgrade in enumerate(UPGRADES, RELEASED + 1):
+        assert upgrade.format == number, f"{upgrade.format} is not the format after {number - 1}"
+        if upgrade.format > format_:
+            yield upgrade
+
+
+# :class:`LedgerDatabase` is the port; a SQLite file is behind it here, `postgresql` a schema
+# on a server. Both take the same names and values.
+
+
+class Cursor(Protocol):
+    """The rows of one statement."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows were found."""
+
+    def fetchone(self) -> Any:
+        """The next row, or None."""
+
+    def fetchall(self) -> list[Any]:
+        """The rows that are left."""
+
+
+class Statements(Protocol):
+    """A connection that runs statements by their names."""
+
+    def execute(self, name: str, values: Mapping[str, Any]) -> Cursor:
+        """Run the statement of this name; ``values`` are its parameters by name."""
+
+    def executemany(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Run that statement once for each of ``rows``, which may be none."""
+
+    def stream(self, text: str) -> Iterator[Sequence[Any]]:
+        """The rows of a text's own, as they are read: all of a table need not fit in memory."""
+
+    def add(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert ``rows`` by a text of its own."""
+
+
+class Query:
+    """
+    Named statements in one transaction; without a connection there are no rows.
+
+    ``now`` is when it began, by the clock of the database.
+    """
+
+    def __init__(self, statements: Statements | None, now: int = 0) -> None:
+        self._statements = statements
+        self.now = now
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a ledger."""
+        return self._statements is not None
+
+    def all(self, name: str, /, **values: Any) -> list[Any]:
+        """All rows of the named statement; none where there is no ledger yet."""
+        return [] if self._statements is None else self._statements.execute(name, values).fetchall()
+
+    def one(self, name: str, /, **values: Any) -> Any:
+        """The first row, or None."""
+        if self._statements is None:
+            return None
+        return self._statements.execute(name, values).fetchone()
+
+    def run(self, name: str, /, **values: Any) -> int:
+        """Change rows; how many were found."""
+        if self._statements is None:
+            raise RuntimeError("a write outside a writing transaction")
+        return self._statements.execute(name, values).rowcount
+
+    def many(self, name: str, /, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Run one statement for each of ``rows``."""
+        if self._statements is None:
+            raise RuntimeError("a write outside a writing transaction")
+        self._statements.executemany(name, rows)
+
+    def stream(self, text: str) -> Iterator[Sequence[Any]]:
+        """The rows of a SELECT that has no name, as they are read."""
+        return iter(()) if self._statements is None else self._statements.stream(text)
+
+    def add(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert rows by an INSERT that has no name."""
+        if self._statements is None:
+            raise RuntimeError("a write outside a writing transaction")
+        self._statements.add(text, rows)
+
+
+class LedgerDatabase(Protocol):
+    """Where a ledger is. One connection, one transaction at a time, from any thread."""
+
+    lost: InfoldError | None
+    """The error of a connection that broke since somebody last took the lease through this one."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, as people may see it: without any password."""
+
+    def read(self) -> AbstractContextManager[Query]:
+        """A transaction that sees one state of the ledger; it creates nothing."""
+
+    def write(self, point: str | None, *, create: bool = True) -> AbstractContextManager[Query]:
+        """
+        A transaction that no other writes beside; all of it is kept, or nothing.
+
+        ``point`` names it as a write point (see ``write_points``); None for what happens by the
+        clock. Where there is no ledger, ``create`` makes one; otherwise the query says so.
+        """
+
+    def try_create(self) -> str:
+        """Make a ledger as the first write would, undo that, and say where it was."""
+
+    def remove(self, check: Callable[[Query], object]) -> None:
+        """Delete the ledger; ``check`` raises where that must not be."""
+
+    def damage(self) -> str:
+        """Why a ledger that is there cannot be read; empty where none is, or it can."""
+
+    def put_aside(self) -> str:
+        """Give a ledger that cannot be read another name, which is returned."""
+
+    def another(self) -> LedgerDatabase:
+        """The same place over a connection of its own."""
+
+    def close(self) -> None:
+        """Close the connection; it opens again when needed."""
+
+    def close_if_idle(self) -> None:
+        """Close it as far as no other thread is at work in it."""
+
+
+FORMAT = newest_format()
 """The version of the tables. A ledger with a greater one was written by a newer program."""
 
 FORMAT_ROW = "infold.ledger"
@@ -55,7 +273,7 @@ _SCHEMA_ERROR = sqlite3.SQLITE_ERROR
 """SQLite's code where a statement does not fit the tables that there are, or a table is broken."""
 
 
-class Statements:
+class SqliteStatements:
     """Runs statements by name over one connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -104,7 +322,7 @@ class Database:
                 return
             connection.execute("BEGIN")
             try:
-                yield Query(Statements(connection), now())
+                yield Query(SqliteStatements(connection), now())
             finally:
                 connection.execute("COMMIT")
 
@@ -123,7 +341,7 @@ class Database:
                 return
             connection.execute("BEGIN IMMEDIATE")
             try:
-                yield Query(Statements(connection), now())
+                yield Query(SqliteStatements(connection), now())
                 if point:
                     write_points.point(f"ledger {point}: before commit")
                 connection.execute("COMMIT")
@@ -353,11 +571,11 @@ def _upgrade(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         format_ = int(connection.execute(SQL["meta"], {"name": FORMAT_ROW}).fetchone()[0])
-        if format_ < upgrades.RELEASED:
+        if format_ < RELEASED:
             upgrade_to_release(connection, SCHEMA)
             if connection.execute(SQL["meta"], {"name": ID_ROW}).fetchone() is None:
                 _name(connection)
-        for text in upgrades.texts_since(format_):
+        for text in texts_since(format_):
             connection.execute(text)
         newest = str(max(format_, FORMAT))
         connection.execute("UPDATE meta SET value = ? WHERE name = ?", (newest, FORMAT_ROW))
@@ -410,7 +628,7 @@ def close_all() -> None:
         database.close_if_idle()
 
 
-# Tables that a later upgrade changes (`upgrades`) are in all of them, as the first release had
+# Tables that a later upgrade changes are in all of them, as the first release had
 # them; a table that is made here is as the newest has it.
 
 _SELECT_COLUMNS = "SELECT name FROM pragma_table_info('quarantined')"
@@ -482,3 +700,29 @@ def remove_note(ledger: Path) -> None:
 
 def _note(ledger: Path) -> Path:
     return Path(f"{ledger}.repairing")
+
+
+# Both are SQLite's; what PostgreSQL has otherwise is in `postgresql`. A test parses all of them for
+# both, and the contract of a ledger is tested on both (docs/decisions/0007-ledger-statements.md).
+
+_NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+_COMMENT = re.compile(r"^--.*$", re.MULTILINE)
+
+
+def _texts(file: str) -> str:
+    return Path(__file__).with_name(file).read_text(encoding="utf-8")
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(_COMMENT.sub("", text).split())
+
+
+SCHEMA = tuple(filter(None, map(str.strip, _on_one_line(_texts("schema.sql")).split(";"))))
+"""What makes each table, and its indexes; a stored ledger has these texts."""
+
+_PARTS = _NAME.split(_texts("statements.sql"))
+SQL = {
+    name: _on_one_line(text).removesuffix(";")
+    for name, text in zip(_PARTS[1::2], _PARTS[2::2], strict=True)
+}
+"""Every statement by its name, with parameters as ``:name``."""

@@ -23,12 +23,17 @@ from typing import IO, Any, NoReturn, cast
 
 from infold import __version__
 from infold.core.report import LedgerCopy
-from infold.ledger import upgrades, whole_tables
+from infold.ledger import database, whole_tables
 from infold.ledger.copying import Rows, fill
-from infold.ledger.database import FORMAT, PROJECT_ROW, WAREHOUSE_ROW, Statements
+from infold.ledger.database import (
+    FORMAT,
+    PROJECT_ROW,
+    SCHEMA,
+    WAREHOUSE_ROW,
+    Query,
+    SqliteStatements,
+)
 from infold.ledger.lease import NAME
-from infold.ledger.query import Query
-from infold.ledger.sql import SCHEMA
 from infold.ledger.store import SqlLedger
 from infold.ledger.whole_tables import BATCH, TABLES, Checksum, Row, WholeTable, line
 from infold.messages import ledger_errors, run_errors
@@ -188,7 +193,7 @@ class _Reading:
         right = header.keys() == names.keys() and all(
             type(header[name]) is kinds.get(name, str) for name in names
         )
-        if not right or header["file"] != FILE_FORMAT or header["format"] < upgrades.RELEASED:
+        if not right or header["file"] != FILE_FORMAT or header["format"] < database.RELEASED:
             self._damaged("it does not say of what ledger this is")
         return Header(**header)
 
@@ -198,7 +203,7 @@ class _Reading:
         if format_ == FORMAT:
             yield self._tables(TABLES)
             return
-        tables = whole_tables.tables_of(upgrades.tables_of(format_, SCHEMA))
+        tables = whole_tables.tables_of(database.tables_of(format_, SCHEMA))
         with upgraded_rows(format_, self._tables(tables)) as upgraded:
             yield upgraded
 
@@ -252,7 +257,7 @@ class _Reading:
 
 
 # They are put into tables as that format had them, in a database of SQLite's own that is gone
-# afterwards, and upgraded there: what `upgrades` says of a ledger holds for its file as well.
+# afterwards, and upgraded there: what `database` says of upgrades holds for a file as well.
 
 ANONYMOUS = ""
 """By this name SQLite makes a file where those that pass by are, and deletes it at the end."""
@@ -262,15 +267,15 @@ ANONYMOUS = ""
 def upgraded_rows(format_: int, tables: Rows) -> Iterator[Rows]:
     """The present tables, of those of a released format; all rows are read before the first."""
     with closing(sqlite3.connect(ANONYMOUS, isolation_level=None)) as connection:
-        query = Query(Statements(connection))
+        query = Query(SqliteStatements(connection))
         try:
             connection.execute("BEGIN")
-            for text in upgrades.tables_of(format_, SCHEMA):
+            for text in database.tables_of(format_, SCHEMA):
                 connection.execute(text)
             for table, batches in tables:
                 for rows in batches:
                     whole_tables.add_rows(query, table, rows)
-            for text in upgrades.texts_since(format_):
+            for text in database.texts_since(format_):
                 connection.execute(text)
         except sqlite3.OperationalError as error:  # such as a disk that is full
             path = "a temporary file of SQLite's"

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infold.core.interval import SECOND, show_duration
-from infold.ledger.database import MOVED_ROW
-from infold.ledger.query import LedgerDatabase, Query
+from infold.ledger.database import MOVED_ROW, LedgerDatabase, Query
 from infold.messages import ledger_errors
 from infold.messages.errors import InfoldError
 

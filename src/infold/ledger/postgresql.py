@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from infold.core import write_points
-from infold.ledger import upgrades
-from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW, register
-from infold.ledger.query import Query
-from infold.ledger.sql import SCHEMA, SQL
+from infold.ledger import database
+from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW, SCHEMA, SQL, Query, register
 from infold.messages import ledger_errors
 from infold.messages.errors import InfoldError
 from infold.system import postgresql_server
@@ -286,7 +284,7 @@ class PostgresqlDatabase:
         if not lock:
             self._roll_back(connection)
             raise _EarlierFormat
-        for text in upgrades.texts_since(format_, postgresql=True):
+        for text in database.texts_since(format_, postgresql=True):
             connection.execute(table_statement(text))
         connection.execute("UPDATE meta SET value = %s WHERE name = %s", (str(FORMAT), FORMAT_ROW))
 

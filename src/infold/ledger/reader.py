@@ -26,7 +26,7 @@ from infold.core.record import (
     RunRecord,
     StepRecord,
 )
-from infold.core.session_rules import ManualEntry
+from infold.core.sessions import ManualEntry
 from infold.core.swap import DoneSwap
 from infold.core.trace import (
     Cause,
@@ -41,9 +41,8 @@ from infold.core.trace import (
     merge_earlier,
 )
 from infold.ledger import codec
-from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW
+from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, LedgerDatabase, Query
 from infold.ledger.lease import refuse_moved
-from infold.ledger.query import LedgerDatabase, Query
 from infold.ledger.table_names import environments, own_tables, swaps
 
 FEW = 200
@@ -200,7 +199,7 @@ class SqlLedgerReader:
 
     def definitions(self, digests: Iterable[str]) -> Mapping[str, Definition]:
         """The definitions with these digests, as far as they were kept."""
-        from infold.core.definition_text import definition_of_text
+        from infold.core.definition import definition_of_text
 
         with self._database.read() as query:
             rows = {digest: query.one("definition", digest=digest) for digest in digests}
@@ -353,7 +352,7 @@ class SqlLedgerReader:
 
     def audits(self) -> Sequence[JudgedAudit]:
         """What audits found of the rows that steps write, and of stored rows, by model."""
-        from infold.ledger.audits import all_audits
+        from infold.ledger.codec import all_audits
 
         with self._database.read() as query:
             return all_audits(query)

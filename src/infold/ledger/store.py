@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
+from hashlib import md5
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -21,12 +22,14 @@ from infold.core.environment import PRODUCTION, Environment, OwnTable
 from infold.core.files import ListedFile
 from infold.core.interval import datetime_of, now
 from infold.core.model import table_name
+from infold.core.project import Project
 from infold.core.record import FULL_LISTING, LISTED, ForwardOnly, Outcome, Receipt
-from infold.core.session_rules import ManualEntry
+from infold.core.sessions import ManualEntry
 from infold.core.swap import Swap
+from infold.core.target import LONGEST_SCHEMA
 from infold.core.trace import Trace, merge_earlier
 from infold.ledger import codec
-from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database
+from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database, LedgerDatabase, Query
 from infold.ledger.lease import (
     NAME,
     Heartbeat,
@@ -38,7 +41,6 @@ from infold.ledger.lease import (
     this_process,
     time_of,
 )
-from infold.ledger.query import LedgerDatabase, Query
 from infold.ledger.reader import FEW, SqlLedgerReader
 from infold.ledger.table_names import (
     apply_swap,
@@ -50,9 +52,12 @@ from infold.ledger.table_names import (
 )
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
+from infold.system import signals
 
 if TYPE_CHECKING:
     from infold.core.ports import Clock
+
+
 # Changes are read to find what is stale: those that every trace has read are only history. Arrivals
 # are only history. Of both, the newest :data:`KEEP` versions of each table stay; older ones go,
 # oldest first, at most :data:`BUDGET` rows in one run. A change that a trace has still to read is
@@ -367,7 +372,7 @@ class SqlLedger(SqlLedgerReader):
 
         Raises why this process gave up, if it did: the step failed of that.
         """
-        from infold.ledger.audits import put_audits
+        from infold.ledger.codec import put_audits
 
         with self._writing("close_step") as query:
             now = self._clock.now()
@@ -380,7 +385,7 @@ class SqlLedger(SqlLedgerReader):
 
     def record_audits(self, model: str, results: Sequence[AuditResult]) -> None:
         """Record what audits found of stored rows; needs no lease."""
-        from infold.ledger.audits import put_audits
+        from infold.ledger.codec import put_audits
 
         with self._database.write("record_audits") as query:
             refuse_moved(query)
@@ -472,7 +477,7 @@ class SqlLedger(SqlLedgerReader):
         environment: str = PRODUCTION,
     ) -> None:
         """Keep definitions, and record which are applied. What is known already costs no write."""
-        from infold.core.definition_text import definition_text
+        from infold.core.definition import definition_text
         from infold.ledger.apply_outcome import put_trace_definitions
 
         known = self.applied(environment)
@@ -642,3 +647,40 @@ class SqlLedger(SqlLedgerReader):
 
 def _utc_text(at: int) -> str:
     return datetime_of(at).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def ledger_schema(project: Project) -> str:
+    """
+    The schema of a project's ledger on a server: that of its target, or one of its own.
+
+    So any number of projects and targets can name the same database.
+    """
+    name = project.target.ledger_schema or f"infold_{project.name}_{project.target.name}"
+    if len(name) <= LONGEST_SCHEMA:
+        return name
+    digest = md5(name.encode(), usedforsecurity=False).hexdigest()[:12]
+    return f"{name[: LONGEST_SCHEMA - 13]}_{digest}"
+
+
+def open_ledger(url: str, root: Path, *, key: str = "ledger", schema: str = "infold") -> SqlLedger:
+    """
+    The ledger at ``url``; a relative path is the project's (``root``).
+
+    ``key`` is what errors call the place of the URL, and ``schema`` where a ledger on a server is
+    in its database. Nothing is opened or created before it is needed.
+    """
+    plain = url
+    if "${" in url:
+        from infold.system.secrets import REFERENCE, resolve_url
+
+        # A URL that is a secret as a whole is known only now; others have theirs when they connect.
+        plain = resolve_url(url, root, key) if REFERENCE.fullmatch(url.strip()) else url
+    scheme, _, place = plain.partition("://")
+    if scheme in ("postgresql", "postgresql+psycopg"):
+        from infold.ledger.postgresql import LedgerServer, PostgresqlDatabase
+
+        database = PostgresqlDatabase(LedgerServer(url, root, key), schema)
+        return SqlLedger(database, end_work=signals.end_children)
+    if scheme not in ("sqlite", "sqlite+pysqlite") or not place.startswith("/") or place == "/":
+        raise run_errors.ledger_unsupported(key=key, url=url)
+    return SqlLedger(root / place[1:])

@@ -18,8 +18,7 @@ from infold.core.model import table_name
 from infold.core.record import FILES, FULL_LISTING, LISTED
 from infold.core.swap import DoneSwap, Swap, SwapKind, SwappedTable
 from infold.core.trace import CellState, changes_of_rewrite
-from infold.ledger.query import Query
-from infold.ledger.sql import SQL
+from infold.ledger.database import SQL, Query
 
 MOVED = tuple(name for name in SQL if name.startswith("move_") and name != "move_trace_input")
 """The statements that give another key to what describes one table as it is now."""

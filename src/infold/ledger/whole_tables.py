@@ -15,9 +15,7 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
-from infold.ledger.database import FORMAT_ROW, ID_ROW, MOVED_ROW
-from infold.ledger.query import Query
-from infold.ledger.sql import SCHEMA
+from infold.ledger.database import FORMAT_ROW, ID_ROW, MOVED_ROW, SCHEMA, Query
 
 Row = tuple[str | int | bool | None, ...]
 Kind = type[object]

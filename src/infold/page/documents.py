@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 from infold import api
 from infold.api.environments import list_environments
 from infold.core.arrow_values import rows_of
-from infold.core.definition import Definition
-from infold.core.definition_text import digest_of
+from infold.core.definition import Definition, digest_of
 from infold.core.interval import EVER, Interval, show_instant
 from infold.core.model import Kind, table_name
 from infold.core.ports import Lake
@@ -54,8 +53,7 @@ from infold.render.lateness import model_lateness_json
 from infold.render.quarantine import quarantine_json
 from infold.render.session_history import session_history_shape
 from infold.system import failures
-from infold.testing.passed import PassedTests
-from infold.testing.run_tests import read_project_tests
+from infold.testing.run_tests import PassedTests, read_project_tests
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from infold import __version__, api
-from infold.core.definition_text import to_json_text
+from infold.core.definition import to_json_text
 from infold.core.files import IngestedFile
 from infold.core.interval import DAY, EVER, MAX, MIN, SECOND, Granularity, Interval, Ranges
 from infold.core.model import Kind

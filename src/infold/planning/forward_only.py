@@ -21,7 +21,7 @@ from infold.core.interval import MAX, Interval, Ranges, show_instant
 from infold.core.model import Kind
 from infold.core.plan import Action, ModelObservation, Reason, Step
 from infold.core.project import Node
-from infold.core.quoting import quoted
+from infold.core.queries import quoted
 from infold.core.trace import UNKNOWN, Cause, CellState, Trace
 from infold.messages import apply_errors
 from infold.planning.derivations import FORWARD

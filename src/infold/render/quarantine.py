@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from infold.core.interval import show_instant
-from infold.core.session_rules import ManualEntry
+from infold.core.sessions import ManualEntry
 from infold.render import formatting
 from infold.render.table import table_screen
 

@@ -18,8 +18,8 @@ from infold.core.project import Project
 from infold.core.saved_plan import SavedFiles, SavedPlan, files_of, steps_of
 from infold.messages import apply_errors
 from infold.running.ledger_consistency import warehouse_of
-from infold.running.looks import DatedLook
-from infold.running.table_locations import table_keys
+from infold.running.source_listings import DatedLook
+from infold.running.table_names import table_keys
 
 Listing = Callable[[Source], tuple[Sequence[ListedFile], Sequence[str]]]
 

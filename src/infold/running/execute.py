@@ -48,13 +48,13 @@ from infold.planning.destructive import (
     lost_types,
     policy,
     refuse_destructive,
+    refuse_removals,
     refused_rebuilds,
     unrecorded_table,
 )
 from infold.planning.model_states import model_states
 from infold.planning.plan_notes import definition_notes, refuse_nothing_applied
 from infold.planning.planner import plan as make_plan
-from infold.planning.removals import refuse_removals
 from infold.running.concurrent_batches import CommitTurn, side_by_side
 from infold.running.damaged_tables import give_up_damaged
 from infold.running.keep_definitions import (
@@ -77,8 +77,7 @@ from infold.running.run_progress import (
     step_detail,
     still_asked,
 )
-from infold.running.table_locations import remember_locations, table_keys
-from infold.running.table_names import forget_table
+from infold.running.table_names import forget_table, remember_locations, table_keys
 from infold.system import failures, signals
 
 

@@ -26,7 +26,6 @@ from infold.running.ledger_consistency import refuse_other_project
 from infold.running.publish import check_readers, refresh_readers
 from infold.running.recovery import recover
 from infold.running.run_progress import new_id
-from infold.running.table_locations import table_keys
 from infold.running.table_names import (
     FORGET,
     drop_environment,
@@ -37,6 +36,7 @@ from infold.running.table_names import (
     expiry_note,
     forget_table,
     swap_tables,
+    table_keys,
 )
 
 

@@ -12,8 +12,7 @@ from collections.abc import Container, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from infold.core.definition import Definition, How, Redefinition
-from infold.core.definition_text import digest_of
+from infold.core.definition import Definition, How, Redefinition, digest_of
 from infold.core.plan import Plan, PlanOptions
 from infold.core.ports import Ledger
 from infold.core.project import Project

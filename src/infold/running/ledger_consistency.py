@@ -15,9 +15,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from infold.core.catalogs import CatalogType
 from infold.core.model import table_name
 from infold.core.project import Project
+from infold.core.storages import CatalogType
 from infold.core.swap import models_of_swaps
 from infold.core.trace import Version
 from infold.lake.stores.places import below

@@ -42,7 +42,13 @@ from infold.running.source_listings import (
 
 if TYPE_CHECKING:
     from infold.core.ports import Lake, Ledger
-    from infold.running.looks import Count, DatedLook, EstimateCells, Listing, Redefinitions
+    from infold.running.source_listings import (
+        Count,
+        DatedLook,
+        EstimateCells,
+        Listing,
+        Redefinitions,
+    )
 
 Seen = TypeVar("Seen")
 

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import md5
 
-from infold.core.catalogs import NOT_PERMITTED
 from infold.core.interval import Ranges
 from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.record import Outcome, StepRecord
+from infold.core.storages import NOT_PERMITTED
 from infold.core.swap import is_swap
 from infold.core.trace import UNKNOWN, Cause, Pending, merge_pending, signed
 from infold.messages import run_errors

@@ -38,8 +38,7 @@ from infold.running.ledger_consistency import (
 from infold.running.publish import check_names, check_readers, refresh_readers
 from infold.running.recovery import recover
 from infold.running.run_progress import new_id
-from infold.running.table_locations import table_keys
-from infold.running.table_names import forget_table
+from infold.running.table_names import forget_table, table_keys
 
 SET_BACK = "set back"
 """The action of a step that sets a table back."""

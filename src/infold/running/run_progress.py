@@ -13,13 +13,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from infold.core.catalogs import NOT_PERMITTED
 from infold.core.interval import Ranges
 from infold.core.plan import HELD_BACK, UP_TO_DATE, Action, Plan, PlanOptions, Step
 from infold.core.ports import Ledger
 from infold.core.project import Project
 from infold.core.record import Receipt
 from infold.core.report import Failure, ModelState, RunResult
+from infold.core.storages import NOT_PERMITTED
 from infold.messages.errors import InfoldError
 from infold.planning.model_states import state_after_run
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b, sha256
 from typing import TYPE_CHECKING
 
+from infold.core.definition import Redefinition
 from infold.core.files import (
     DatedPath,
     FullListing,
@@ -31,16 +32,45 @@ from infold.core.files import (
     paths_and_fingerprints,
     with_file_policy,
 )
-from infold.core.interval import MAX
+from infold.core.interval import MAX, Granularity
 from infold.core.model import Drift, Source
 from infold.core.plan import FileDiff
 from infold.core.record import FULL_LISTING, LISTED
-from infold.core.trace import Trace
+from infold.core.trace import CellState, Trace
 from infold.messages.errors import InfoldError
 
 if TYPE_CHECKING:
     from infold.core.ports import Ledger
-    from infold.running.looks import DatedLook, Listing
+
+
+Files = tuple[Sequence[ListedFile], Sequence[str]]
+Listing = Callable[[Source], Files]
+"""The files of a source that are there now, and the paths of those that have yet to settle."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatedLook:
+    """Looks at sources with dated folders."""
+
+    path: Callable[[Source], DatedPath]
+    listing: Callable[[Source, Collection[str]], Listed]
+    """Lists a source, as far as they are there without the folders that may be left out."""
+
+
+EstimateCells = Callable[
+    [Source, Sequence[ListedFile], Granularity, int], "tuple[tuple[CellState, ...], int] | None"
+]
+"""
+The rows by cell of new files, from their event times alone, and how many are dated in the future.
+
+The last argument is the clock. None when that costs too much.
+"""
+
+Count = Callable[[Source, Sequence[ListedFile]], Mapping[str, int]]
+"""How many rows files of a source have, by path, where counting costs little."""
+
+Redefinitions = Callable[[Mapping[str, Trace]], Mapping[str, Redefinition]]
+"""The changes of models with a table that another definition built, given all traces."""
 
 
 class UnlistedError(Exception):

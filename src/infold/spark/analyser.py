@@ -27,8 +27,7 @@ from infold.analysis.sql.functions import BUILT_IN
 from infold.core.model import Kind, Source, any_result_will_do
 from infold.core.project import Node, Project
 from infold.core.queries import SessionsQuery
-from infold.core.session_cuts import SqlType
-from infold.core.session_rules import NUMBERS
+from infold.core.sessions import NUMBERS, SqlType
 from infold.messages import findings
 from infold.messages.errors import InfoldError, Spot
 from infold.running.run_progress import ends_run
@@ -36,7 +35,7 @@ from infold.spark.audits.predicates import refuse_wrong
 from infold.spark.connect import plans
 from infold.spark.content import column, user_columns
 from infold.spark.reading import source_rows
-from infold.spark.remote import is_remote
+from infold.spark.session_facts import is_remote
 from infold.spark.step_context import Work
 from infold.spark.stored_types import as_stored
 from infold.spark.versions import versions_of

@@ -32,7 +32,7 @@ from infold.core.interval import (
     datetime_of,
 )
 from infold.core.own_columns import FILE, KEY, STATE, VERSION
-from infold.core.quoting import quoted
+from infold.core.queries import quoted
 from infold.core.trace import CellState, signed
 
 _MASK_BITS = 60

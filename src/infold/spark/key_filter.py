@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from infold.core.quoting import quoted
+from infold.core.queries import quoted
 
 PAYS_FROM = 100_000
 """With fewer rows in the table there is little to sort."""

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation
 
-from infold.spark.remote import is_remote
+from infold.spark.session_facts import is_remote
 
 
 class Aggregates(Protocol):

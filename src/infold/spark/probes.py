@@ -17,7 +17,7 @@ from infold.render.formatting import count
 from infold.spark.jvm.cluster import executors
 from infold.spark.reading.fit import PROBLEM
 from infold.spark.reading.source_rows import read
-from infold.spark.remote import is_remote
+from infold.spark.session_facts import is_remote
 from infold.spark.storages import storage_of
 from infold.spark.tables.port import Layout, Stamp
 

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.quoting import quoted
+from infold.core.queries import quoted
 
 
 def conditions_met(

@@ -25,7 +25,7 @@ from pyspark.sql.types import DataType
 
 from infold.core.files import FilesOutcome
 from infold.core.plan import Step
-from infold.core.quoting import quoted
+from infold.core.queries import quoted
 from infold.core.record import Outcome, QuarantinedSession, Receipt
 from infold.core.trace import UNKNOWN, CellChange, CellState
 from infold.spark.audits.step_audits import StepAudits

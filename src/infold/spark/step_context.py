@@ -15,7 +15,7 @@ from infold.core.interval import Ranges
 from infold.core.plan import Step
 from infold.core.ports import Announce, Ledger
 from infold.core.project import Bound, Input, Node, Project, Stretch
-from infold.core.quoting import quoted
+from infold.core.queries import quoted
 from infold.core.record import Outcome
 from infold.core.trace import CellState
 from infold.spark.content import (
@@ -23,10 +23,9 @@ from infold.spark.content import (
     user_columns,
 )
 from infold.spark.jvm.session_settings import settings_of_one_plan
-from infold.spark.parallelism import parallelism
 from infold.spark.python_functions.register import register_functions
 from infold.spark.python_models import python_rows
-from infold.spark.remote import make_active
+from infold.spark.session_facts import make_active, parallelism
 from infold.spark.tables.port import Stamp, Tables
 
 _view_numbers = itertools.count()

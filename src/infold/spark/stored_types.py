@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from pyspark.sql import types as T
 
-from infold.core.quoting import quoted
+from infold.core.queries import quoted
 from infold.messages import apply_errors
 
 

@@ -18,7 +18,7 @@ from infold.analysis.names.subject import time_column
 from infold.core.interval import Interval, Ranges, parse_instant_text, show_instant
 from infold.core.model import Kind, table_name
 from infold.core.project import Node, Project
-from infold.core.session_rules import NUMBERS
+from infold.core.sessions import NUMBERS
 from infold.core.type_changes import shown
 from infold.core.typed_text import instant_of, stored_value, value_text
 from infold.core.unit_tests import Row

@@ -14,7 +14,7 @@ from infold.core.interval import DAY, MIN, parse_instant_text
 from infold.core.model import Deduplicate, Kind
 from infold.core.project import Node, Project
 from infold.core.queries import VALID_FROM
-from infold.core.session_rules import IDENTIFIER
+from infold.core.sessions import IDENTIFIER
 from infold.core.typed_text import Unusable, file_value, instant_of, read_value, value_in_file
 from infold.core.unit_tests import (
     Arrival,

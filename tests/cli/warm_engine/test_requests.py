@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infold.api import spark_sessions, warm_engines
+from infold.api import spark_sessions
 from infold.api.spark_sessions import Home
 from infold.cli.main import COMMANDS, cli
 from infold.cli.warm_engine import choice, leaving
@@ -47,7 +47,7 @@ def test_an_engine_that_begins_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its socket is that of a process which has ended; one that never begins is none."""
-    monkeypatch.setattr(warm_engines, "BEGIN_SECONDS", 0.05)
+    monkeypatch.setattr(spark_sessions, "BEGIN_SECONDS", 0.05)
     file = wire.socket_file(str(tmp_path), None)
     Path(file).parent.mkdir()
     here, there = socket.socketpair()
@@ -62,11 +62,11 @@ def test_an_engine_that_begins_is_waited_for(
     _, (descriptor,), _, _ = socket.recv_fds(here, 1, 1)
     listening = socket.socket(fileno=descriptor)
 
-    never = warm_engines.stop_engine(tmp_path, None)
-    monkeypatch.setattr(warm_engines, "BEGIN_SECONDS", 60)
+    never = spark_sessions.stop_engine(tmp_path, None)
+    monkeypatch.setattr(spark_sessions, "BEGIN_SECONDS", 60)
     monkeypatch.setattr(time, "sleep", lambda _: listening.listen())
     monkeypatch.setattr(wire, "next_reply", lambda _: (wire.CODE, 1))
-    begun = warm_engines.stop_engine(tmp_path, None)
+    begun = spark_sessions.stop_engine(tmp_path, None)
     for one in (here, there, listening):
         one.close()
 

@@ -21,7 +21,7 @@ from tests.lake.databases.folder import COLUMNS, NOW, Database, as_extracted
 
 from infold.core import write_points
 from infold.core.model import Column, Source
-from infold.lake.databases import extracted_files, file_writer, sqlite
+from infold.lake.databases import extracted_files, extraction, sqlite
 from infold.lake.databases.columns import (
     FITS,
     ColumnType,
@@ -446,7 +446,7 @@ def test_an_empty_table_has_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     group by group, and all arrive.
     """
     monkeypatch.setattr(sqlite, "BATCH", 10)
-    monkeypatch.setattr(file_writer, "GROUP_ROWS", 25)
+    monkeypatch.setattr(extraction, "GROUP_ROWS", 25)
     database, by_key = Database(tmp_path), Database(tmp_path, key="id")
     database.run(T)
     database.extract()

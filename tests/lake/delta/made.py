@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import CommitProperties, write_deltalake
 
-from infold.core.catalogs import Catalog, CatalogType
+from infold.core.storages import Catalog, CatalogType
 from infold.lake.delta.metastore import Metastore
 from infold.lake.delta.tables import DeltaLake
 from infold.lake.hive_client import HiveClient

@@ -16,7 +16,7 @@ from tests.lake.delta.vectors import mark_deleted
 from infold.core.ports import History, TableMetadata, TimeSpan
 from infold.lake.delta.log import DROPPED, Newest, newest
 from infold.lake.delta.rows import partition_files
-from infold.lake.delta.snapshots import DeltaSnapshotReader
+from infold.lake.delta.tables import DeltaSnapshotReader
 from infold.lake.stores import places
 from infold.messages.errors import InfoldError
 

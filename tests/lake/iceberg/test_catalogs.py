@@ -14,7 +14,7 @@ import pytest
 from hive_metastore.ttypes import InvalidOperationException, LockState
 from tests.lake.answering import answering
 
-from infold.core.catalogs import Catalog, CatalogType
+from infold.core.storages import Catalog, CatalogType
 from infold.core.swap import Renaming
 from infold.lake.hive_client import HiveClient
 from infold.lake.iceberg import hive_catalog as hive

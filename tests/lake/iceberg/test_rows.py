@@ -19,12 +19,12 @@ import pytest
 from tests.lake.iceberg.conftest import Warehouse
 from tests.running.standing_tables import CATALOG
 
-from infold.core.catalogs import Catalog
 from infold.core.files import ListedFile
 from infold.core.formats import Format
 from infold.core.interval import parse_instant_text
 from infold.core.model import Column, Source
 from infold.core.ports import TimeSpan
+from infold.core.storages import Catalog
 from infold.lake.iceberg.scan import keep_null_lists
 from infold.lake.iceberg.snapshots import IcebergSnapshotReader
 from infold.lake.iceberg.sql_catalog import sqlite_catalog

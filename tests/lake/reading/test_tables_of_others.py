@@ -16,12 +16,12 @@ from tests.lake.delta.vectors import PROTOCOL, commit, deleting
 from tests.lake.iceberg.owner import Owner
 from tests.lake.made_up_hive import MadeUpHive, connected
 
-from infold.core.catalogs import Catalog, CatalogType
 from infold.core.files import ListedFile
 from infold.core.formats import Format
 from infold.core.model import Column, Source
 from infold.core.object_store import StorageOptions, Stores
 from infold.core.project import Project
+from infold.core.storages import Catalog, CatalogType
 from infold.core.target import Target
 from infold.lake.reading import delta_table
 from infold.lake.reading.delta_mapping import ColumnMapping

@@ -16,8 +16,8 @@ from infold.core.project import Project
 from infold.core.target import Target
 from infold.lake.iceberg.tables import names_digest
 from infold.lake.stores import places
+from infold.lake.stores.bucket import refused
 from infold.lake.stores.hdfs import HdfsAccess
-from infold.lake.stores.requests import refused
 from infold.lake.stores.settings import access_of, hadoop_settings, hadoop_user
 from infold.lake.stores.webhdfs import HdfsBucket
 from infold.messages.errors import InfoldError

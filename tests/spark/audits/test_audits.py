@@ -12,7 +12,7 @@ from infold import api
 from infold.core.audits import AuditResult, AuditState
 from infold.core.interval import parse_instant_text
 from infold.spark.audits import step_audits
-from infold.spark.audits.table_pass import judge
+from infold.spark.audits.step_audits import judge
 
 pytestmark = pytest.mark.spark
 

@@ -26,7 +26,7 @@ from infold.core.interval import parse_instant_text, show_instant
 from infold.core.plan import Action
 from infold.core.record import Receipt
 from infold.spark import key_filter
-from infold.spark.cumulative import fold_states
+from infold.spark.cumulative import fold as fold_states
 
 pytestmark = pytest.mark.spark
 

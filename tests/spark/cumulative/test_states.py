@@ -25,7 +25,7 @@ from infold.core.plan import Action, Step
 from infold.core.ports import Ledger
 from infold.core.project import Project
 from infold.spark.content import user_columns
-from infold.spark.cumulative.fold_states import (
+from infold.spark.cumulative.fold import (
     DOUBT,
     StatedModel,
     StateFold,

@@ -445,7 +445,7 @@ class TestTally:
     def test_counts_of_files_ingested_before(self) -> None:
         """A file whose rows came due adds to its counts; other files get only the difference."""
         from infold.core.files import FileCell, IngestedFile
-        from infold.spark.events.ingest_counts import IngestCounts
+        from infold.spark.events.ingest import IngestCounts
 
         cell, other = Interval(0, 10), Interval(10, 20)
         due = IngestedFile(1, "a", 1, "f", 5, next_due=12, rows=2, waiting=3, set_aside=4)

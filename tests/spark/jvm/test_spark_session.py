@@ -26,10 +26,9 @@ from infold import api
 from infold.core.engines import FIXED
 from infold.core.project import Project
 from infold.core.target import Target
-from infold.spark.jvm import given_settings, round_trips
-from infold.spark.jvm.given_settings import all_settings
+from infold.spark.jvm import round_trips, session_settings
 from infold.spark.jvm.round_trips import KnownCalls, ListsAtOnce
-from infold.spark.jvm.session_settings import Size
+from infold.spark.jvm.session_settings import Size, all_settings
 from infold.system.kept_files import cache_dir
 
 if TYPE_CHECKING:
@@ -252,7 +251,7 @@ def test_an_extension_changes_no_fixed_setting(start: Start) -> None:
     second.sql("SELECT 1").collect()
 
     for session in (first, second):
-        assert session.conf.get(given_settings.CHANGED) == FIXED[given_settings.CHANGED]
+        assert session.conf.get(session_settings.CHANGED) == FIXED[session_settings.CHANGED]
 
 
 class _One(IntEnum):

@@ -30,7 +30,7 @@ from infold.core.ports import Announce
 from infold.core.project import Input, Node, Project
 from infold.core.queries import Aggregate, Output, SessionsQuery
 from infold.core.record import Outcome, QuarantinedSession, Receipt
-from infold.core.session_rules import ManualEntry, Sessions
+from infold.core.sessions import ManualEntry, Sessions
 from infold.core.target import Target
 from infold.core.trace import CellChange, CellState, Trace, Version, signed
 from infold.spark.content import cell_of, cell_start, column, micros, row_hash, user_columns

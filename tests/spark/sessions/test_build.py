@@ -40,7 +40,7 @@ from infold.core.interval import (
     datetime_of,
     parse_instant_text,
 )
-from infold.core.session_rules import Keep
+from infold.core.sessions import Keep
 from infold.core.trace import CellState
 from infold.spark import frame_schema
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns

@@ -36,8 +36,7 @@ from infold.core.ports import Announce
 from infold.core.project import Project, Stretch
 from infold.core.queries import Fallback, SessionsQuery
 from infold.core.record import Outcome, Receipt
-from infold.core.session_cuts import Campaign, MaxLength, Midnight, Nulls, Rule, StartEvents
-from infold.core.session_rules import Keep
+from infold.core.sessions import Campaign, Keep, MaxLength, Midnight, Nulls, Rule, StartEvents
 from infold.core.trace import EarlierCells, Trace
 from infold.spark.sessions import in_force
 from infold.spark.verify import sessions_from_scratch

@@ -14,7 +14,7 @@ from infold import api
 from infold.core.interval import parse_instant_text
 from infold.core.plan import PlanOptions
 from infold.core.record import Receipt
-from infold.core.session_rules import ManualEntry
+from infold.core.sessions import ManualEntry
 from infold.planning.derivations import REFOLDS, STATES
 
 if TYPE_CHECKING:

@@ -36,8 +36,7 @@ from infold.analysis.definitions.compare import compare_projects
 from infold.core.definition import Derivation
 from infold.core.interval import HOUR, MINUTE, SECOND
 from infold.core.queries import Fallback, SessionsQuery
-from infold.core.session_cuts import Campaign, DeclaredCut, MaxLength, Midnight, StartEvents
-from infold.core.session_rules import Keep
+from infold.core.sessions import Campaign, DeclaredCut, Keep, MaxLength, Midnight, StartEvents
 from infold.spark import key_filter
 from infold.spark.content import column, micros
 from infold.spark.sessions import fold

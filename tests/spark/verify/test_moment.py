@@ -22,9 +22,15 @@ from infold.messages import run_errors
 from infold.messages.errors import InfoldError
 from infold.render.json_shapes import pair_rows
 from infold.spark.verify import verify
-from infold.spark.verify.beyond_bounds import least_bounds
 from infold.spark.verify.compare import Comparison, compare
-from infold.spark.verify.verify import TRIES, Moment, Verifier, about_doubles, moment_of
+from infold.spark.verify.verify import (
+    TRIES,
+    Moment,
+    Verifier,
+    about_doubles,
+    least_bounds,
+    moment_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -48,9 +48,14 @@ from infold.analysis.names.relation import (
 from infold.analysis.names.select_parts import merges_columns, named_windows, window_calls
 from infold.analysis.names.subject import Subject, time_column
 from infold.analysis.sql.text import Text
-from infold.analysis.times.distances import Link, is_asked_for_truth, links_of, value_and_offset
+from infold.analysis.times.distances import (
+    Link,
+    counts_rows,
+    is_asked_for_truth,
+    links_of,
+    value_and_offset,
+)
 from infold.analysis.times.shape import Shape
-from infold.analysis.times.window_frames import counts_rows
 from infold.core.interval import Granularity
 from infold.core.model import Override
 from infold.core.project import Bound

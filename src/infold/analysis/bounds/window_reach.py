@@ -20,10 +20,9 @@ from infold.analysis.names.relation import (
     blocks_of,
 )
 from infold.analysis.names.select_parts import alike_by, named_windows, partitioned_by
-from infold.analysis.times.distances import UNBOUNDED, links_of
+from infold.analysis.times.distances import UNBOUNDED, Reach, frame_reach, links_of, window_clause
 from infold.analysis.times.durations import number_of
 from infold.analysis.times.floors import floored_value
-from infold.analysis.times.window_frames import Reach, frame_reach, window_clause
 
 
 @dataclass(frozen=True, slots=True)

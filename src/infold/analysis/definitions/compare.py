@@ -23,7 +23,7 @@ from infold.core.definition import Category, Derivation, Difference, How, Loss, 
 from infold.core.formats import FORMATS
 from infold.core.model import Kind, Source
 from infold.core.project import Node
-from infold.core.session_cuts import DECLARED_CUTS
+from infold.core.sessions import DECLARED_CUTS
 from infold.core.type_changes import (
     Retyping,
     holds_all_values,

@@ -29,7 +29,7 @@ from infold.analysis.sql.token_calls import closing_bracket, split_arguments
 from infold.core.definition import Derivation
 from infold.core.model import Kind
 from infold.core.project import Node
-from infold.core.quoting import quoted
+from infold.core.queries import quoted
 from infold.core.type_changes import holds_all_values, is_exact_number
 
 _CONDITIONS = ("where", "having")

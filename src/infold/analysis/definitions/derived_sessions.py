@@ -25,14 +25,13 @@ from infold.analysis.definitions.expressions import Terms, digest
 from infold.analysis.definitions.meanings import Meaning, given, input_form, input_of
 from infold.analysis.definitions.places import Need, position
 from infold.analysis.definitions.selects import Select
-from infold.analysis.names.query_pieces import QueryPieces, qualifier_spans
 from infold.analysis.names.relation import Block, Origin
+from infold.analysis.names.select_parts import QueryPieces, qualifier_spans
 from infold.analysis.sql.token_calls import Call, calls
 from infold.core.aggregates import AGGREGATES
 from infold.core.definition import Derivation
 from infold.core.model import Kind
-from infold.core.queries import Aggregate, SessionsQuery
-from infold.core.quoting import quoted
+from infold.core.queries import Aggregate, SessionsQuery, quoted
 
 State = tuple[str, ...]
 """A part of a state: what is computed, and the forms of the argument and the condition."""

@@ -38,7 +38,7 @@ from infold.analysis.names.relation import (
 )
 from infold.analysis.rules.random import ENVIRONMENT
 from infold.analysis.sql.functions import CHANCE, varies
-from infold.analysis.sql.node_map import NodeMap
+from infold.analysis.sql.parse import NodeMap
 from infold.analysis.sql.token_calls import closing_bracket
 
 Word: TypeAlias = str | tuple[object, ...]

@@ -17,15 +17,14 @@ from infold.analysis.definitions.meanings import Meaning, given
 from infold.analysis.definitions.places import all_positions
 from infold.analysis.definitions.selects import Select
 from infold.analysis.names.relation import Block, Relation, RenamedColumns, SetOperation, Table
-from infold.core.catalogs import Catalog
 from infold.core.definition import KEYS, Decides, Difference
 from infold.core.functions import FunctionCode, PythonCode
 from infold.core.interval import Granularity, show_duration, show_instant
 from infold.core.model import Column, Drift, Incremental, Kind, Place, Timeseries
 from infold.core.project import Node
 from infold.core.queries import VersionRules
-from infold.core.session_cuts import DECLARED_CUTS, DeclaredCut
-from infold.core.session_rules import Sessions
+from infold.core.sessions import DECLARED_CUTS, DeclaredCut, Sessions
+from infold.core.storages import Catalog
 from infold.messages.errors import Spot
 
 

@@ -21,7 +21,7 @@ from infold.analysis.names.subject import Draft, Subject
 from infold.analysis.sql.parse import parse
 from infold.core.model import Kind, Materialization, Model, Source, Timeseries
 from infold.core.project import Match, Node
-from infold.core.quoting import quoted
+from infold.core.queries import quoted
 
 
 def ingested_table(relation: Relation) -> str | None:

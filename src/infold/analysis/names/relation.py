@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from sqlglot import exp
 
-from infold.analysis.sql.node_map import NodeMap
+from infold.analysis.sql.parse import NodeMap
 from infold.analysis.sql.text import Text
 
 Columns: TypeAlias = tuple[str, ...] | None

@@ -26,7 +26,7 @@ from infold.analysis.row_identity import (
 )
 from infold.analysis.sql.text import SPAN
 from infold.analysis.sql.token_calls import Call, calls
-from infold.analysis.times.window_frames import function_of
+from infold.analysis.times.distances import function_of
 from infold.core.aggregates import AGGREGATES
 from infold.core.model import Kind
 from infold.messages import refusals

@@ -29,7 +29,7 @@ from infold.analysis.row_identity import (
 from infold.analysis.rules.order_dependent import order_is_forgotten
 from infold.analysis.sql.text import SPAN
 from infold.analysis.sql.token_calls import calls
-from infold.analysis.times.window_frames import function_of, window_clause
+from infold.analysis.times.distances import function_of, window_clause
 from infold.core.model import Kind
 from infold.messages import refusals
 from infold.messages.errors import InfoldError

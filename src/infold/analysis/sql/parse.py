@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
@@ -492,3 +492,56 @@ def _frame(node: exp.WindowSpec) -> str:
         if isinstance(value, exp.Expr) and not node.args.get(f"{end}_side"):
             return "an end of a frame without PRECEDING or FOLLOWING"
     return ""
+
+
+Value = TypeVar("Value")
+
+
+class NodeMap(MutableMapping[exp.Expr, Value]):
+    """
+    Values by nodes: the node itself, not any that is written like it.
+
+    sqlglot compares nodes by what they say, so in a dict the ``ts`` of one side of a join would be
+    the ``ts`` of the other. The map keeps its nodes alive, so no other node gets the id of one.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[int, tuple[exp.Expr, Value]] = {}
+
+    def __getitem__(self, node: exp.Expr) -> Value:
+        """The value of a node."""
+        try:
+            return self._entries[id(node)][1]
+        except KeyError:
+            raise KeyError(node) from None
+
+    def __setitem__(self, node: exp.Expr, value: Value) -> None:
+        """Give a node its value."""
+        self._entries[id(node)] = (node, value)
+
+    def __delitem__(self, node: exp.Expr) -> None:
+        """Forget a node."""
+        del self._entries[id(node)]
+
+    def __iter__(self) -> Iterator[exp.Expr]:
+        """The nodes, in the order in which they came."""
+        return (node for node, _ in self._entries.values())
+
+    def __len__(self) -> int:
+        """How many nodes there are."""
+        return len(self._entries)
+
+    def __contains__(self, node: object) -> bool:
+        """Whether this very node has a value."""
+        return id(node) in self._entries
+
+
+def normal_sql(node: exp.Expr, name_of: Callable[[exp.Column], str]) -> str:
+    """The SQL of an expression, with ``name_of`` each column in place of its own name."""
+    copy = node.copy()
+    columns = zip(node.find_all(exp.Column), list(copy.find_all(exp.Column)), strict=True)
+    for written, column in columns:
+        for key in ("table", "db", "catalog"):
+            column.set(key, None)
+        column.set("this", exp.to_identifier(name_of(written), quoted=True))
+    return copy.sql("spark", normalize=True)

@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import Any
 
 from infold.core import write_points
-from infold.core.quoting import quoted
+from infold.core.queries import quoted
 from infold.core.type_changes import Type
 from infold.lake.delta.log import Log, shown_fields, without_details
 from infold.lake.delta.metastore import (

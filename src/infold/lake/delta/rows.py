@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote
 
 from infold.core.object_store import kind_of, split
 from infold.core.own_columns import PARTITION
-from infold.lake.plain_types import plain_schema
+from infold.lake.chosen_rows import plain_schema
 from infold.lake.stores import places
 from infold.messages import delta_errors
 

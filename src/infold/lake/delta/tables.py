@@ -9,29 +9,47 @@ may have the names, too, for who looks for them there: nothing here is ever read
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from hashlib import blake2b
+from io import BytesIO
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import unquote
 
+from infold.core import write_points
 from infold.core.interval import instants_of
 from infold.core.own_columns import first_state_part
-from infold.core.ports import History, StoredLayout, TableMetadata
+from infold.core.ports import History, StoredLayout, TableMetadata, TimeSpan
 from infold.core.swap import Renaming
 from infold.core.type_changes import Type
-from infold.lake.chosen_rows import matching_rows, shown_columns, truth_of
+from infold.lake.chosen_rows import (
+    RowFilter,
+    columns_beside,
+    distinct_values,
+    matching_rows,
+    shown_columns,
+    truth_of,
+    truth_of_equality,
+)
 from infold.lake.delta import folders
+from infold.lake.delta.commit import SET_BACK
 from infold.lake.delta.log import Log, layout_of, read_log, user_columns
 from infold.lake.delta.metastore import Entry, Metastore, location_of, wrong_names
 from infold.lake.delta.reader_views import ReaderViews
+from infold.lake.delta.rows import columns_of, named_errors, open_table, read_rows
 from infold.lake.renaming import OneAfterTheOther
 from infold.lake.stores import places
 from infold.messages import catalog_errors, command_errors, run_errors
+from infold.messages.delta_errors import UNREADABLE
 from infold.messages.errors import InfoldError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from deltalake import DeltaTable
     from pyiceberg.expressions import BooleanExpression
+
 
 _UNNAMED = (".crc", "_last_checkpoint")
 """Files of a log that every commit writes, or a reader: none of them is needed to read a table."""
@@ -281,8 +299,6 @@ class DeltaLake:
 
     def lost_files(self, table: str) -> Sequence[str]:
         """See ``ports.Lake``; the folder itself where the table cannot be opened."""
-        from infold.lake.delta.files import missing_files
-
         log = self.log(table)
         return () if log is None else missing_files(log.folder)
 
@@ -354,8 +370,6 @@ class DeltaLake:
 
     def string_values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
         """See ``ports.Lake``; None also without the table or its snapshot."""
-        from infold.lake.delta.files import string_values
-
         log = self.log(table)
         version = None if log is None else log.version(snapshot)
         if log is None or version is None:
@@ -366,8 +380,6 @@ class DeltaLake:
 
     def can_set_back(self, table: str, snapshot: int) -> bool:
         """Not to other columns, nor to a version whose files are not all there."""
-        from infold.lake.delta.files import missing_files
-
         log = self.log(table)
         version = None if log is None else log.version(snapshot)
         if log is None or version is None or version not in {one.version for one in log.main()}:
@@ -378,8 +390,6 @@ class DeltaLake:
 
     def set_back(self, table: str, snapshot: int) -> None:
         """See ``ports.Lake``: by a commit, which says of itself what it is."""
-        from infold.lake.delta.files import restore
-
         log = self.log(table)
         if log is None:
             return
@@ -388,3 +398,109 @@ class DeltaLake:
             raise ValueError(f"{table} has no snapshot {snapshot} to be set back to")
         if not restore(log.folder, table, expected=log.newest, version=version):
             raise run_errors.foreign_write(table, None)
+
+
+def data_files(stored: DeltaTable) -> tuple[str, ...]:
+    """The files with the rows of a table."""
+    return tuple(unquote(uri.removeprefix("file://")) for uri in stored.file_uris())
+
+
+def missing_files(folder: str, version: int | None = None) -> Sequence[str]:
+    """The files that a version needs and that are not there."""
+    try:
+        stored = open_table(folder, version)
+        names = data_files(stored)
+    except InfoldError as error:
+        if error.slug != UNREADABLE:
+            raise
+        return (folder,)
+    return places.missing(names) or _missing_deletes(stored, folder)
+
+
+def _missing_deletes(stored: DeltaTable, folder: str) -> tuple[str, ...]:
+    """A file of deletion vectors that is not there: they are read, as nothing names them."""
+    from deltalake.exceptions import DeltaError
+
+    try:
+        for _ in stored.deletion_vectors():
+            pass
+    except (DeltaError, OSError, RuntimeError, ValueError) as error:
+        named = [word.strip("'\"`:,;()") for word in str(error).split() if ".bin" in word]
+        return (next(iter(named), folder),)
+    return ()
+
+
+def string_values(folder: str, version: int, column: str, limit: int) -> pa.Array | None:
+    """See ``ports.Lake.string_values``; None also for a column of another type."""
+    stored = open_table(folder, version)
+    own = {field.name.lower(): field for field in stored.schema().fields}.get(column.lower())
+    if own is None or str(getattr(own.type, "type", "")) != "string":
+        return None
+    files = (_opened(file) for file in data_files(stored))
+    return distinct_values(files, own.name, limit)
+
+
+def _opened(file: str) -> Path | AbstractContextManager[Any]:
+    """A file to read; of one in a store, all of it is read."""
+    return BytesIO(places.read(file)) if places.in_store(file) else Path(file)
+
+
+def restore(folder: str, table: str, *, expected: int, version: int) -> bool:
+    """Let a table have the rows of a version again; False where somebody committed meanwhile."""
+    from deltalake import CommitProperties
+    from deltalake.exceptions import CommitFailedError
+
+    properties = CommitProperties(custom_metadata={SET_BACK: str(version)})
+    stored = open_table(folder)
+    if stored.version() != expected:
+        return False
+    write_points.point(f"set back {table}: before")
+    try:
+        with named_errors(folder):
+            stored.restore(version, commit_properties=properties)
+    except InfoldError as error:
+        if isinstance(error.__cause__, CommitFailedError):
+            return False
+        raise
+    write_points.point(f"set back {table}: after")
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaSnapshotReader:
+    """The versions that tables still have."""
+
+    lake: DeltaLake
+
+    def kept_snapshots(self, table: str) -> frozenset[int]:
+        """The snapshots that a table still has."""
+        return frozenset(self.lake.history(table).main)
+
+    def rows_equal_to(
+        self,
+        table: str,
+        any_of: Sequence[Mapping[str, Any]],
+        *,
+        columns: Sequence[str] | None = None,
+        near: TimeSpan | None = None,
+        where: str | None = None,
+        snapshot: int | None = None,
+    ) -> pa.Table | None:
+        """See ``ports.SnapshotReader``; None also where a run expires the version meanwhile."""
+        log = self.lake.log(table)
+        if log is None or (snapshot is not None and snapshot not in self.kept_snapshots(table)):
+            return None
+        version = log.newest if snapshot is None else log.version(snapshot)
+        schema = columns_of(log.folder, version)
+        chosen = columns_beside(schema, any_of, near, columns)
+        if chosen is None:
+            return None
+        own, names = chosen
+        rows = RowFilter(truth_of_equality(schema, any_of, near, where), schema)
+        try:
+            table_rows = read_rows(log.folder, own, version=version, rows=rows)
+        except InfoldError as error:  # expired by a run since its log was read
+            if error.slug != UNREADABLE:
+                raise
+            return None
+        return table_rows.rename_columns(names)

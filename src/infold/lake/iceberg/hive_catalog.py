@@ -24,10 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from infold.core.catalogs import Catalog
+from infold.core.storages import Catalog
 from infold.lake.hive_client import HiveClient, alter, user_name
 from infold.lake.iceberg import view_metadata
-from infold.lake.iceberg.commits import metadata_file_of
+from infold.lake.iceberg.metadata_file import metadata_file_of
 from infold.lake.iceberg.table_catalog import Key, OneByOne
 from infold.lake.iceberg.view_metadata import View
 from infold.lake.stores import places

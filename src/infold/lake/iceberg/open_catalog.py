@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infold.core.catalogs import Catalog, CatalogType
 from infold.core.project import Project
+from infold.core.storages import Catalog, CatalogType
 from infold.lake.iceberg.sql_catalog import SqlCatalog, SqliteDatabase, sqlite_catalog
 from infold.lake.stores import places
 from infold.messages import mismatches

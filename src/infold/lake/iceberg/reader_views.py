@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from infold.lake.iceberg import view_metadata
-from infold.lake.iceberg.commits import STEP
-from infold.lake.iceberg.metadata_file import current_fields, read_metadata
+from infold.lake.iceberg.metadata_file import STEP, current_fields, read_metadata
 from infold.lake.iceberg.sql_catalog import SqlCatalog
 from infold.lake.iceberg.table_catalog import Row, TableCatalog
 from infold.lake.iceberg.view_metadata import CatalogViews, View, view_of

@@ -29,9 +29,8 @@ from typing import Any
 from urllib.parse import quote, quote_plus, unquote, urlencode, urlsplit
 
 from infold import __version__
-from infold.core.catalogs import Catalog
-from infold.lake.iceberg.commits import commit_of
-from infold.lake.iceberg.metadata_file import read_metadata
+from infold.core.storages import Catalog
+from infold.lake.iceberg.metadata_file import commit_of, read_metadata
 from infold.lake.iceberg.table_catalog import Key, OneByOne
 from infold.lake.views import RefusedError
 from infold.messages import catalog_errors

@@ -193,7 +193,7 @@ class SqlCatalog:
 
     def set_back(self, table: Key, location: str, snapshot: int) -> bool:
         """See ``TableCatalog``: a new metadata file, and one row."""
-        from infold.lake.iceberg.commits import metadata_file_of
+        from infold.lake.iceberg.metadata_file import metadata_file_of
         from infold.lake.iceberg.table_catalog import Row
 
         namespace, name = table

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from infold.core import write_points
-from infold.core.catalogs import NOT_PERMITTED
 from infold.core.interval import Granularity, instants_of
 from infold.core.model import UNPUBLISHED
 from infold.core.own_columns import first_state_part
+from infold.core.storages import NOT_PERMITTED
 from infold.core.swap import Renaming
 from infold.core.type_changes import Type
 from infold.lake.iceberg import publishing
@@ -235,14 +235,14 @@ class IcebergLake(NamedByCatalog):
 
     def can_set_back(self, table: str, snapshot: int) -> bool:
         """Not to other columns: the snapshot is kept and has the present schema."""
-        from infold.lake.iceberg import commits as set_back
+        from infold.lake.iceberg import metadata_file as set_back
 
         location = self.location(table)
         return location is not None and set_back.is_version_kept(read_metadata(location), snapshot)
 
     def set_back(self, table: str, snapshot: int) -> None:
         """See ``ports.Lake``: of a table that is held back, readers go on seeing what they did."""
-        from infold.lake.iceberg import commits as set_back
+        from infold.lake.iceberg import metadata_file as set_back
 
         location = self.location(table)
         if location is None:
@@ -279,7 +279,7 @@ class IcebergLake(NamedByCatalog):
     def metadata(self, table: str) -> TableMetadata | None:
         """The table's newest metadata, or None when there is no such table."""
         from infold.core.ports import TableMetadata
-        from infold.lake.iceberg.commits import (
+        from infold.lake.iceberg.metadata_file import (
             STEP,
             foreign_snapshot,
             kept_with_rows_of,
@@ -348,7 +348,7 @@ class IcebergLake(NamedByCatalog):
     def history(self, table: str) -> History:
         """What has gathered in the table's metadata; all zero when there is no such table."""
         from infold.core.ports import History
-        from infold.lake.iceberg.commits import history_of
+        from infold.lake.iceberg.metadata_file import history_of
 
         location = self.location(table)
         if location is None:
@@ -579,7 +579,7 @@ def column_values(stored: StaticTable, column: str, snapshot: int, limit: int) -
     """
     from pyiceberg.types import StringType
 
-    from infold.lake.plain_types import distinct_values
+    from infold.lake.chosen_rows import distinct_values
 
     if stored.snapshot_by_id(snapshot) is None:
         return None

@@ -15,10 +15,10 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infold.core.catalogs import SQLITE_FILE, Catalog, CatalogType
 from infold.core.files import ListedFile
 from infold.core.model import Source
 from infold.core.project import Project
+from infold.core.storages import SQLITE_FILE, Catalog, CatalogType
 from infold.lake.iceberg.metadata_file import open_table
 from infold.lake.iceberg.open_catalog import open_catalog, open_server
 from infold.lake.iceberg.sql_catalog import SqlCatalog, SqliteDatabase, sqlite_catalog, tables_named

@@ -10,8 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from infold.core.object_store import StoreKind, Stores, bucket_url, kind_of, split
-from infold.lake.stores.bucket import AT_ONCE, PAGE, Bucket, Listed, ReplacedError
-from infold.lake.stores.requests import TRIES, no_bucket, refused
+from infold.lake.stores.bucket import (
+    AT_ONCE,
+    PAGE,
+    TRIES,
+    Bucket,
+    Listed,
+    ReplacedError,
+    no_bucket,
+    refused,
+)
 from infold.lake.stores.settings import Access, access_of
 from infold.messages import store_errors
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from infold.core.object_store import Stores
-from infold.lake.stores.requests import ANSWER_SECONDS, CONNECT_SECONDS, RETRIES, TRIES
-from infold.lake.stores.requests import client_options as client_options_of
-from infold.lake.stores.requests import deltalake_options as of_deltalake
+from infold.lake.stores.bucket import ANSWER_SECONDS, CONNECT_SECONDS, RETRIES, TRIES
+from infold.lake.stores.bucket import client_options as client_options_of
+from infold.lake.stores.bucket import deltalake_options as of_deltalake
 from infold.messages import store_errors
 from infold.system.secrets import resolve
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infold.core.object_store import Stores, split
-from infold.lake.stores.requests import ANSWER_SECONDS, CONNECT_SECONDS, TRIES
+from infold.lake.stores.bucket import ANSWER_SECONDS, CONNECT_SECONDS, TRIES
 from infold.lake.stores.settings import HDFS_USER
 from infold.messages import faults, store_errors
 

@@ -120,7 +120,7 @@ def delta_options(location: str) -> Mapping[str, str]:
 
 def failure(location: str, error: Exception) -> InfoldError | None:
     """What a store refused, if another library's error about a place in one says so."""
-    from infold.lake.stores.requests import no_object, refused
+    from infold.lake.stores.bucket import no_object, refused
 
     text = str(error)
     if not in_store(location) or no_object(text) or not _OF_A_STORE.search(text):

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from infold.core.object_store import StorageOptions, Stores, split
-from infold.lake.stores.requests import (
+from infold.lake.stores.bucket import (
     ANSWER_SECONDS,
     CONNECT_SECONDS,
     RETRIES,
     TRIES,
     client_options,
 )
-from infold.lake.stores.requests import deltalake_options as of_deltalake
+from infold.lake.stores.bucket import deltalake_options as of_deltalake
 from infold.messages import store_errors
 from infold.system.secrets import resolve
 

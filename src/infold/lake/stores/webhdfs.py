@@ -20,8 +20,14 @@ from uuid import uuid4
 import requests
 from requests.adapters import HTTPAdapter
 
-from infold.lake.stores.bucket import AT_ONCE, Listed, ReplacedError
-from infold.lake.stores.requests import ANSWER_SECONDS, CONNECT_SECONDS, TRIES
+from infold.lake.stores.bucket import (
+    ANSWER_SECONDS,
+    AT_ONCE,
+    CONNECT_SECONDS,
+    TRIES,
+    Listed,
+    ReplacedError,
+)
 from infold.messages import store_errors
 from infold.messages.errors import InfoldError
 

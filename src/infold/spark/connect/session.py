@@ -152,7 +152,7 @@ def _stop(session: Any) -> None:
 
 def tune(session: SparkSession, size: Size, given: Mapping[str, str]) -> None:
     """Give a session the SQL settings for a run of another size, but those ``given``."""
-    from infold.spark.parallelism import parallelism
+    from infold.spark.session_facts import parallelism
 
     for key, value in size_settings(size, parallelism(session)).items():
         session.conf.set(key, given.get(key, value))

@@ -23,7 +23,7 @@ from infold.core.interval import Granularity, Interval
 from infold.core.model import Source
 from infold.core.own_columns import FILE
 from infold.core.project import Node, Reference
-from infold.core.quoting import quoted
+from infold.core.queries import quoted
 from infold.spark.content import (
     cell_of,
     cell_start,

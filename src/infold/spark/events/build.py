@@ -52,11 +52,11 @@ from infold.spark.events.ingest import (
     ROWS,
     Arriving,
     Ingest,
+    IngestCounts,
     lookups,
     model_columns,
     source_in_force,
 )
-from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.events.table_change import TableChange, apply_without_key, deduplicate
 from infold.spark.observed import Aggregates, KnownAggregates, observed
 from infold.spark.reading import failures, source_rows

@@ -32,7 +32,7 @@ from infold.core.files import FileCell, FilesOutcome, IngestedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.own_columns import FILE, VERSION
 from infold.core.plan import Step
-from infold.core.quoting import quoted
+from infold.core.queries import quoted
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellState, changes_of_rewrite, signed
 from infold.spark.analyser import with_columns_to_be
@@ -46,9 +46,8 @@ from infold.spark.events.arrivals import (
 )
 from infold.spark.events.build import DICTIONARY
 from infold.spark.events.copies import PLACE, Identity, rank_copies, row_order
-from infold.spark.events.ingest import ROWS, Ingest, content_of, lookups, model_columns
-from infold.spark.events.ingest_counts import FileAndCell
-from infold.spark.inputs.difference import count_row_changes
+from infold.spark.events.ingest import ROWS, FileAndCell, Ingest, content_of, lookups, model_columns
+from infold.spark.inputs.changed_rows import count_row_changes
 from infold.spark.jvm.session_settings import settings_for_few_rows
 from infold.spark.reading import failures, source_rows
 from infold.spark.step_commit import Computed, WholeTable, commit_step, without_trace

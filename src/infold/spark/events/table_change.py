@@ -37,12 +37,12 @@ from infold.spark.events.copies import (
 from infold.spark.events.ingest import (
     ROWS,
     Ingest,
+    IngestCounts,
     content_of,
     model_columns,
     rows_and_content,
     with_hash,
 )
-from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.reading import source_rows
 from infold.spark.time_range.recompute import as_stored

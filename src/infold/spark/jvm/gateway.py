@@ -1,4 +1,4 @@
-"""The JVM: how it is started, reached and ended."""
+"""The JVM: how it is started, reached and ended, and who it is in HDFS."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import py4j
 from py4j.java_gateway import JavaGateway
 
-from infold.spark.jvm import hadoop_user
+from infold.lake.stores.settings import HDFS_USER, HDFS_USER_SETTING
+from infold.messages import store_errors
 from infold.spark.jvm.jars import settings_folder, spark_home
 from infold.spark.jvm.java import find_java
 from infold.spark.jvm.round_trips import (
@@ -31,6 +32,7 @@ from infold.system import signals
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
+    from pyspark.sql import SparkSession
 
 
 class Process(Protocol):
@@ -91,7 +93,7 @@ def launch(
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(address),
         # Goes before spark.local.dir.
         "SPARK_LOCAL_DIRS": settings.get("spark.local.dir", str(folder)),
-        **hadoop_user.environment(settings),
+        **environment(settings),
     }
     command, env = submit_command([*arguments, "pyspark-shell"], env)
     with signals.deferred():
@@ -339,3 +341,20 @@ def submit_command(
     if answer.returncode or not separator or not words:
         return script, dict(environ)
     return words.removesuffix("\0").split("\0"), env
+
+
+def environment(settings: Mapping[str, str]) -> Mapping[str, str]:
+    """What the environment of a new JVM needs to be that user."""
+    return {HDFS_USER: settings[HDFS_USER_SETTING]} if HDFS_USER_SETTING in settings else {}
+
+
+def refuse_other(running: SparkSession, settings: Mapping[str, str]) -> None:
+    """Raise if a JVM that runs is another user than the one of these settings."""
+    expected_user = settings.get(HDFS_USER_SETTING)
+    if not expected_user:
+        return
+    jvm: Any = running.sparkContext._jvm  # noqa: SLF001 (no public way)
+    group = jvm.org.apache.hadoop.security.UserGroupInformation
+    current_user = group.getCurrentUser().getShortUserName()
+    if current_user != expected_user:
+        raise store_errors.other_user(one=current_user, other=expected_user)

@@ -25,7 +25,7 @@ from infold.core.storages import DEFAULT_STORAGE, Storage
 from infold.messages import catalog_errors
 from infold.messages.errors import InfoldError
 from infold.messages.faults import spark_failed_to_start
-from infold.spark.jvm import class_archive, cluster, given_settings, lasting, submitted
+from infold.spark.jvm import class_archive, cluster, lasting, session_settings, submitted
 from infold.spark.jvm.gateway import (
     end_jvm,
     existing_gateway,
@@ -36,27 +36,25 @@ from infold.spark.jvm.gateway import (
     own_signals,
     quieten_py4j,
 )
-from infold.spark.jvm.given_settings import (
-    all_settings,
-    refuse_connect,
-    refuse_environment,
-    refuse_given,
-    refuse_session,
-)
-from infold.spark.jvm.hadoop_user import refuse_other as refuse_other_user
+from infold.spark.jvm.gateway import refuse_other as refuse_other_user
 from infold.spark.jvm.jars import jar_paths, spark_home
 from infold.spark.jvm.java import find_java
 from infold.spark.jvm.session_settings import (
     UNREGISTERED,
     Size,
+    all_settings,
     common_settings,
     default_memory,
     java_options,
     local_settings,
     log_settings,
+    refuse_connect,
+    refuse_environment,
+    refuse_given,
+    refuse_session,
     size_settings,
 )
-from infold.spark.parallelism import parallelism
+from infold.spark.session_facts import parallelism
 from infold.spark.storages import StorageAdapters, adapters_of
 from infold.spark.tables.catalog import Jar, SparkCatalog
 from infold.system import failures
@@ -221,7 +219,7 @@ def _new_session(
     for key, value in settings.items():
         if session.conf.isModifiable(key) or key.startswith(UNREGISTERED):
             session.conf.set(key, value)
-    given_settings.put_back_fixed(session)
+    session_settings.put_back_fixed(session)
     if not ours:
         adapters.refuse_session(session)
     lasting.made(session)
@@ -291,7 +289,7 @@ def _first_session(
         end_jvm()
         forget_dead()
         raise
-    given_settings.put_back_fixed(session)
+    session_settings.put_back_fixed(session)
     lasting.started(needed, size)
     lasting.made(session)
     return session

@@ -26,11 +26,15 @@ from infold.core import engines
 from infold.core.engines import LOCAL, Engine
 from infold.messages import faults
 from infold.messages.faults import spark_failed_to_start
-from infold.spark.jvm import cluster, hadoop_user
+from infold.spark.jvm import cluster, gateway
 from infold.spark.jvm.gateway import is_submitted, own_signals
-from infold.spark.jvm.given_settings import refuse_given, refuse_session
 from infold.spark.jvm.round_trips import keep_looked_up_classes, pass_lists_at_once
-from infold.spark.jvm.session_settings import REDACTED, executor_options
+from infold.spark.jvm.session_settings import (
+    REDACTED,
+    executor_options,
+    refuse_given,
+    refuse_session,
+)
 from infold.spark.storages import StorageAdapters
 from infold.spark.tables.catalog import SparkCatalog
 from infold.system import failures, signals
@@ -141,7 +145,7 @@ def start(
     try:
         adapters.refuse_session(session)
         refuse_session(session, ours=True)
-        hadoop_user.refuse_other(session, catalog.settings)
+        gateway.refuse_other(session, catalog.settings)
         if there.is_cluster:
             cluster.await_executor(session, there, _GIVEN_BY)
             cluster.send_package(session)

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from infold.core.model import Source
 from infold.core.project import Project
-from infold.lake.plain_types import plain_type
+from infold.lake.chosen_rows import plain_type
+from infold.lake.reading.source_file import SourceFile
 from infold.messages import run_errors
-from infold.spark.reading import int96
 from infold.spark.reading.drift import PresentFile, declared_columns, unreadable
 from infold.spark.reading.paths import glob
 from infold.spark.reading.stored_columns import Read, StoredShape, drift_of, stored_rows
@@ -88,7 +89,7 @@ def read_footer(file: PresentFile) -> Footer:
         raise unreadable(file, error, _WANTED) from error
     with footer:
         _refuse_unread(file, footer)
-        schema, old = footer.schema_arrow, int96.int96_columns(footer)
+        schema, old = footer.schema_arrow, int96_columns(footer)
         return Footer(
             fields=schema,
             types=tuple(map(_physical, old, schema)),
@@ -99,7 +100,7 @@ def read_footer(file: PresentFile) -> Footer:
 
 def too_fine(file: PresentFile, footer: Footer, selected: Collection[str]) -> list[str]:
     """How columns of a file drift that have more digits of a second than Spark keeps."""
-    finer = int96.finer_int96(file.file, [name for name in footer.old if name in selected])
+    finer = finer_int96(file.file, [name for name in footer.old if name in selected])
     return [f"column {name} has parts of a microsecond" for name in finer]
 
 
@@ -141,10 +142,54 @@ def _refuse_unread(file: PresentFile, footer: parquet.ParquetFile) -> None:
         )
 
 
-def _physical(int96: bool, column: pa.Field) -> pa.DataType:
+def _physical(is_int96: bool, column: pa.Field) -> pa.DataType:
     # Spark reads the old type as an instant, which is what its writer meant.
-    return pa.timestamp("us", "UTC") if int96 else plain_type(column.type)
+    return pa.timestamp("us", "UTC") if is_int96 else plain_type(column.type)
 
 
 def _is_nanos(type_: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(type_) and type_.unit == "ns")
+
+
+# Spark cuts them to microseconds silently, and the footer of a file does not show whether that
+# loses anything. So these columns are read in this process first.
+
+_FITS = 9_223_372_036_000_000
+"""Microseconds from 1970 up to which the nanoseconds fit 64 bits, before it and after."""
+
+
+def int96_columns(footer: parquet.ParquetFile) -> list[bool]:
+    """For each top-level column, whether it is a timestamp of the old 96-bit kind."""
+    leaves = {
+        footer.schema.column(i).path: footer.schema.column(i).physical_type
+        for i in range(len(footer.schema.names))
+    }
+    return [leaves.get(name) == "INT96" for name in footer.schema_arrow.names]
+
+
+def finer_int96(file: SourceFile, names: Sequence[str]) -> list[str]:
+    """Those of the 96-bit columns that have parts of a microsecond."""
+    if not names:
+        return []
+    finer: set[str] = set()
+    with (
+        parquet.ParquetFile(file.arrow_file()) as exact,
+        parquet.ParquetFile(file.arrow_file(), coerce_int96_timestamp_unit="us") as cut,
+    ):
+        pairs = zip(
+            exact.iter_batches(columns=list(names)),
+            cut.iter_batches(columns=list(names)),
+            strict=True,
+        )
+        for whole, short in pairs:
+            finer.update(name for name in names if _differ(whole.column(name), short.column(name)))
+    return [name for name in names if name in finer]
+
+
+def _differ(nanos: pa.Array, micros: pa.Array) -> bool:
+    """Whether an instant is no whole microsecond; beyond 64 bits that is unknown."""
+    at = micros.cast(pa.int64())
+    same_second = pc.less(pc.abs(at), _FITS)
+    rest = pc.subtract(nanos.cast(pa.int64()), pc.multiply(at, 1000))
+    differs = pc.any(pc.and_(same_second, pc.not_equal(rest, 0))).as_py()
+    return bool(differs)

@@ -26,12 +26,12 @@ from infold.core.plan import Action, Step
 from infold.core.project import Node
 from infold.core.queries import SessionsQuery
 from infold.core.record import Outcome, QuarantinedSession, Receipt
-from infold.core.session_rules import Keep
+from infold.core.sessions import Keep
 from infold.core.trace import CellChange, CellState, changes_of_rewrite
 from infold.spark.content import micros, type_of
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.inputs.feed import Feed, foldable
-from infold.spark.parallelism import parallelism
+from infold.spark.session_facts import parallelism
 from infold.spark.sessions import quarantine, refold, unassigned
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.components import query_of

@@ -23,14 +23,14 @@ from infold.core.own_columns import FIRST, LAST
 from infold.core.plan import Step
 from infold.core.project import Node
 from infold.core.queries import SessionsQuery
-from infold.core.session_rules import Keep
+from infold.core.sessions import Keep
 from infold.spark.content import column, micros, time_predicate, type_of
 from infold.spark.frame_schema import FrameColumn, returns
 from infold.spark.inputs.changed_keys import MOST_BROADCAST_KEYS
 from infold.spark.inputs.feed import Feed
 from infold.spark.observed import kept_and_observed
 from infold.spark.sessions import quarantine, refold
-from infold.spark.sessions.aggregate_state import differ_in_a_tie
+from infold.spark.sessions.aggregates import differ_in_a_tie
 from infold.spark.sessions.cuts import cuts_of
 from infold.spark.sessions.cuts.silence import longest_silence
 from infold.spark.sessions.fold_changes import (

@@ -26,13 +26,11 @@ from pyspark.sql import types as T
 from infold.core.definition import Derivation
 from infold.core.own_columns import FIRST, LAST, STATE
 from infold.core.plan import Step
-from infold.core.queries import Output, SessionsQuery
-from infold.core.quoting import quoted
+from infold.core.queries import Output, SessionsQuery, quoted
 from infold.core.record import Outcome, QuarantinedSession, Receipt
 from infold.core.trace import changes_of_rewrite
 from infold.spark.content import column, micros, type_of
-from infold.spark.sessions.aggregate_state import StateColumn
-from infold.spark.sessions.aggregates import CompiledAggregates, shown_columns
+from infold.spark.sessions.aggregates import CompiledAggregates, StateColumn, shown_columns
 from infold.spark.sessions.build import BY_MONTH, build
 from infold.spark.sessions.components import query_of
 from infold.spark.sessions.cuts import cuts_of

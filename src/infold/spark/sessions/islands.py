@@ -18,8 +18,13 @@ from pyspark.sql import functions as F
 from infold.core.queries import SessionsQuery
 from infold.spark.content import column, is_technical, micros
 from infold.spark.frame_schema import returns
-from infold.spark.sessions.aggregate_state import EvaluationMode, StateColumn, orderable
-from infold.spark.sessions.aggregates import CompiledAggregates, compile_aggregates
+from infold.spark.sessions.aggregates import (
+    CompiledAggregates,
+    EvaluationMode,
+    StateColumn,
+    compile_aggregates,
+    orderable,
+)
 from infold.spark.sessions.cuts import cuts_of
 from infold.spark.sessions.cuts.silence import silence_of, silence_state
 from infold.spark.sessions.frames import (

@@ -29,15 +29,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.interval import DAY, MAX, MIN, Granularity, Interval, Ranges
-from infold.core.queries import SessionsQuery
-from infold.core.quoting import quoted
+from infold.core.queries import SessionsQuery, quoted
 from infold.core.trace import CellState
 from infold.spark.content import time_predicate
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.jvm.session_settings import settings_for_union
 from infold.spark.observed import kept_and_observed
-from infold.spark.sessions.aggregate_state import FirstOrLast, StateColumn
-from infold.spark.sessions.aggregates import CompiledAggregates
+from infold.spark.sessions.aggregates import CompiledAggregates, FirstOrLast, StateColumn
 from infold.spark.sessions.cuts import cuts_of
 from infold.spark.sessions.cuts.silence import (
     longest_silence,

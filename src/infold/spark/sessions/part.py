@@ -21,8 +21,7 @@ from infold.core.interval import MAX, Interval, Ranges
 from infold.core.own_columns import FIRST, STATE, VERSION
 from infold.core.plan import Step
 from infold.core.project import Node
-from infold.core.queries import SessionsQuery
-from infold.core.quoting import quoted
+from infold.core.queries import SessionsQuery, quoted
 from infold.spark.content import column, time_predicate
 from infold.spark.inputs.feed import Feed
 from infold.spark.sessions.fold_changes import OLD, key_of

@@ -18,7 +18,7 @@ from pyspark.sql import types as T
 from infold.core.own_columns import FIRST, LAST
 from infold.core.queries import SessionsQuery
 from infold.core.record import QuarantinedSession
-from infold.core.session_rules import Keep, ManualEntry
+from infold.core.sessions import Keep, ManualEntry
 from infold.spark.content import column, micros
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.sessions.cuts import cuts_of

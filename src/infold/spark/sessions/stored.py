@@ -10,15 +10,13 @@ from pyspark.sql import types as T
 
 from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.own_columns import FIRST, ID, LAST, STATE, VERSION
-from infold.core.queries import SessionsQuery
-from infold.core.quoting import quoted
-from infold.core.session_rules import NUMBERS
+from infold.core.queries import SessionsQuery, quoted
+from infold.core.sessions import NUMBERS
 from infold.core.trace import CellState
 from infold.spark.content import cell_of, cell_stats, column, content, micros
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.inputs.changed_keys import MOST_BROADCAST_KEYS
-from infold.spark.sessions.aggregate_state import StateColumn
-from infold.spark.sessions.aggregates import CompiledAggregates
+from infold.spark.sessions.aggregates import CompiledAggregates, StateColumn
 from infold.spark.sessions.cuts import cuts_of
 from infold.spark.sessions.fold_changes import (
     CHANGED_COMPONENTS,

@@ -15,7 +15,7 @@ from pyspark.sql.types import DataType
 from infold.core import write_points
 from infold.core.interval import Ranges
 from infold.core.own_columns import STATE, STATE_COLUMN
-from infold.core.quoting import quoted
+from infold.core.queries import quoted
 from infold.spark.content import column, range_predicate
 from infold.spark.content import column as column_of
 from infold.spark.tables.port import Layout, Stamp

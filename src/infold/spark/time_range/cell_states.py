@@ -27,7 +27,7 @@ from pyspark.sql import functions as F
 
 from infold.core.interval import Interval, Ranges
 from infold.core.project import Node
-from infold.core.quoting import quoted
+from infold.core.queries import quoted
 from infold.core.trace import CellState
 from infold.spark.content import (
     cell_of,

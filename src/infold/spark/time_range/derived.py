@@ -32,7 +32,7 @@ from infold.core.record import Outcome, Receipt
 from infold.core.trace import changes_of_rewrite
 from infold.spark.analyser import empty_frame, with_columns_to_be
 from infold.spark.content import column, user_columns
-from infold.spark.inputs.difference import count_row_changes
+from infold.spark.inputs.changed_rows import count_row_changes
 from infold.spark.jvm.session_settings import settings_for_few_rows
 from infold.spark.reading import source_rows
 from infold.spark.step_commit import Computed, WholeTable, commit_step

@@ -25,12 +25,12 @@ from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.model import Kind, Strategy
 from infold.core.plan import Step
 from infold.core.project import CELLS_TOGETHER, Batches, Node
-from infold.core.quoting import quoted
+from infold.core.queries import quoted
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, CellState, changes_of_rewrite
 from infold.messages import run_errors
 from infold.spark.content import column, range_predicate, time_predicate, time_type, user_columns
-from infold.spark.inputs.difference import count_row_changes
+from infold.spark.inputs.changed_rows import count_row_changes
 from infold.spark.jvm.session_settings import settings_for_few_rows
 from infold.spark.observed import Aggregates, observed
 from infold.spark.step_commit import Computed, WholeTable, Write, commit_step

@@ -27,16 +27,16 @@ from infold.core.functions import FunctionCode
 from infold.core.interval import Ranges
 from infold.core.plan import Step
 from infold.core.queries import VALID_FROM, VALID_TO, Aggregate, SessionsQuery, VersionedQuery
-from infold.core.session_cuts import (
+from infold.core.sessions import (
     Campaign,
     DeclaredCut,
+    Keep,
     MaxLength,
     Midnight,
     Nulls,
     Rule,
     StartEvents,
 )
-from infold.core.session_rules import Keep
 from infold.spark.content import column, micros, time_predicate
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.python_functions.author_code import AuthorCode

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.queries import SessionsQuery
-from infold.core.session_cuts import (
+from infold.core.sessions import (
     Campaign,
     DeclaredCut,
     MaxLength,
@@ -26,7 +26,7 @@ from infold.core.session_cuts import (
     StartEvents,
 )
 from infold.spark.python_functions.session_rules import rule_function
-from infold.spark.sessions.aggregate_state import StateColumn
+from infold.spark.sessions.aggregates import StateColumn
 from infold.spark.sessions.cuts.base import InnerCut, PairwiseCut, by_session, in_pieces
 from infold.spark.sessions.cuts.silence import silence_of
 from infold.spark.sessions.frames import (

@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.window import WindowSpec
 
-from infold.spark.sessions.aggregate_state import StateColumn
+from infold.spark.sessions.aggregates import StateColumn
 from infold.spark.sessions.frames import END, START, TIME
 
 

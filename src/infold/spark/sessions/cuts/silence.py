@@ -15,7 +15,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from infold.core.queries import SessionsQuery
-from infold.spark.sessions.aggregate_state import StateColumn
+from infold.spark.sessions.aggregates import StateColumn
 from infold.spark.sessions.cuts.base import PairwiseCut
 from infold.spark.sessions.frames import END, OWNER, QUIET, SILENCE, START, TIME
 

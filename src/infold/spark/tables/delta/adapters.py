@@ -93,7 +93,7 @@ def published_lake(project: Project) -> DeltaLake:
 
 def snapshot_reader(project: Project) -> SnapshotReader:
     """The versions that these tables still have."""
-    from infold.lake.delta.snapshots import DeltaSnapshotReader
+    from infold.lake.delta.tables import DeltaSnapshotReader
 
     return DeltaSnapshotReader(lake(project))
 

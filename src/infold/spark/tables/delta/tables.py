@@ -28,7 +28,7 @@ from pyspark.sql.types import DataType
 from infold.core.interval import MAX, MIN, Granularity, Ranges
 from infold.core.model import table_name
 from infold.core.own_columns import PARTITION
-from infold.core.quoting import quoted
+from infold.core.queries import quoted
 from infold.lake.delta.folders import clear
 from infold.lake.delta.log import Log, layout_metadata
 from infold.lake.delta.tables import DeltaLake

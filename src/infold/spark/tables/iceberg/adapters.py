@@ -10,8 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infold.core.catalogs import CATALOG_FILE
 from infold.core.project import Project
+from infold.core.storages import CATALOG_FILE
 from infold.core.target import Publish
 from infold.lake.iceberg.open_catalog import open_catalog
 from infold.lake.iceberg.sql_catalog import restore_rows as put_rows_back

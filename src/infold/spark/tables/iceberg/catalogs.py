@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infold.core.catalogs import CatalogType
 from infold.core.project import Project
+from infold.core.storages import CatalogType
 from infold.lake.iceberg.sql_catalog import NAME
 from infold.lake.stores.places import absolute
 from infold.messages import faults

@@ -22,12 +22,11 @@ from pyspark.sql.types import DataType
 from infold.core.interval import HOUR, MAX, MIN, Granularity, Ranges, parse_instant_text
 from infold.core.model import table_name
 from infold.core.ports import Lake
-from infold.core.quoting import quoted
-from infold.lake.iceberg.commits import kept_with_rows_of, known_history
-from infold.lake.iceberg.metadata_file import read_metadata
+from infold.core.queries import quoted
+from infold.lake.iceberg.metadata_file import kept_with_rows_of, known_history, read_metadata
 from infold.messages import run_errors
 from infold.spark.content import range_predicate
-from infold.spark.remote import is_remote
+from infold.spark.session_facts import is_remote
 from infold.spark.tables.commit import (
     commit_point,
     evolved,

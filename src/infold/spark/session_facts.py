@@ -1,4 +1,4 @@
-"""How many tasks run at once."""
+"""What a session is: one of Spark Connect, without a JVM at hand, or not; and its tasks at once."""
 
 from __future__ import annotations
 
@@ -6,10 +6,26 @@ import re
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from infold.spark.remote import is_remote
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def is_remote(session: SparkSession) -> bool:
+    """Whether a session is one of Spark Connect."""
+    return type(session).__module__.startswith("pyspark.sql.connect.")
+
+
+def make_active(session: SparkSession) -> None:
+    """
+    Let a remote session be that of this thread, which PySpark gives what checkpoints keep.
+
+    Each thread of a run has a session of its own.
+    """
+    if is_remote(session):
+        from pyspark.sql.connect.session import SparkSession as RemoteSession
+
+        RemoteSession._active_session.session = session  # noqa: SLF001 (no public way)
+
 
 _of_server: WeakKeyDictionary[SparkSession, int] = WeakKeyDictionary()
 
