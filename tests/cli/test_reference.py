@@ -23,7 +23,7 @@ from infold.cli import run as watching
 from infold.cli.completion import SHELLS
 from infold.cli.main import COMMANDS, cli
 from infold.cli.run import LATEST, SOONEST, pause
-from infold.core import engines
+from infold.core import target
 from infold.core.environment import Environment
 from infold.core.interval import Ranges
 from infold.core.model import Materialization, Override
@@ -144,8 +144,8 @@ def test_every_fixed_setting_is_listed_with_its_value() -> None:
     text = PAGES["spark-settings"]
     rows = dict(re.findall(r"^\| `(spark[^`*]*)` \| `([^`]+)` \|", text, re.MULTILINE))
 
-    assert rows == dict(engines.FIXED)
-    assert [start for start in engines.REFUSED if f"`{start}*`" not in text] == []
+    assert rows == dict(target.FIXED)
+    assert [start for start in target.REFUSED if f"`{start}*`" not in text] == []
 
 
 def test_every_materialization_has_its_keys() -> None:

@@ -13,11 +13,11 @@ from pyspark.errors import PySparkException
 from tests.declare.shop import INFOLD, SHOP, write
 
 from infold.core.audits import AuditReport, AuditResult, AuditState, Severity
-from infold.core.engines import FIXED, MASTER, REMOTE, Engine, changed_settings
 from infold.core.environment import with_model_names
 from infold.core.interval import Ranges
 from infold.core.model import Kind
 from infold.core.plan import Action, Plan, Reason, Skipped, Step
+from infold.core.target import FIXED, MASTER, REMOTE, Engine, changed_settings
 from infold.core.trace import Cause
 from infold.declare import check
 from infold.messages.errors import InfoldError

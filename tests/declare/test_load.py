@@ -20,7 +20,6 @@ from tests.declare.shop import (
     write,
 )
 
-from infold.core.column_types import is_type
 from infold.core.formats import Format
 from infold.core.interval import DAY, HOUR, MINUTE, Granularity, parse_instant_text
 from infold.core.model import Column, Drift, Kind, Materialization, Timeseries
@@ -28,6 +27,7 @@ from infold.core.project import Input
 from infold.core.queries import Fallback, Output, SessionsQuery
 from infold.core.sessions import Campaign, MaxLength, Midnight, Nulls, StartEvents
 from infold.core.target import Target
+from infold.core.type_changes import is_type
 from infold.declare import cache, check, load
 from infold.declare.cache import FILE
 from infold.declare.folder import read_folder

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 from tests.declare.shop import SHOP, read
 
-from infold.core.column_types import is_type
+from infold.core.type_changes import is_type
 from infold.importing.dbt.templates import macros_in
 from infold.importing.project_files import read_yaml
 from infold.messages.other_tools import find_template

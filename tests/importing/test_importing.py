@@ -6,7 +6,7 @@ import pytest
 from tests.importing.conftest import Import, Imported
 
 from infold.importing.draft import Outcome
-from infold.importing.snowplow.project import COLUMNS
+from infold.importing.snowplow import COLUMNS
 
 PROJECT = "name: shop\nversion: '1.0'\n"
 SOURCES = """

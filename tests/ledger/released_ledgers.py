@@ -20,8 +20,8 @@ from tests.ledger import filled
 from tests.ledger.conftest import Place
 
 from infold.ledger import SqlLedger
+from infold.ledger.copying import export_ledger
 from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW, SCHEMA
-from infold.ledger.exported_file import export_ledger
 from infold.ledger.postgresql import escaped, statement, table_statement
 
 FOLDER = Path(__file__).with_name("released")

@@ -23,10 +23,9 @@ from infold.core.audits import AuditResult
 from infold.core.record import Receipt
 from infold.core.report import LedgerCopy
 from infold.core.sessions import ManualEntry
-from infold.ledger import SqlLedger, copying, exported_file, whole_tables
-from infold.ledger.copying import copy_ledger
+from infold.ledger import SqlLedger, copying, whole_tables
+from infold.ledger.copying import copy_ledger, export_ledger, import_ledger
 from infold.ledger.database import FORMAT, RELEASED, SCHEMA
-from infold.ledger.exported_file import export_ledger, import_ledger
 from infold.ledger.lease import NAME, Holder
 from infold.ledger.whole_tables import Checksum
 from infold.messages.errors import InfoldError
@@ -322,7 +321,7 @@ class TestRoundTrip:
         batch: int,
     ) -> None:
         """Nobody has the lease; the same ledger is the same file, and nothing is written over."""
-        for module in (exported_file, whole_tables):
+        for module in (copying, whole_tables):
             monkeypatch.setattr(module, "BATCH", batch)
         rows, (token, _) = filled.rows_of(original), filled.token_of(original)
         with original.database.write(None) as query:
@@ -350,7 +349,7 @@ class TestRoundTrip:
         original.acquire("r2")
         assert exported(original, tmp_path / "file").working == "r2"
         before = (tmp_path / "file").read_bytes()
-        monkeypatch.setattr(exported_file, "_write_table", lambda *_: 1 / 0)
+        monkeypatch.setattr(copying, "_write_table", lambda *_: 1 / 0)
 
         with pytest.raises(ZeroDivisionError):
             exported(original, tmp_path / "file")
@@ -385,7 +384,7 @@ def test_the_page_is_right(lines: list[str]) -> None:
     own.add(rows)
 
     assert json.loads(head).keys() == json.loads(lines[0]).keys()
-    assert json.loads(head)["file"] == exported_file.FILE_FORMAT
+    assert json.loads(head)["file"] == copying.FILE_FORMAT
     assert json.loads(head)["format"] == FORMAT
     assert json.loads(last) == {"end": "left_out", "rows": own.rows, "checksum": own.text}
     assert f"{first}\n" in lines

@@ -13,8 +13,7 @@ from string import Formatter
 from types import FunctionType
 
 import infold
-from infold.messages.errors import InfoldError, Spot
-from infold.messages.message import Finding, Message, Near
+from infold.messages.errors import Finding, InfoldError, Message, Near, Spot
 from infold.messages.refusals import Cell
 
 PACKAGE = Path(infold.__file__).parent

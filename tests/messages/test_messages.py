@@ -11,8 +11,7 @@ from tests.analysis.rules.cases import around
 from tests.declare.shop import read
 from tests.messages.every import MESSAGES, PACKAGE, Use, facts_of, rendered, uses
 
-from infold.messages.errors import InfoldError, InfoldErrors, Spot
-from infold.messages.message import Finding, Message
+from infold.messages.errors import Finding, InfoldError, InfoldErrors, Message, Spot
 
 DOCS = PACKAGE.parents[1] / "docs"
 PAGES = sorted((DOCS / "errors").glob("*.md"))

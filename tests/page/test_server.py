@@ -20,9 +20,8 @@ from tests.page.history import EVIL, history
 
 from infold.cli import cli
 from infold.messages.errors import InfoldError
-from infold.page.assets_list import assets
 from infold.page.documents import Documents
-from infold.page.export import MARK, export
+from infold.page.export import MARK, assets, export
 from infold.page.runs import PageRuns, run_command
 from infold.page.server import PageServer, file_that_leads_to
 

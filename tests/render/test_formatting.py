@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli import sample
 
-from infold.core.engines import WarmEngine
 from infold.core.interval import (
     DAY,
     EVER,
@@ -26,6 +25,7 @@ from infold.core.interval import (
     parse_instant_text,
 )
 from infold.core.report import Heat, How, Lateness, Measures, Missed
+from infold.core.target import WarmEngine
 from infold.inspecting.lateness import measures_of
 from infold.render import formatting
 from infold.render.checkup import warm_engine_json, warm_engine_screen

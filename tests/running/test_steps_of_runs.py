@@ -15,16 +15,16 @@ from infold import api
 from infold.api.sole_writer import announce, sole_writer
 from infold.cli import cli
 from infold.core.audits import Audit, AuditKind
-from infold.core.engines import Engine
 from infold.core.files import IngestedFile, ListedFile
 from infold.core.interval import DAY, Interval, Ranges, parse_instant_text
 from infold.core.model import Kind
 from infold.core.plan import Action, FileDiff, Plan, Reason, Step
 from infold.core.project import Input, Project
 from infold.core.record import Outcome, Receipt
+from infold.core.target import Engine
 from infold.core.trace import Cause, Pending, Trace
 from infold.ledger import SqlLedger
-from infold.ledger.remote_sessions import kept_sessions
+from infold.ledger.store import kept_sessions
 from infold.messages.errors import InfoldError
 from infold.running.concurrent_batches import (
     CommitLock,

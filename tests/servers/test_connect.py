@@ -37,7 +37,7 @@ from infold.core.plan import Step
 from infold.core.record import Receipt
 from infold.core.report import RunFailed
 from infold.core.storages import Storage
-from infold.ledger.remote_sessions import kept_sessions
+from infold.ledger.store import kept_sessions
 from infold.messages.errors import InfoldError
 from infold.spark.connect import session as connect
 from infold.spark.connect.clients import RemoteSession, end

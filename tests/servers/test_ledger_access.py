@@ -31,14 +31,13 @@ from tests.servers.postgresql import Postgresql
 from infold import api
 from infold.api.repairing import repair_ledger
 from infold.cli import cli
-from infold.core.repair import Repair
+from infold.core.report import Repair
 from infold.core.sessions import ManualEntry
 from infold.lake.iceberg.jdbc_catalog import PostgresqlCatalog
 from infold.lake.iceberg.sql_catalog import SqlCatalog
 from infold.ledger import SqlLedger, open_ledger
 from infold.ledger import postgresql as ledger_on_server
-from infold.ledger.copying import copy_ledger
-from infold.ledger.exported_file import export_ledger, import_ledger
+from infold.ledger.copying import copy_ledger, export_ledger, import_ledger
 from infold.ledger.postgresql import LedgerServer, PostgresqlDatabase
 from infold.ledger.whole_tables import Checksum
 from infold.messages.errors import InfoldError

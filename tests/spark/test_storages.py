@@ -14,12 +14,10 @@ import yaml
 from pyspark.sql import types as T
 
 from infold import api
-from infold.core.column_types import is_type
-from infold.core.engines import changed_settings
 from infold.core.project import Project
 from infold.core.storages import STORAGE_SETTINGS, Storage, extensions
-from infold.core.target import Target
-from infold.core.type_changes import type_of_text
+from infold.core.target import Target, changed_settings
+from infold.core.type_changes import is_type, type_of_text
 from infold.declare.load import load
 from infold.messages.errors import InfoldError
 from infold.spark import storages

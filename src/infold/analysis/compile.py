@@ -33,10 +33,9 @@ from infold.analysis.names.relation import (
     Table,
     blocks_of,
 )
-from infold.analysis.names.resolve import Resolved, resolve
+from infold.analysis.names.resolve import Resolved, resolve, with_column_spelling
 from infold.analysis.names.select_parts import named_windows, window_calls
 from infold.analysis.names.subject import Draft, Subject, time_column
-from infold.analysis.names.visible_columns import with_column_spelling
 from infold.analysis.node_facts import (
     bounded_references,
     declared_bounds,

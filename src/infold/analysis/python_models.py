@@ -17,7 +17,7 @@ from infold.analysis.cumulative_query import split_cumulative_query
 from infold.analysis.names.relation import Rows, Table
 from infold.analysis.names.subject import Draft, Subject, time_column
 from infold.analysis.overrides import RemainingFindings, timed_inputs
-from infold.analysis.rules import events, time_columns
+from infold.analysis.rules import events, outputs
 from infold.analysis.times.shape import Grain
 from infold.core.functions import PythonCode, PythonInput
 from infold.core.interval import Granularity
@@ -107,7 +107,7 @@ def missing_columns(draft: Draft) -> Iterator[InfoldError]:
             yield findings.no_such_column(
                 draft.place("group_by"), key="group_by", column=name, known=columns
             )
-    yield from time_columns.wrong_renamings(draft, tuple(columns))
+    yield from outputs.wrong_renamings(draft, tuple(columns))
     series = model.timeseries
     types = {name.lower(): type_.lower() for name, type_ in code.columns}
     if series is not None and (type_ := types.get(series.partition_column.lower())):
@@ -161,7 +161,7 @@ def folded_query(subject: Subject) -> tuple[GroupedQuery | None, list[InfoldErro
     """The keys of a model by key, and what the rules of SQL say against one that is folded."""
     kind = subject.model.kind
     if kind is Kind.EVENTS:
-        named = time_columns.check(subject)
+        named = outputs.check_time_columns(subject)
         return None, [*(_at_input(subject, one) for one in events.check(subject)), *named]
     if kind is not Kind.CUMULATIVE_AGGREGATE:
         return None, []

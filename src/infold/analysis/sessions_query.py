@@ -17,7 +17,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from infold.analysis.inputs.fold_inputs import FoldInputs, fold_inputs_of
 from infold.analysis.names.relation import Block, Columns, Origin, Table
-from infold.analysis.names.resolve import resolve
+from infold.analysis.names.resolve import resolve, visible_columns
 from infold.analysis.names.select_parts import (
     QueryPieces,
     calls_over_rows,
@@ -26,7 +26,6 @@ from infold.analysis.names.select_parts import (
     qualifier_spans,
 )
 from infold.analysis.names.subject import Draft, Subject
-from infold.analysis.names.visible_columns import visible_columns
 from infold.analysis.rules import clock, collations, random
 from infold.analysis.sql.parse import parse
 from infold.analysis.sql.text import Text

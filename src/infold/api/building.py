@@ -42,8 +42,6 @@ from infold.messages.errors import InfoldError
 from infold.planning.destructive import refuse_destructive, refuse_removals
 from infold.planning.planner import plan
 from infold.render.definitions import apart_note, waiting_notes
-from infold.running import carry_out_saved
-from infold.running.carry_out_saved import dated_as_saved, listing_as_saved
 from infold.running.forget import Dropper, drop_what_is_over
 from infold.running.keep_definitions import keep_definitions
 from infold.running.observe import Observer
@@ -141,6 +139,8 @@ class Building:
         declared = ChangedDefinitions(self.base, observer.ledger, options.forward_only)
         observer.redefinitions = changed
         if self.saved is not None:
+            from infold.running.carry_out_saved import dated_as_saved, listing_as_saved
+
             listing = listing_as_saved(self.saved, project, observer.ledger, observer.listing)
             observer.listing = listing
             observer.dated = dated_as_saved(self.saved, project, observer.ledger, observer.dated)
@@ -258,6 +258,8 @@ def plan_to_save(
     exclude: Sequence[str] = (),
 ) -> SavedPlan:
     """A plan with everything that it follows from; the arguments are those of ``make_plan``."""
+    from infold.running import carry_out_saved
+
     asked = with_selected(project, asked, select, exclude)
     ledger = ledger_of(project)
     return carry_out_saved.plan_to_save(project, ledger, observed, plan, asked, _digests(project))
@@ -281,6 +283,7 @@ def project_of_saved(declared: Project, saved: SavedPlan) -> Project:
     Raises ``apply_errors.plan_of_another`` if it is a plan of another one.
     """
     from infold.inspecting.applied_project import project_to_apply
+    from infold.running import carry_out_saved
 
     carry_out_saved.refuse_plan_of_another(saved, declared)
     if declared.target.apply is not Apply.MANUAL:
@@ -296,6 +299,8 @@ def refuse_if_outdated(
 
     Raises what a run would raise for its limits too, before anything is applied.
     """
+    from infold.running import carry_out_saved
+
     project = observer.project
     observed = carry_out_saved.refuse_outdated(
         saved, observer.ledger, observer.observe_all, _digests(project)

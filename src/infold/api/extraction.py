@@ -20,7 +20,6 @@ from infold.core.project import Project
 from infold.messages.errors import InfoldError
 from infold.planning.plan_notes import extracted_note, extracted_sources
 from infold.running.source_listings import Files, Listing
-from infold.system.failures import known_failure
 
 if TYPE_CHECKING:
     from infold.lake.databases.columns import OpenTable
@@ -49,6 +48,8 @@ class Extraction:
                 if note := self._extract(project, source):
                     yield note
             except Exception as error:
+                from infold.system.failures import known_failure
+
                 known = known_failure(error)
                 if known is None:
                     raise

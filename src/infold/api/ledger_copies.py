@@ -45,7 +45,7 @@ def copy_ledger(project: Project, url: str, *, schema: str = "", wait: float = 0
 
 def export_ledger(project: Project, path: Path) -> LedgerCopy:
     """Write the target's ledger to a file, packed if its name ends with .gz."""
-    from infold.ledger.exported_file import export_ledger as exported
+    from infold.ledger.copying import export_ledger as exported
 
     original = ledger_of(project)
     _require(project, original)
@@ -60,7 +60,7 @@ def export_ledger(project: Project, path: Path) -> LedgerCopy:
 
 def import_ledger(project: Project, path: Path) -> LedgerCopy:
     """Make the target's ledger, which must not be there yet, of an exported file."""
-    from infold.ledger.exported_file import import_ledger as imported
+    from infold.ledger.copying import import_ledger as imported
 
     target = project.target
     return imported(

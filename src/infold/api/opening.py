@@ -62,10 +62,10 @@ def open_project(
 
 def by_applied(declared: Project, wrong: InfoldErrors | None = None) -> Project:
     """The project by the applied definitions, where that is another one; see ``declared``."""
-    from infold.inspecting.applied_project import project_as_applied
-
     if declared.target.apply is not Apply.MANUAL and wrong is None:
         return declared
+    from infold.inspecting.applied_project import project_as_applied
+
     ledger = ledger_of(declared)
     refuse_other_project(declared, ledger)
     return project_as_applied(declared, ledger, wrong)
@@ -85,13 +85,13 @@ def to_apply(declared: Project, select: Sequence[str] = (), exclude: Sequence[st
 
     Raises ``apply_errors.apply_incomplete`` where these do not fit those that stay applied.
     """
-    from infold.inspecting.applied_project import project_to_apply
-
     chosen = None
     if select or exclude:
         chosen = with_landed(declared, select_models(declared, select, exclude), exclude)
     if declared.target.apply is not Apply.MANUAL:
         return declared
+    from infold.inspecting.applied_project import project_to_apply
+
     ledger = ledger_of(declared)
     refuse_other_project(declared, ledger)
     return project_to_apply(declared, ledger, chosen)

@@ -5,24 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from infold.api.opening import dropper, lake_of, ledger_of, open_project
 from infold.api.sole_writer import sole_writer
 from infold.core.interval import now
 from infold.core.project import Project
-from infold.core.repair import RepairReport
+from infold.core.report import RepairReport
 from infold.core.target import Apply
 from infold.ledger import SqlLedger
-from infold.ledger.damage import damage_of, damaged_file, entries_in, entries_left, take_entries
-from infold.running.repair import Repairer
 from infold.running.table_names import moves_names
 from infold.system.process_lock import writer_lock
+
+if TYPE_CHECKING:
+    from infold.running.repair import Repairer
 
 
 def look_at_ledger(
     project: Project, *, drop_orphans: bool = False, drop: Sequence[str] = ()
 ) -> RepairReport:
     """What there is to repair, and to drop; nothing is written."""
+    from infold.ledger.damage import damage_of, damaged_file, entries_in, entries_left
+
     ledger = ledger_of(project)
     if why := damage_of(ledger):
         # What cannot be read tells nothing: as if there was none.
@@ -44,6 +48,8 @@ def repair_ledger(
     wait: float = 0.0,
 ) -> RepairReport:
     """Repair it; see :mod:`infold.running.repair`. What cannot be read is put aside, and kept."""
+    from infold.ledger.damage import damage_of, damaged_file, take_entries
+
     ledger, aside = ledger_of(project), ""
     if why := damage_of(ledger):
         with writer_lock(project.root, project.target.name):
@@ -66,6 +72,8 @@ def _number(entries: Sequence[object] | None) -> int | None:
 
 
 def _repairer(project: Project, ledger: SqlLedger) -> Repairer:
+    from infold.running.repair import Repairer
+
     return Repairer(
         project,
         ledger,

@@ -15,9 +15,7 @@ from infold.core.ports import Ledger
 from infold.core.project import Project
 from infold.messages import faults
 from infold.messages.errors import InfoldError
-from infold.system import failures
 from infold.system.process_lock import writer_lock
-from infold.system.secrets import resolve_url
 
 if TYPE_CHECKING:
     from infold.ledger import SqlLedger
@@ -25,6 +23,8 @@ if TYPE_CHECKING:
 
 def remote_url(project: Project) -> str:
     """The address of the server that a project's target computes on, with its secrets."""
+    from infold.system.secrets import resolve_url
+
     key = f"engine of target {project.target.name}"
     return resolve_url(project.target.engine.remote, project.root, key)
 
@@ -73,19 +73,21 @@ def _end_kept(project: Project, ledger: Ledger) -> None:
         except InfoldError:
             raise
         except Exception as error:
+            from infold.system import failures
+
             why = failures.in_a_line(error)
             raise faults.session_left(server=session.server, why=why) from error
     _keep_sessions(ledger, ())
 
 
 def _sessions(ledger: Ledger) -> Sequence[Mapping[str, str]]:
-    from infold.ledger.remote_sessions import kept_sessions
+    from infold.ledger.store import kept_sessions
 
     return kept_sessions(_sql_ledger(ledger))
 
 
 def _keep_sessions(ledger: Ledger, sessions: Sequence[Mapping[str, str]]) -> None:
-    from infold.ledger.remote_sessions import keep_sessions
+    from infold.ledger.store import keep_sessions
 
     keep_sessions(_sql_ledger(ledger), sessions)
 

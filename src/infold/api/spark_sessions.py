@@ -2,24 +2,15 @@
 Spark in this process: one session for each project, however many runs there are.
 
 The first starts a JVM; further ones are sessions in it. It ends with the process, or by ``close``.
-An engine that a command left running is asked here how it is, and ended.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import select
-import socket
 import sys
-import time
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infold.api.sole_writer import announce, remote_url
-from infold.core.engines import WarmEngine
 from infold.core.interval import SECOND, show_duration
 from infold.core.object_store import Stores
 from infold.core.plan import Action, Plan
@@ -27,14 +18,11 @@ from infold.core.project import Project
 from infold.core.storages import Catalog, Storage
 from infold.messages import faults, store_errors
 from infold.running.observe import Observer
-from infold.system import engine_socket as wire
-from infold.system.engine_socket import socket_file
 from infold.system.process_lock import inherited_descriptors, lock_in_jvm
 
 if TYPE_CHECKING:
     from infold.core.ports import Engine
     from infold.spark.jvm.session_settings import Size
-
 
 MEDIUM_ROWS = 40_000  # docs/decisions/0009-small-runs.md has what each size takes
 MEDIUM_BYTES = 1024 * 1024
@@ -76,6 +64,8 @@ def home() -> Home | None:
 
 def belongs_to(project: Project) -> None:
     """Let the JVM that is started now be that of a project, if it computes here."""
+    from infold.system.engine_socket import socket_file
+
     target = project.target
     if not target.engine.is_cluster and not _engine_homes:
         file = socket_file(str(project.root.resolve()), target.name)
@@ -272,78 +262,6 @@ def _models_at_once(project: Project, size: Size, session: Any) -> int:
     """
     if size == "large" or project.target.engine.remote:
         return 1
-    from infold.spark.session_facts import parallelism
+    from infold.spark.parallelism import parallelism
 
     return min(MODELS_AT_ONCE, parallelism(session))
-
-
-# For that the project is not read: it may be wrong.
-
-STOP_SECONDS = 30  # for one that is idle; then its process is killed
-BEGIN_SECONDS = 5.0  # for a socket that is there already, while its engine still begins
-
-
-def engine_of(root: Path, target: str | None) -> WarmEngine | None:
-    """The engine of a project's target; None if there is none, or it does not answer."""
-    with suppress(OSError, ValueError), wire.connect(_socket(root, target)) as connection:
-        wire.send(connection, wire.Request(wire.STATUS))
-        parts = []
-        while part := connection.recv(1 << 16):
-            parts.append(part)
-        return WarmEngine(**json.loads(b"".join(parts)))
-    return None
-
-
-def stop_engine(root: Path, target: str | None) -> bool | None:
-    """
-    End the engine of a project's target; None if there is none.
-
-    True once it has ended. False if it first carries a command out to its end. One that does not
-    answer is killed: it has no part in what a command does.
-    """
-    try:
-        connection, watched = _connected(_socket(root, target))
-    except OSError:
-        return None
-    with connection:
-        try:
-            wire.send(connection, wire.Request(wire.STOP))
-            answer = wire.next_reply(connection)
-            if answer == (wire.CODE, 1):
-                return False
-        except OSError:
-            wire.kill_hung(connection)
-        poll = select.poll()
-        poll.register(watched, select.POLLIN)
-        if not poll.poll(STOP_SECONDS * 1000):
-            wire.kill_hung(connection)
-        os.close(watched)
-    return True
-
-
-def _connected(file: str) -> tuple[socket.socket, int]:
-    """
-    A connection to an engine, and its process. Raises OSError if there is none.
-
-    For a moment the socket is that of the command that left it, which has ended: until the keeper
-    has begun.
-    """
-    until = time.monotonic() + BEGIN_SECONDS
-    while True:
-        connection = wire.connect(file)
-        try:
-            return connection, os.pidfd_open(wire.peer(connection)[0])
-        except OSError:
-            connection.close()
-            if time.monotonic() > until:
-                raise
-        time.sleep(BEGIN_SECONDS / 10)
-
-
-def start_engine(project: Project) -> None:
-    """Start Spark as a command does that has work; it stays when the process ends."""
-    session(project)
-
-
-def _socket(root: Path, target: str | None) -> str:
-    return wire.socket_file(str(root), target)

@@ -24,7 +24,7 @@ def command() -> None:
 @shared_options.as_json
 def status(as_json: bool) -> None:
     """Show whether an engine is running for the target, and what it takes."""
-    from infold.api.spark_sessions import engine_of
+    from infold.api.warm_engines import engine_of
     from infold.render.checkup import warm_engine_json, warm_engine_screen
 
     engine = engine_of(*click.get_current_context().obj)
@@ -38,7 +38,7 @@ def status(as_json: bool) -> None:
 @shared_options.as_json
 def stop(as_json: bool) -> None:
     """End the engine; a command that it carries out comes to its end first."""
-    from infold.api.spark_sessions import stop_engine
+    from infold.api.warm_engines import stop_engine
 
     stopped = stop_engine(*click.get_current_context().obj)
     if as_json:
@@ -57,7 +57,7 @@ _STOPPED = {
 @command.command("restart")
 def restart() -> None:
     """End the engine if there is one, and start another, for commands to come."""
-    from infold.api.spark_sessions import start_engine, stop_engine
+    from infold.api.warm_engines import start_engine, stop_engine
 
     if sys.platform != "linux":  # none would stay
         click.echo(_STOPPED[None])

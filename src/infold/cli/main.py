@@ -125,7 +125,7 @@ class Commands(click.Group):
 @click.pass_context
 def cli(ctx: click.Context, root: Path, target: str | None, no_engine: bool) -> None:
     """Keep tables derived from events equal to a rebuild, at a cost proportional to new data."""
-    del no_engine  # read before anything else was imported: warm_engine/choice.py
+    del no_engine  # read before anything else was imported: warm_engine/client.py
     ctx.obj = (root, target)
 
 

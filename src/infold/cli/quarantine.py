@@ -109,7 +109,7 @@ def list_(select: tuple[str, ...], as_json: bool) -> None:
     """List the sessions that are in quarantine, and the entries made by hand."""
     from infold import api
     from infold.planning.selection import select_models
-    from infold.render.quarantine import quarantine_json, quarantine_screen
+    from infold.render.session_history import quarantine_json, quarantine_screen
 
     project = shared_options.opened()
     quarantined = api.manifest(project, "quarantined_sessions", select).to_pylist()
@@ -137,7 +137,7 @@ def _add_entries(
     as_json: bool,
 ) -> None:
     from infold import api
-    from infold.render.quarantine import entries_screen, quarantine_json
+    from infold.render.session_history import entries_screen, quarantine_json
 
     if not sessions and not users and not entries:
         raise click.UsageError("Name a SESSION, or a user with --user.")

@@ -73,7 +73,6 @@ def command(
     """
     from infold import api
     from infold.cli.progress import progress
-    from infold.render import json_shapes
     from infold.render.plan import nothing_screen
 
     name = shared_options.environment(env)
@@ -113,6 +112,8 @@ def command(
                 sinks=sinks,
             )
         if as_json:
+            from infold.render import json_shapes
+
             print_json(json_shapes.run(result))
         elif result.steps:
             print_summary(result)

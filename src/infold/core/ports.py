@@ -26,7 +26,7 @@ from infold.core.record import (
     RunRecord,
     StepRecord,
 )
-from infold.core.repair import RepairRecords, SetBackTables
+from infold.core.report import RepairRecords, SetBackTables
 from infold.core.sessions import ManualEntry
 from infold.core.swap import RenamedTables, SwapRecords
 from infold.core.trace import CellChange, CellState, StoredCells, Trace, Unchanged, Version

@@ -35,8 +35,8 @@ from infold.analysis.sql.functions import BUILT_IN, CHANCE, GRAMMAR, TABLE_FUNCT
 from infold.analysis.sql.parse import Parsed, parse
 from infold.analysis.sql.text import CALL, SPAN, Origins, Piece, spot_in
 from infold.analysis.sql.token_calls import closing_bracket, split_arguments
-from infold.core.column_types import ALIKE, is_type
 from infold.core.functions import CalledFunction, FunctionCode
+from infold.core.type_changes import ALIKE, is_type
 from infold.core.yaml_tree import decoded
 from infold.declare.folder import Folder
 from infold.declare.keys import NAME

@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 
 from infold.analysis.sql.expand import ProjectFunction, Use
 from infold.analysis.sql.functions import python_name
-from infold.core.column_types import ALIKE, is_type
 from infold.core.functions import CalledFunction, FunctionCode
+from infold.core.type_changes import ALIKE, is_type
 from infold.declare.keys import NAME
 from infold.declare.python_code import not_of_inputs, parse_python, spot_of
 from infold.declare.python_sources import PythonSources, read_sources

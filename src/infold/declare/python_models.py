@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from infold.analysis.names.subject import Draft
 from infold.analysis.python_models import python_text
 from infold.analysis.sql.parse import parse
-from infold.core.column_types import ALIKE, SIMPLE, is_type
 from infold.core.functions import PythonCode, PythonInput
 from infold.core.model import (
     DeclaredBound,
@@ -25,6 +24,7 @@ from infold.core.model import (
     Place,
     any_result_will_do,
 )
+from infold.core.type_changes import ALIKE, SIMPLE, is_type
 from infold.core.yaml_tree import Value, join
 from infold.declare import models
 from infold.declare.keys import Keys

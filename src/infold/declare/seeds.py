@@ -19,9 +19,9 @@ from datetime import datetime
 
 from infold.analysis.names.subject import Draft
 from infold.analysis.sql.parse import parse
-from infold.core.column_types import is_type, is_value
 from infold.core.model import Materialization, Model, Place
 from infold.core.queries import quoted
+from infold.core.type_changes import is_type, is_value
 from infold.declare.keys import Keys
 from infold.messages import findings
 from infold.messages.errors import InfoldError, Spot

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from infold.core.column_types import ALIKE, SIMPLE, TIMES, has_timestamps, is_type, is_value
 from infold.core.files import CALENDAR, DATE, WILD
 from infold.core.formats import (
     FORMATS,
@@ -20,6 +19,7 @@ from infold.core.formats import (
 from infold.core.interval import DAY, HOUR, parse_duration
 from infold.core.model import ON_UNREADABLE, Column, Drift, NewColumns, Place, Source
 from infold.core.target import Target
+from infold.core.type_changes import ALIKE, SIMPLE, TIMES, has_timestamps, is_type, is_value
 from infold.declare.catalogs import check_delta_name, check_place, read_source_catalog
 from infold.declare.keys import NAME, Keys
 from infold.messages import database_errors, findings

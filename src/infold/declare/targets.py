@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from infold.core import engines
-from infold.core.engines import MASTER, REMOTE, Engine
+from infold.core import target as engines
 from infold.core.hooks import PLACE, Fact, Hook, Lineage, When
 from infold.core.interval import SECOND
 from infold.core.model import Source
@@ -24,7 +23,16 @@ from infold.core.object_store import (
     split,
 )
 from infold.core.storages import Storage
-from infold.core.target import LONGEST_SCHEMA, Apply, HideTechnical, Publish, Target
+from infold.core.target import (
+    LONGEST_SCHEMA,
+    MASTER,
+    REMOTE,
+    Apply,
+    Engine,
+    HideTechnical,
+    Publish,
+    Target,
+)
 from infold.core.yaml_tree import Value
 from infold.declare.catalogs import (
     BUCKETS,

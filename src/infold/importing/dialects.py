@@ -48,7 +48,7 @@ def spark_text(tree: exp.Expr) -> str:
 
 def spark_type(text: str, dialect: str = "") -> str | None:
     """A column's type as infold declares it, None if there is no equal."""
-    from infold.core.column_types import is_type
+    from infold.core.type_changes import is_type
 
     try:
         type_ = exp.DataType.build(text, dialect=dialect or "spark").sql("spark").replace(", ", ",")

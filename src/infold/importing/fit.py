@@ -23,7 +23,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.tokenizer_core import TokenType
 
-from infold.core.column_types import TIMES
+from infold.core.type_changes import TIMES
 from infold.importing.draft import (
     Draft,
     DraftFile,

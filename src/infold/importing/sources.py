@@ -24,7 +24,7 @@ def reader_of(tool: str) -> Reader:
         from infold.importing.sqlmesh.project import read_sqlmesh
 
         return read_sqlmesh
-    from infold.importing.snowplow.project import read_snowplow
+    from infold.importing.snowplow import read_snowplow
 
     return read_snowplow
 

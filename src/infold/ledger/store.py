@@ -7,6 +7,7 @@ token that this process was given, and finds nothing to renew once somebody else
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -477,9 +478,6 @@ class SqlLedger(SqlLedgerReader):
         environment: str = PRODUCTION,
     ) -> None:
         """Keep definitions, and record which are applied. What is known already costs no write."""
-        from infold.core.definition import definition_text
-        from infold.ledger.apply_outcome import put_trace_definitions
-
         known = self.applied(environment)
         changes = {**self.forward_only(), **forward_only}
         traces = self.traces() if adopted else {}
@@ -492,6 +490,9 @@ class SqlLedger(SqlLedgerReader):
             }
         if current == applied and not adopted and not missing and changes == self.forward_only():
             return
+        from infold.core.definition import definition_text
+        from infold.ledger.apply_outcome import put_trace_definitions
+
         with self._writing("keep_definitions") as query:
             now = self._clock.now()
             query.many(
@@ -684,3 +685,26 @@ def open_ledger(url: str, root: Path, *, key: str = "ledger", schema: str = "inf
     if scheme not in ("sqlite", "sqlite+pysqlite") or not place.startswith("/") or place == "/":
         raise run_errors.ledger_unsupported(key=key, url=url)
     return SqlLedger(root / place[1:])
+
+
+# A server finishes what a client asked for that has died. So these are in the ledger before
+# anything is written by them, and whoever takes the lease over ends them first.
+
+ROW = "infold.remote_sessions"
+
+
+def kept_sessions(ledger: SqlLedger) -> Sequence[Mapping[str, str]]:
+    """Those that may be at work."""
+    if not ledger.exists():
+        return ()
+    with ledger.database.read() as query:
+        row = query.one("meta", name=ROW)
+    return tuple(json.loads(row[0])) if row else ()
+
+
+def keep_sessions(ledger: SqlLedger, sessions: Sequence[Mapping[str, str]]) -> None:
+    """Let these be the ones that may be at work; with the lease."""
+    with ledger.writing("remote_sessions") as query:
+        query.run("drop_meta", name=ROW)
+        if sessions:
+            query.run("add_meta", name=ROW, value=json.dumps(sessions))

@@ -25,5 +25,5 @@ class _Unread:
 globals().update(
     (each.name, _Unread(f"{__name__}.{each.name}"))
     for each in iter_modules(__path__)
-    if each.name not in ("errors", "message")
+    if each.name != "errors"
 )

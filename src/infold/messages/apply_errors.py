@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from infold.messages.errors import ExitCode, InfoldError
-from infold.messages.message import Message
+from infold.messages.errors import ExitCode, InfoldError, Message
 
 nothing_applied = Message(
     "nothing-applied",

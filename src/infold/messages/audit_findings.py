@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from infold.messages.errors import ExitCode, InfoldError, Spot
-from infold.messages.message import Finding, Near
+from infold.messages.errors import ExitCode, Finding, InfoldError, Near, Spot
 
 # An entry of `audits` that says nothing, or several things.
 not_one_audit = Finding(

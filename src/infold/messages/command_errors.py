@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from infold.messages.errors import ExitCode, InfoldError
-from infold.messages.message import Message, Near
+from infold.messages.errors import ExitCode, InfoldError, Message, Near
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:

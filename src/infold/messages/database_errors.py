@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from infold.messages.errors import ExitCode
-from infold.messages.message import Finding, Message, Near
+from infold.messages.errors import ExitCode, Finding, Message, Near
 
 _FORM = "postgresql://USER:${{env:NAME}}@HOST:PORT/DATABASE"
 _NOTHING = "Nothing of the table was taken in. "

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from infold.messages.errors import ExitCode
-from infold.messages.message import Finding, Message
+from infold.messages.errors import ExitCode, Finding, Message
 
 UNREADABLE = "delta-unreadable"
 

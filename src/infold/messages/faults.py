@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from infold.messages.errors import ExitCode, InfoldError
-from infold.messages.message import Message
+from infold.messages.errors import ExitCode, InfoldError, Message
 
 JAVA_TODO = (
     "Install Java 17 or 21 (apt-get install openjdk-17-jre-headless, brew install openjdk@17), "

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from infold.messages import other_tools
-from infold.messages.errors import InfoldError, Spot
-from infold.messages.message import Finding, Message, Near, nearest, nearest_fact
+from infold.messages.errors import Finding, InfoldError, Message, Near, Spot, nearest, nearest_fact
 
 # --- the files of a project
 

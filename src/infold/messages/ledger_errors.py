@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from infold.messages.errors import ExitCode
-from infold.messages.message import Message
+from infold.messages.errors import ExitCode, Message
 
 _FORM = "postgresql+psycopg://USER:${{env:NAME}}@HOST:PORT/DATABASE"
 _DOCTOR = "`infold doctor` tries it again."

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from infold.messages.errors import ExitCode, InfoldError
-from infold.messages.message import Message
+from infold.messages.errors import ExitCode, InfoldError, Message
 
 _FORGET = """\
   infold forget {model}

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from infold.messages.errors import InfoldError, Spot
-from infold.messages.message import Finding
+from infold.messages.errors import Finding, InfoldError, Spot
 
 _ANEW = "or use `materialization: table`, which is built again when an input changes."
 _WHOLE = "or build it whole (remove `incremental`)."

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from infold.messages.errors import ExitCode, InfoldError
-from infold.messages.message import Finding, Message
+from infold.messages.errors import ExitCode, Finding, InfoldError, Message
 
 _DOCTOR = "`infold doctor` tries it again."
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infold.messages.message import Finding, Message, Near
+from infold.messages.errors import Finding, Message, Near
 
 _FORMS = (
     "Lines of an arrival are `raw.clicks:`, `raw.clicks in FILE:`, `replace raw.clicks in FILE:` "

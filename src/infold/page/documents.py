@@ -50,8 +50,7 @@ from infold.page.project_documents import (
 from infold.render.environments import environments_json
 from infold.render.formatting import iso
 from infold.render.lateness import model_lateness_json
-from infold.render.quarantine import quarantine_json
-from infold.render.session_history import session_history_shape
+from infold.render.session_history import quarantine_json, session_history_shape
 from infold.system import failures
 from infold.testing.run_tests import PassedTests, read_project_tests
 

@@ -16,11 +16,12 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from tempfile import mkdtemp
 
 from infold.messages import command_errors
-from infold.page.assets_list import INDEX, assets
 from infold.page.documents import Documents
 
 MARK = "infold-export.json"
@@ -172,3 +173,30 @@ def _index(content: bytes) -> bytes:
     text = text.replace('data-form="served"', 'data-form="files"')
     text = text.replace('<meta charset="utf-8">', f'<meta charset="utf-8">\n{policy}')
     return text.replace(base, f'{base}\n<script src="{LIST}" defer></script>').encode()
+
+
+INDEX = "index.html"
+
+TYPES = {
+    "css": "text/css; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+"""What each ending is; a file with another one is no asset."""
+
+
+@cache
+def assets() -> dict[str, bytes]:
+    """The bytes of each file by its name. What is asked for is looked up, and no path is made."""
+    folder = files(__package__) / "assets"
+    return {
+        one.name: one.read_bytes()
+        for one in folder.iterdir()
+        if one.name.rpartition(".")[2] in TYPES
+    }
+
+
+def type_of(name: str) -> str:
+    """The media type of an asset."""
+    return TYPES[name.rpartition(".")[2]]

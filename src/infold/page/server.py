@@ -26,7 +26,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from infold.messages import command_errors
-from infold.page.assets_list import INDEX, assets, type_of
+from infold.page.export import INDEX, assets, type_of
 from infold.page.runs import PageRuns, asked_models
 
 LOOPBACK = "127.0.0.1"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from infold.core.engines import WarmEngine
 from infold.core.interval import SECOND, show_duration
 from infold.core.report import Check, CheckVerdict
+from infold.core.target import WarmEngine
 from infold.render import formatting
 from infold.render.formatting import count
 from infold.render.json_shapes import JsonObject

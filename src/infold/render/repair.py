@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from infold.core.repair import CheckedTable, Repair, RepairReport
-from infold.core.report import Forgotten, LedgerCopy
+from infold.core.report import CheckedTable, Forgotten, LedgerCopy, Repair, RepairReport
 from infold.render import formatting
 from infold.render.formatting import count
 from infold.render.json_shapes import JsonObject

@@ -9,7 +9,6 @@ from infold.core.record import Receipt
 from infold.core.report import RunResult
 from infold.messages.errors import InfoldError
 from infold.render import formatting
-from infold.render.status import states_text
 
 LONGEST = 40
 """So much room is left for the names of models at most."""
@@ -92,6 +91,8 @@ def summary_screen(
     if outcome:
         parts.append("\n".join(["What is up to date, and what is not", *outcome]))
     if result.model_states and (verbose or states):
+        from infold.render.status import states_text
+
         parts.insert(0, states_text(result.model_states))
     if result.notes:
         parts.append("\n".join(dict.fromkeys(result.notes)))

@@ -78,7 +78,7 @@ from infold.running.run_progress import (
     still_asked,
 )
 from infold.running.table_names import forget_table, remember_locations, table_keys
-from infold.system import failures, signals
+from infold.system import signals
 
 
 @dataclass
@@ -375,6 +375,8 @@ class Runner:
 
     def _as_model_error(self, error: Exception, model: str) -> errors.InfoldError:
         """An error under its name, as its model's. Raises errors that end the run."""
+        from infold.system import failures
+
         known = failures.as_user_error(error, self.project.root)
         if known.slug in failures.NAMELESS:
             known = known.with_facts(("model", model))
@@ -400,6 +402,8 @@ class Runner:
             try:
                 outcome = engine.carry_out(step, step_id, announce)
             except Exception as error:
+                from infold.system import failures
+
                 # A commit without an answer may come yet: the next run finds the step open.
                 if not (
                     failures.is_answer_lost(error)
@@ -426,6 +430,8 @@ class Runner:
             with signals.before_errors():
                 yield
         except Exception as error:
+            from infold.system import failures
+
             known = failures.as_user_error(error, self.project.root)
             result = progress.result_after_error(known)
             result = replace(result, seconds=time.monotonic() - started)

@@ -23,7 +23,7 @@ from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger, TableMetadata
 from infold.core.project import Project
 from infold.core.record import Receipt
-from infold.core.repair import WRITTEN, CheckedTable, Repair, RepairReport
+from infold.core.report import WRITTEN, CheckedTable, Repair, RepairReport
 from infold.core.swap import DoneSwap, models_of_swaps
 from infold.core.trace import UNKNOWN, Trace, Version
 from infold.messages import mismatches

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
-from infold.core.engines import LOCAL, Engine
 from infold.core.files import ListedFile
 from infold.core.interval import SECOND
 from infold.core.model import Source, table_name
 from infold.core.ports import Lake
 from infold.core.project import Project
+from infold.core.target import LOCAL, Engine
 from infold.messages import faults
 from infold.render.formatting import count
 from infold.spark.jvm.cluster import executors

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from infold.api.spark_sessions import engine_of
+from infold.api.warm_engines import engine_of
 
 LEAVE = """
 import os, subprocess, sys

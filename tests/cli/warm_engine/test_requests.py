@@ -17,12 +17,11 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infold.api import spark_sessions
+from infold.api import spark_sessions, warm_engines
 from infold.api.spark_sessions import Home
 from infold.cli.main import COMMANDS, cli
-from infold.cli.warm_engine import choice, leaving
-from infold.cli.warm_engine.choice import Typed, is_on
-from infold.cli.warm_engine.client import carry_out
+from infold.cli.warm_engine import client, leaving
+from infold.cli.warm_engine.client import Typed, carry_out, is_on
 from infold.cli.warm_engine.keeper import Keeper
 from infold.spark.jvm import lasting
 from infold.spark.jvm.gateway import Jvm
@@ -47,7 +46,7 @@ def test_an_engine_that_begins_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its socket is that of a process which has ended; one that never begins is none."""
-    monkeypatch.setattr(spark_sessions, "BEGIN_SECONDS", 0.05)
+    monkeypatch.setattr(warm_engines, "BEGIN_SECONDS", 0.05)
     file = wire.socket_file(str(tmp_path), None)
     Path(file).parent.mkdir()
     here, there = socket.socketpair()
@@ -62,11 +61,11 @@ def test_an_engine_that_begins_is_waited_for(
     _, (descriptor,), _, _ = socket.recv_fds(here, 1, 1)
     listening = socket.socket(fileno=descriptor)
 
-    never = spark_sessions.stop_engine(tmp_path, None)
-    monkeypatch.setattr(spark_sessions, "BEGIN_SECONDS", 60)
+    never = warm_engines.stop_engine(tmp_path, None)
+    monkeypatch.setattr(warm_engines, "BEGIN_SECONDS", 60)
     monkeypatch.setattr(time, "sleep", lambda _: listening.listen())
     monkeypatch.setattr(wire, "next_reply", lambda _: (wire.CODE, 1))
-    begun = spark_sessions.stop_engine(tmp_path, None)
+    begun = warm_engines.stop_engine(tmp_path, None)
     for one in (here, there, listening):
         one.close()
 
@@ -265,7 +264,7 @@ def test_where_an_engine_is_used(
     environment: dict[str, str], terminal: bool, expected: bool
 ) -> None:
     """Where a person waits, unless something else is said; by commands that there are."""
-    assert COMMANDS.keys() >= choice.COMMANDS
+    assert COMMANDS.keys() >= client.COMMANDS
     assert is_on(Typed(["run"]), environment, terminal=terminal) is expected
     assert not is_on(Typed(["--no-engine", "run"]), environment, terminal=terminal)
     assert not is_on(Typed(["history"]), environment, terminal=terminal)

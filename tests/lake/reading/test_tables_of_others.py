@@ -24,8 +24,7 @@ from infold.core.project import Project
 from infold.core.storages import Catalog, CatalogType
 from infold.core.target import Target
 from infold.lake.reading import delta_table
-from infold.lake.reading.delta_mapping import ColumnMapping
-from infold.lake.reading.delta_table import table_files
+from infold.lake.reading.delta_table import ColumnMapping, table_files
 from infold.lake.reading.iceberg_table import data_files
 from infold.lake.stores import places
 from infold.messages.errors import InfoldError

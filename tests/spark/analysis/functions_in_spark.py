@@ -15,7 +15,7 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from infold.core.engines import FIXED
+from infold.core.target import FIXED
 
 ANSWERS = Path(__file__).with_suffix(".json")
 

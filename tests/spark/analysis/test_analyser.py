@@ -23,7 +23,6 @@ from infold.declare.folder import Folder
 from infold.declare.functions import ProjectFunctions, read_functions
 from infold.messages.errors import InfoldError
 from infold.spark import analyser
-from infold.spark.connect import plans
 from infold.spark.engine import SparkEngine
 
 pytestmark = pytest.mark.spark
@@ -443,11 +442,11 @@ def test_what_is_not_determined_is_found_in_both_ways(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
     """Chance and clocks, wherever they stand in a query; words in texts and names are none."""
-    monkeypatch.setattr(plans, "_explained", explained)
+    monkeypatch.setattr(analyser, "_explained", explained)
     rows = spark.sql(query)
 
     by_objects = list(analyser.nondeterministic_expressions(rows, query))
-    by_text = list(plans.nondeterministic_expressions(rows, query))
+    by_text = list(analyser.nondeterministic_in_plan(rows, query))
 
     assert bool(by_objects) == bool(by_text), (by_objects, by_text)
 
@@ -456,7 +455,7 @@ def test_a_plan_is_read_the_same_from_its_text(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nodes and their depths, of views, lists of values, subqueries and stored rows."""
-    monkeypatch.setattr(plans, "_explained", explained)
+    monkeypatch.setattr(analyser, "_explained", explained)
     spark.range(3).createOrReplaceTempView("judged_view")
     rows = spark.sql(
         "WITH c AS (SELECT * FROM judged_view) SELECT a.*, b.col1 AS x FROM c AS a"
@@ -464,7 +463,7 @@ def test_a_plan_is_read_the_same_from_its_text(
         " WHERE a.id IN (SELECT id FROM judged_view) AND 'a\n+- Relation b' <> 'c'"
     )
 
-    by_text = plans.analysed_text(rows).split("\n", 2)[2]
+    by_text = analyser.analysed_text(rows).split("\n", 2)[2]
 
     assert by_text.strip() == str(rows._jdf.queryExecution().analyzed().treeString()).strip()
     spark.catalog.dropTempView("judged_view")
@@ -472,7 +471,7 @@ def test_a_plan_is_read_the_same_from_its_text(
 
 def test_every_function_says_whose_it_is(spark: SparkSession) -> None:
     """A class of Spark's own for each, by what a server says too; none for words of the syntax."""
-    found = {name: plans.class_of(spark, name) for name in BUILT_IN}
+    found = {name: analyser.class_of(spark, name) for name in BUILT_IN}
 
     none = {name for name, class_ in found.items() if not class_}
     foreign = {name for name in found.keys() - none if analyser._OF_SPARK not in found[name]}

@@ -23,9 +23,8 @@ from py4j.clientserver import ClientServerConnection
 from pyspark.sql import functions as F
 
 from infold import api
-from infold.core.engines import FIXED
 from infold.core.project import Project
-from infold.core.target import Target
+from infold.core.target import FIXED, Target
 from infold.spark.jvm import round_trips, session_settings
 from infold.spark.jvm.round_trips import KnownCalls, ListsAtOnce
 from infold.spark.jvm.session_settings import Size, all_settings

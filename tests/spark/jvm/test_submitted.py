@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from infold.core.engines import FIXED, Engine
+from infold.core.target import FIXED, Engine
 from infold.messages.errors import InfoldError
 from infold.spark.jvm import cluster, submitted
 from infold.spark.jvm import gateway as module

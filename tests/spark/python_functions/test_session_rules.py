@@ -11,7 +11,7 @@ import pytest
 
 from infold.core.functions import FunctionCode
 from infold.spark.python_functions.author_code import FunctionFailedError
-from infold.spark.python_functions.session_rules import RuleCall
+from infold.spark.python_functions.register import RuleCall
 from infold.spark.verify.sessions_from_scratch import ReplayedRule
 
 EVENTS = pa.list_(pa.struct({"time": pa.timestamp("us", "UTC"), "n": pa.int64()}))

@@ -18,7 +18,7 @@ from infold.core.formats import Format
 from infold.core.model import Column, Drift, NewColumns, Source
 from infold.core.project import Project
 from infold.core.target import Target
-from infold.lake.reading.delta_mapping import ColumnMapping, mapping_of
+from infold.lake.reading.delta_table import ColumnMapping, mapping_of
 from infold.lake.reading.source_file import SourceFile
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError

@@ -42,7 +42,7 @@ from infold.spark.content import column, micros
 from infold.spark.sessions import fold
 from infold.spark.sessions.build import QUICK_BUILD_EVENTS, build
 from infold.spark.sessions.components import Components
-from infold.spark.sessions.cuts.silence import silence_between_slots, slots_with_events
+from infold.spark.sessions.cuts.base import silence_between_slots, slots_with_events
 from infold.spark.sessions.derived import DerivedSessions
 from infold.spark.sessions.frames import END, SILENCE, START, TIME
 from infold.spark.sessions.micro_islands import LONGEST_BUCKET

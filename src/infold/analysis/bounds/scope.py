@@ -40,7 +40,7 @@ from infold.analysis.bounds.known_columns import (
     seen_through,
 )
 from infold.analysis.names.relation import Block, FromEntry, Origin, own_nodes
-from infold.analysis.names.visible_columns import joined_by_name
+from infold.analysis.names.resolve import joined_by_name
 from infold.analysis.sql.parse import normal_sql
 from infold.analysis.times.call_shapes import (
     coalesced_values,

@@ -11,33 +11,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from infold.analysis.rules import (
-    by_key,
     clock,
     collations,
+    combining,
     events,
-    limits,
     order_dependent,
     outputs,
     partition,
     random,
     recursion,
     ties,
-    time_columns,
 )
 from infold.analysis.rules.combining import COMBINING, Rule
 
 RULES: Mapping[str, Rule] = {
     "outputs": outputs.check,
-    "time_columns": time_columns.check,
+    "time_columns": outputs.check_time_columns,
     "event_times": events.check_event_times,
     "events": events.check,
-    "by_key": by_key.check,
+    "by_key": combining.check_by_key,
     "clock": clock.check,
     "random": random.check,
     "collations": collations.check,
     "order_dependent": order_dependent.check,
     "ties": ties.check,
-    "limits": limits.check,
+    "limits": ties.check_limits,
     "partition": partition.check,
     **COMBINING,
     "recursion": recursion.check,

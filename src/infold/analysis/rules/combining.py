@@ -13,10 +13,12 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.bounds.cells import Cells, cells_of
+from infold.analysis.cumulative_query import split_cumulative_query, split_versioned_query
 from infold.analysis.names.relation import Block, FromEntry, SetOperation, Table, blocks_of
 from infold.analysis.names.select_parts import has_aggregate, is_grouped, several_sets, window_calls
 from infold.analysis.names.subject import Subject
 from infold.analysis.sql.text import SPAN, span_of
+from infold.core.model import Kind
 from infold.messages import refusals
 from infold.messages.errors import InfoldError, Spot
 from infold.messages.refusals import Cell
@@ -284,3 +286,11 @@ COMBINING: Mapping[str, Rule] = {
     "subqueries": check_subqueries,
 }
 """By name, in the order in which their findings are shown."""
+
+
+def check_by_key(subject: Subject) -> Iterator[InfoldError]:
+    """Anything in a model that is kept by key that looks beyond the rows of one key."""
+    if subject.model.kind is Kind.CUMULATIVE_AGGREGATE:
+        yield from split_cumulative_query(subject).errors
+    elif subject.model.kind is Kind.SCD_TYPE_2:
+        yield from split_versioned_query(subject).errors

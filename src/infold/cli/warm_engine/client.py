@@ -3,6 +3,10 @@ A command that a warm engine carries out: its words go there, its exit code come
 
 Its terminal and files stay its own: the engine's process has the same ones open. Signals are passed
 on. This is imported before click and everything else.
+
+Whether a command uses an engine, and which, is read from its words. By default one is used where a
+person waits: at a terminal, and not in CI. ``INFOLD_ENGINE=on`` and ``off`` say it, and
+``--no-engine`` for one command.
 """
 
 from __future__ import annotations
@@ -12,7 +16,6 @@ import signal
 import sys
 from contextlib import suppress
 
-from infold.cli.warm_engine.choice import Typed, is_on
 from infold.system import engine_socket as wire
 from infold.system.circumstances import place
 from infold.system.signals import SIGNALS
@@ -20,9 +23,68 @@ from infold.system.signals import SIGNALS
 TYPE_CHECKING = False  # importing typing takes long
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from types import FrameType
     from typing import Any
+
+COMMANDS = frozenset(
+    "apply audit backbuild check diff explain restate run show test verify".split()  # noqa: SIM905
+)
+"""The commands that may need Spark."""
+
+VARIABLE = "INFOLD_ENGINE"
+OFF_WORD = "--no-engine"
+_WITH_VALUE = {"-C": "root", "--project": "root", "--target": "target"}
+
+
+class Typed:
+    """The global options of a command line, and the command."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.root, self.target, self.command, self.off = ".", None, "", False
+        given = iter(words)
+        for word in given:
+            name, equals, value = word.partition("=")
+            if word in _WITH_VALUE:
+                setattr(self, _WITH_VALUE[word], next(given, ""))
+            elif equals and name in _WITH_VALUE and name.startswith("--"):
+                setattr(self, _WITH_VALUE[name], value)
+            elif word == OFF_WORD:
+                self.off = True
+            elif word.startswith("-"):
+                return  # help, a version, or a mistake
+            else:
+                self.command = word
+                return
+
+    root: str
+    target: str | None
+    command: str
+    off: bool
+
+
+STARTS = "engine"
+"""`infold engine restart` starts one, wherever it is called."""
+
+
+def leaves(typed: Typed, environment: Mapping[str, str], *, terminal: bool) -> bool:
+    """Whether a command may leave an engine."""
+    if typed.command == STARTS:
+        return sys.platform == "linux"
+    return is_on(typed, environment, terminal=terminal)
+
+
+def is_on(typed: Typed, environment: Mapping[str, str], *, terminal: bool) -> bool:
+    """Whether a command may use an engine that is there."""
+    if typed.off or typed.command not in COMMANDS or sys.platform != "linux":
+        return False
+    if "PYSPARK_GATEWAY_PORT" in environment:  # of spark-submit, which gave its own Spark
+        return False
+    said = environment.get(VARIABLE, "").lower()
+    if said in ("on", "off"):
+        return said == "on"
+    return terminal and not environment.get("CI")
+
 
 LOST = "The process that carried out the command is gone, and nobody knows how far it came."
 

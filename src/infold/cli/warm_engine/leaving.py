@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infold.cli.warm_engine.choice import Typed, leaves
+from infold.cli.warm_engine.client import Typed, leaves
 from infold.system import engine_socket as wire
 from infold.system.circumstances import Began, place
 from infold.system.kept_files import open_log

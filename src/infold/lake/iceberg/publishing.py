@@ -69,8 +69,6 @@ def publish(
     more. Raises ``published_elsewhere`` where
     somebody else committed to one of them; then nothing is published.
     """
-    from infold.lake.iceberg.table_catalog import Row
-
     rows = catalog.rows(namespace)
     every = sorted(held_back(rows))
     names = every if only is None else [name for name in every if name in only]
@@ -83,6 +81,8 @@ def publish(
     ]
     if not changed and not gone and (keep or not names):
         return ()
+    from infold.lake.iceberg.table_catalog import Row
+
     for name in changed if keep else ():
         _copy(own_locations[name])
     write_points.point("publish: before")

@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from infold.lake.iceberg import view_metadata
 from infold.lake.iceberg.metadata_file import STEP, current_fields, read_metadata
 from infold.lake.iceberg.sql_catalog import SqlCatalog
-from infold.lake.iceberg.table_catalog import Row, TableCatalog
 from infold.lake.iceberg.view_metadata import CatalogViews, View, view_of
 from infold.lake.stores import places
 from infold.lake.views import SUFFIX, FoundViews, refresh, refuse_shared
 from infold.messages.errors import InfoldError
+
+if TYPE_CHECKING:
+    from infold.lake.iceberg.table_catalog import TableCatalog
 
 
 def views_in(catalog: TableCatalog) -> CatalogViews:
@@ -156,6 +159,8 @@ class SqlViews:
         present: FoundViews,
     ) -> Collection[str]:
         """See ``Views``: all of it, or nothing where one name has moved meanwhile."""
+        from infold.lake.iceberg.table_catalog import Row
+
         places = {name: view_metadata.write_view_file(view) for name, view in views.items()}
         known = {name: one.location for name, one in present.own.items()}
         rows = {name: Row(at, type="VIEW") for name, at in places.items()}

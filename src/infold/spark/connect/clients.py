@@ -16,7 +16,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from infold.core.engines import Engine
+from pyspark.sql.connect.client.retries import DefaultPolicy, RetryPolicyState
+
+from infold.core.target import Engine
 from infold.messages import faults
 from infold.system import failures
 
@@ -117,8 +119,6 @@ def _client(session: RemoteSession, url: str) -> Iterator[Any]:
     """A client for another one's session; nothing is wrong where that is not there any more."""
     from pyspark.sql.connect.client import SparkConnectClient
 
-    from infold.spark.connect.retries import Retries
-
     client_url = re.sub(r";(?:user_id|session_id)=[^;]*", "", url)
     client_url += ("" if "/;" in client_url else "/") + f";session_id={session.session}"
     client = SparkConnectClient(client_url)
@@ -162,3 +162,42 @@ def _await_end(client: Any, operation: str) -> None:
                 raise
             if "INVALID_CURSOR.DISCONNECTED" not in str(error):
                 return  # it has failed, was interrupted, or is not known
+
+
+MOST = 8
+"""With waits of up to ten seconds, as many as fit into about a minute."""
+
+
+class Retries(DefaultPolicy):
+    """
+    A call that did not reach the server is made again; once one never did, none is made again.
+
+    PySpark asks the server to drop what a checkpoint of a frame left there when the frame goes, and
+    waits for its answer wherever Python happens to be. A run that lost its server has dozens of
+    such frames, and each would be waited for as long as the server was.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(max_retries=MOST, max_backoff=10_000)
+        self.given_up = False
+
+    def can_retry(self, e: BaseException) -> bool:
+        """Whether a call that ended so is made again."""
+        return not self.given_up and super().can_retry(e)
+
+    def to_state(self) -> RetryPolicyState:
+        """The retries of one call."""
+        return _OfACall(self)
+
+
+class _OfACall(RetryPolicyState):
+    def __init__(self, retries: Retries) -> None:
+        super().__init__(retries)
+        self._retries = retries
+
+    def next_attempt(self, exception: BaseException | None = None) -> int | None:
+        """Milliseconds to wait, or None: the call is given up."""
+        wait = super().next_attempt(exception)
+        if wait is None:
+            self._retries.given_up = True
+        return wait

@@ -19,7 +19,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from infold.core.engines import Engine, changed_settings
+from infold.core.target import Engine, changed_settings
 from infold.messages import faults
 from infold.messages.errors import InfoldError
 from infold.spark.connect import clients
@@ -182,7 +182,7 @@ def _interrupt() -> None:
 def _new_session(url: str) -> SparkSession:
     from pyspark.sql.connect.session import SparkSession as RemoteSession
 
-    from infold.spark.connect.retries import Retries
+    from infold.spark.connect.clients import Retries
 
     session = RemoteSession.builder.remote(url).create()
     session.client.set_retry_policies([Retries()])

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import infold
-from infold.core.engines import LOCAL, Engine
+from infold.core.target import LOCAL, Engine
 from infold.messages import faults
 from infold.spark.jvm.gateway import has_started
 from infold.spark.jvm.session_settings import executor_options

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from infold.core import engines
-from infold.core.engines import FIXED
+from infold.core import target as engines
 from infold.core.storages import STORAGE_SETTINGS, Storage
+from infold.core.target import FIXED
 from infold.messages import faults
 from infold.spark.jvm.jars import settings_folder
 from infold.system.kept_files import cache_dir

@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from infold.core.engines import FIXED, LOCAL, Engine
 from infold.core.storages import DEFAULT_STORAGE, Storage
+from infold.core.target import FIXED, LOCAL, Engine
 from infold.messages import catalog_errors
 from infold.messages.errors import InfoldError
 from infold.messages.faults import spark_failed_to_start

@@ -22,8 +22,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infold.core import engines
-from infold.core.engines import LOCAL, Engine
+from infold.core import target as engines
+from infold.core.target import LOCAL, Engine
 from infold.messages import faults
 from infold.messages.faults import spark_failed_to_start
 from infold.spark.jvm import cluster, gateway

@@ -23,8 +23,15 @@ from pyspark.sql.pandas.types import to_arrow_type
 
 from infold.core.model import Column, Source
 from infold.core.project import Project
-from infold.lake.reading.delta_mapping import ELEMENT, KEY, VALUE, ColumnMapping, Path
-from infold.lake.reading.delta_table import SourceTable, table_now
+from infold.lake.reading.delta_table import (
+    ELEMENT,
+    KEY,
+    VALUE,
+    ColumnMapping,
+    ColumnPath,
+    SourceTable,
+    table_now,
+)
 from infold.messages import delta_errors
 from infold.spark.content import column as column_of
 from infold.spark.reading import parquet_files, stored_columns
@@ -45,7 +52,7 @@ from infold.spark.reading.stored_columns import (
 # it is not asked for, so it is given the table's own type with the names that the file has. What is
 # read then gets the table's names by a cast: Spark casts structs by the positions of fields.
 
-At = tuple[tuple[Path, str], ...]
+At = tuple[tuple[ColumnPath, str], ...]
 """What columns, and fields in them, are called in a file."""
 
 
@@ -75,7 +82,7 @@ def fields_in(
     """
     stored = dict(zip(footer.fields.names, footer.types, strict=True))
     name_of = _name_finder(mapping, footer.fields)
-    types, at = {}, dict[Path, str]()
+    types, at = {}, dict[ColumnPath, str]()
     for top in columns:
         path = (top.name,)
         name = name_of(path)
@@ -86,7 +93,7 @@ def fields_in(
     return FileFields(types, tuple(sorted(at.items())))
 
 
-Name = Callable[[Path], str | None]
+Name = Callable[[ColumnPath], str | None]
 
 
 def _name_finder(mapping: ColumnMapping, fields: Iterable[pa.Field]) -> Name:
@@ -100,7 +107,11 @@ def _name_finder(mapping: ColumnMapping, fields: Iterable[pa.Field]) -> Name:
 
 
 def _as_in_table(
-    file: pa.DataType, table: T.DataType, path: Path, mapping: ColumnMapping, at: dict[Path, str]
+    file: pa.DataType,
+    table: T.DataType,
+    path: ColumnPath,
+    mapping: ColumnMapping,
+    at: dict[ColumnPath, str],
 ) -> pa.DataType:
     """A type of a file with the table's names and fields; ``at`` gets those of the file."""
     if pa.types.is_struct(file) and isinstance(table, T.StructType):
@@ -137,7 +148,7 @@ def _unused(name: str, taken: set[str]) -> str:
     return name
 
 
-def as_in_file(type_: T.DataType, path: Path, at: Mapping[Path, str]) -> T.DataType:
+def as_in_file(type_: T.DataType, path: ColumnPath, at: Mapping[ColumnPath, str]) -> T.DataType:
     """A type of the table by the names that a file has."""
     if isinstance(type_, T.StructType):
         struct = T.StructType()

@@ -26,7 +26,6 @@ from pyspark.sql import types as T
 
 from infold.core.formats import EPOCH_UNITS
 from infold.core.model import Column as Declared
-from infold.spark.reading import json_text
 
 _DATE = r"^\s*[+-]?\d{4,6}-\d{1,2}-\d{1,2}"
 
@@ -157,9 +156,11 @@ def _nested(text: Column, type_: T.DataType, timestamp_format: str) -> Column:
     schema = T.StructType(
         [T.StructField("v", _text_type(type_)), T.StructField("c", T.StringType())]
     )
-    marked = json_text.marked(text)
+    marked_text = marked(text)
     parsed = F.from_json(
-        F.concat(F.lit('{"v":'), marked, F.lit("}")), schema, {"columnNameOfCorruptRecord": "c"}
+        F.concat(F.lit('{"v":'), marked_text, F.lit("}")),
+        schema,
+        {"columnNameOfCorruptRecord": "c"},
     )
 
     def exactly(parsed_text: Column) -> Column:
@@ -167,8 +168,8 @@ def _nested(text: Column, type_: T.DataType, timestamp_format: str) -> Column:
         return F.when(good, _typed(parsed_text["v"], type_, timestamp_format))
 
     # One value, of keys that are there once; a text from CSV may be anything.
-    sound = json_text.alone(F.try_parse_json(json_text.wrapped(marked)))
-    sound &= ~json_text.half_pair(text) & ~json_text.has_mark(text)
+    sound = alone(F.try_parse_json(wrapped(marked_text)))
+    sound &= ~half_pair(text) & ~has_mark(text)
     # Through a list of one: what was parsed is named many times, and written out once.
     return F.when(sound, F.transform(F.array(parsed), exactly)[0])
 
@@ -203,7 +204,7 @@ def _typed(value: Column, type_: T.DataType, timestamp_format: str) -> Column:
             for field in type_.fields
         ]
         return F.when(value.isNotNull(), F.struct(*parts))
-    return fitted(json_text.unmarked(value), type_, timestamp_format)
+    return fitted(unmarked(value), type_, timestamp_format)
 
 
 def _misfit(value: Column, type_: T.DataType, timestamp_format: str) -> Column:
@@ -294,3 +295,72 @@ def misfit_problem(columns: Sequence[Declared], tests: dict[int, Column]) -> Col
     # Not one OR in another: a client of Spark Connect takes no expression of a hundred levels.
     misfits = F.coalesce(*named).isNotNull()
     return F.when(misfits, F.concat(F.lit("unparsable: "), F.concat_ws(", ", *named)))
+
+
+# Every JSON reader of Spark's takes a number for a decimal or a double, and gives another text for
+# it: `1.50` becomes `1.5` and `1e5` becomes `100000.0`, so two ids become one. So each number is
+# put into quotes, with a mark, before the text is read (`{"v":1.50}` becomes `{"v":"<mark>1.50"}`),
+# and the mark is taken off what was read. A number in a place where JSON has none (`{1: 2}`, `01`)
+# is left alone: then the text is no more JSON than it was.
+
+_WORD = "infold number:"
+_ESCAPED = f"\\u0001{_WORD}"
+"""The mark as JSON writes it; in what was read it begins with the character itself."""
+
+# From where the last number ended: whatever is neither a number nor the beginning of a text, and
+# whole texts; then a number that a value may be. Nothing goes back, so long lines are no matter.
+_NEXT_NUMBER = (
+    r'\G((?:[^"0-9-]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+)'
+    r"(-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+)(?=[\s,\]}]|$)(?!\s*:)"
+)
+_MARKED = f'^\\x01{_WORD}|"\\\\u0001{_WORD}([^"]*)"'
+
+# All that a backslash may begin but half of a pair of surrogates.
+_WHOLE_ESCAPE = (
+    r"\\(?:[^u]|u(?![dD][89a-fA-F])"
+    r"|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+)
+_SURROGATE = r"\\u[dD][89a-fA-F]"
+
+
+def marked(text: Column) -> Column:
+    """The text with all its numbers in quotes, each with the mark."""
+    return F.regexp_replace(text, _NEXT_NUMBER, f'$1"\\\\u0001{_WORD}$2"')
+
+
+def unmarked(value: Column) -> Column:
+    """A text that was read from a marked one, as if it had not been marked: numbers as written."""
+    plain = F.regexp_replace(value, _MARKED, "$1")
+    return F.when(F.contains(value, F.lit(_WORD)), plain).otherwise(value)
+
+
+def has_mark(text: Column) -> Column:
+    """Whether the text itself contains the mark."""
+    return F.contains(text, F.lit(_ESCAPED))
+
+
+def half_pair(text: Column) -> Column:
+    """
+    Whether the text contains half of a pair of surrogates (an escape), which is no character.
+
+    Spark reads it as a question mark, whichever half it is, so two users would become one.
+    """
+    rest = F.regexp_replace(text, _WHOLE_ESCAPE, "")
+    return F.when(text.rlike(_SURROGATE), rest.rlike(_SURROGATE)).otherwise(F.lit(False))
+
+
+def wrapped(text: Column) -> Column:
+    """The text in brackets: without them, a second value after the first is lost silently."""
+    return F.concat(F.lit("["), text, F.lit("]"))
+
+
+def place(name: str) -> str:
+    """Where a variant of a text in brackets has the value of a key of its object."""
+    quote = '"' if "'" in name else "'"
+    return f"$[0][{quote}{name}{quote}]"
+
+
+def alone(parsed: Column) -> Column:
+    """Whether there is one value in the brackets."""
+    more = F.try_variant_get(parsed, "$[1]", "variant")
+    return parsed.isNotNull() & more.isNull()

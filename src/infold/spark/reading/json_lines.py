@@ -43,7 +43,7 @@ from infold.core.project import Project
 from infold.lake.reading.json_lines import json_values
 from infold.messages import run_errors
 from infold.spark.content import column
-from infold.spark.reading import fit, json_text
+from infold.spark.reading import fit
 from infold.spark.reading.drift import (
     DAMAGED,
     Drifted,
@@ -212,26 +212,26 @@ def rows(
     line = F.col(LINE)
     parsed = lines.select(
         "*",
-        F.try_parse_json(json_text.wrapped(json_text.marked(line))).alias(_PARSED),
+        F.try_parse_json(fit.wrapped(fit.marked(line))).alias(_PARSED),
     )
     # An object of its own: not a list, a number or nothing.
-    good = line.rlike(r"^\s*\{") & json_text.alone(F.col(_PARSED))
+    good = line.rlike(r"^\s*\{") & fit.alone(F.col(_PARSED))
     texts = parsed.select(
         *(_text_of(column).alias(fit.text_name(at)) for at, column in enumerate(source.columns)),
         fit.PATH,
         F.make_valid_utf8(line).alias(fit.RAW),
         F.when(~F.is_valid_utf8(line), F.lit(fit.NOT_UTF8))
         .when(~good, F.lit("unparsable: not one JSON object"))
-        .when(json_text.half_pair(line), F.lit(fit.HALF_PAIR))
-        .when(json_text.has_mark(line), F.lit("unparsable: it contains text that infold reserves"))
+        .when(fit.half_pair(line), F.lit(fit.HALF_PAIR))
+        .when(fit.has_mark(line), F.lit("unparsable: it contains text that infold reserves"))
         .alias(fit.BROKEN),
     )
     return fit.typed_rows(texts, source.columns, source.timestamp_format)
 
 
 def _text_of(column: Declared) -> Column:
-    place = json_text.place(column.name)
-    text = json_text.unmarked(F.try_variant_get(F.col(_PARSED), place, "string"))
+    place = fit.place(column.name)
+    text = fit.unmarked(F.try_variant_get(F.col(_PARSED), place, "string"))
     if column.default is None:
         return text
     # Only a key that is missing has the default; one whose value is null is NULL.
@@ -456,14 +456,14 @@ def is_plain(line: Column, columns: Sequence[Declared]) -> Column:
     with_nested = F.regexp_extract_all(line, F.lit(_NESTED), F.lit(1))
     names = F.array(*(F.lit(declared.name) for declared in columns))
     # Through a list of one: what is parsed is named twice, and parsed once.
-    parsed = F.array(F.try_parse_json(json_text.wrapped(line)))
+    parsed = F.array(F.try_parse_json(fit.wrapped(line)))
     others = (
         line.startswith("{")
-        & ~json_text.half_pair(line)
-        & ~json_text.has_mark(line)
+        & ~fit.half_pair(line)
+        & ~fit.has_mark(line)
         & ~line.rlike(_ESCAPED_KEY)
         & ~F.arrays_overlap(with_nested, names)
-        & F.transform(parsed, json_text.alone)[0]
+        & F.transform(parsed, fit.alone)[0]
     )
     plain = (
         F.is_valid_utf8(line)

@@ -36,7 +36,7 @@ from infold.spark.sessions import quarantine, refold, unassigned
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.components import query_of
 from infold.spark.sessions.cuts import cuts_of
-from infold.spark.sessions.cuts.silence import longest_silence
+from infold.spark.sessions.cuts.base import longest_silence
 from infold.spark.sessions.divide import sessions_of
 from infold.spark.sessions.fold import SessionsFold
 from infold.spark.sessions.fold_changes import can_merge

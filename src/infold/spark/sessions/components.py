@@ -32,7 +32,7 @@ from infold.spark.observed import kept_and_observed
 from infold.spark.sessions import quarantine, refold
 from infold.spark.sessions.aggregates import differ_in_a_tie
 from infold.spark.sessions.cuts import cuts_of
-from infold.spark.sessions.cuts.silence import longest_silence
+from infold.spark.sessions.cuts.base import longest_silence
 from infold.spark.sessions.fold_changes import (
     INPUT_CHANGES,
     KEY_TYPE,

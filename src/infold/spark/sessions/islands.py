@@ -26,7 +26,7 @@ from infold.spark.sessions.aggregates import (
     orderable,
 )
 from infold.spark.sessions.cuts import cuts_of
-from infold.spark.sessions.cuts.silence import silence_of, silence_state
+from infold.spark.sessions.cuts.base import silence_of, silence_state
 from infold.spark.sessions.frames import (
     END,
     EVENTS,

@@ -37,7 +37,7 @@ from infold.spark.jvm.session_settings import settings_for_union
 from infold.spark.observed import kept_and_observed
 from infold.spark.sessions.aggregates import CompiledAggregates, FirstOrLast, StateColumn
 from infold.spark.sessions.cuts import cuts_of
-from infold.spark.sessions.cuts.silence import (
+from infold.spark.sessions.cuts.base import (
     longest_silence,
     silence_between_slots,
     slots_with_events,

@@ -33,7 +33,7 @@ from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.inputs.feed import Feed
 from infold.spark.sessions import quarantine
 from infold.spark.sessions.cuts import cuts_of
-from infold.spark.sessions.cuts.silence import silence_of
+from infold.spark.sessions.cuts.base import silence_of
 from infold.spark.sessions.fold_changes import KEY_TYPE, OLD, REMOVED
 from infold.spark.sessions.frames import AGAIN, END, EVENTS, OWNER, QUIET, SILENCE, START
 from infold.spark.sessions.islands import are_parted, quiet_before

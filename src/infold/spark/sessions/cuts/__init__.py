@@ -25,10 +25,9 @@ from infold.core.sessions import (
     Rule,
     StartEvents,
 )
-from infold.spark.python_functions.session_rules import rule_function
+from infold.spark.python_functions.register import rule_function
 from infold.spark.sessions.aggregates import StateColumn
-from infold.spark.sessions.cuts.base import InnerCut, PairwiseCut, by_session, in_pieces
-from infold.spark.sessions.cuts.silence import silence_of
+from infold.spark.sessions.cuts.base import InnerCut, PairwiseCut, by_session, in_pieces, silence_of
 from infold.spark.sessions.frames import (
     BEGINS_SESSION,
     CAMPAIGN,

@@ -1,1 +1,0 @@
-"""Makes a project of the variables that Snowplow's dbt packages are set up by."""
