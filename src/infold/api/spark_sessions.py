@@ -262,6 +262,6 @@ def _models_at_once(project: Project, size: Size, session: Any) -> int:
     """
     if size == "large" or project.target.engine.remote:
         return 1
-    from infold.spark.parallelism import parallelism
+    from infold.spark.session_facts import parallelism
 
     return min(MODELS_AT_ONCE, parallelism(session))
