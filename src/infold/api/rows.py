@@ -78,6 +78,23 @@ def show(
     return select_rows(rows if order is None else in_order(rows, order), columns, limit)
 
 
+class _SparkNeededError(Exception):
+    """Only Spark can tell which rows these are."""
+
+
+def rows_left_out_without_spark(project: Project, most: int) -> pa.Table | None:
+    """Some of the rows that sessions leave out; None where only Spark can tell which these are."""
+    from infold.inspecting.left_out import rows_left_out
+
+    def refuse(table: str, nodes: Sequence[Node], most: int | None) -> pa.Table:
+        raise _SparkNeededError(table, nodes, most)
+
+    try:
+        return rows_left_out(project, ledger_of(project), lake_of(project), most, refuse)
+    except _SparkNeededError:
+        return None
+
+
 def lateness(
     project: Project, terms: Sequence[str] = (), bins: tuple[int, int] | None = None
 ) -> tuple[Lateness, ...]:

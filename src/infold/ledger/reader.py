@@ -367,6 +367,22 @@ class SqlLedgerReader:
         with self._database.read() as query:
             return dict(query.all("locations"))
 
+    def run_heads(self, limit: int) -> Sequence[RunRecord]:
+        """The newest runs, without their steps."""
+        with self._database.read() as query:
+            return tuple(run_of(row, ()) for row in query.all("runs", limit=limit))
+
+    def steps_by_id(self, ids: Iterable[str]) -> Mapping[str, StepRecord]:
+        """The steps with these ids, as far as they are known."""
+        with self._database.read() as query:
+            rows = {id_: query.one("step", id=id_) for id_ in dict.fromkeys(ids)}
+        return {id_: step_of(row) for id_, row in rows.items() if row is not None}
+
+    def definition_history(self) -> Sequence[tuple[str, str, int]]:
+        """Every definition that was kept: its model, its digest, and since when; oldest first."""
+        with self._database.read() as query:
+            return tuple((name, digest, at) for name, digest, at in query.all("definition_history"))
+
 
 def _with_definitions(trace: Trace, digests: Iterable[tuple[Interval, str]]) -> Trace:
     """A trace with its definitions: the newest is the one that holds for times without end."""
@@ -508,22 +524,3 @@ def _of_files(query: Query) -> Iterator[tuple[str, str]]:
 
 # `reader.runs` reads every step of each run, which is what a history prints and more than a list of
 # runs needs.
-
-
-def run_heads(database: LedgerDatabase, limit: int) -> Sequence[RunRecord]:
-    """The newest runs, without their steps."""
-    with database.read() as query:
-        return tuple(run_of(row, ()) for row in query.all("runs", limit=limit))
-
-
-def steps_by_id(database: LedgerDatabase, ids: Iterable[str]) -> Mapping[str, StepRecord]:
-    """The steps with these ids, as far as they are known."""
-    with database.read() as query:
-        rows = {id_: query.one("step", id=id_) for id_ in dict.fromkeys(ids)}
-    return {id_: step_of(row) for id_, row in rows.items() if row is not None}
-
-
-def definition_history(database: LedgerDatabase) -> Sequence[tuple[str, str, int]]:
-    """Every definition that was kept: its model, its digest, and since when; oldest first."""
-    with database.read() as query:
-        return tuple((model, digest, at) for model, digest, at in query.all("definition_history"))

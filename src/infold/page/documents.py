@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from difflib import unified_diff
 from itertools import islice
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from infold import api
 from infold.api.environments import list_environments
+from infold.api.rows import rows_left_out_without_spark
 from infold.core.arrow_values import rows_of
 from infold.core.definition import Definition, digest_of
 from infold.core.interval import EVER, Interval, show_instant
@@ -28,10 +29,7 @@ from infold.core.queries import left_out_reason
 from infold.core.record import StepRecord
 from infold.core.unit_tests import SHUFFLES
 from infold.declare.definitions import definitions_of
-from infold.inspecting.lateness import lateness_of
-from infold.inspecting.left_out import rows_left_out
 from infold.ledger import SqlLedger
-from infold.ledger.reader import definition_history, steps_by_id
 from infold.messages import errors
 from infold.messages.errors import InfoldError
 from infold.page import project_documents
@@ -55,7 +53,7 @@ from infold.system import failures
 from infold.testing.run_tests import PassedTests, read_project_tests
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 
 def tests_document(project: Project, _: SqlLedger) -> JsonObject:
@@ -129,7 +127,7 @@ def _waiting(project: Project, ledger: SqlLedger) -> list[JsonObject]:
 
 def _changes(project: Project, ledger: SqlLedger) -> list[JsonObject]:
     """Each kept definition with what is different from the one before it, newest first."""
-    kept = definition_history(ledger.database)
+    kept = ledger.definition_history()
     bodies = ledger.definitions(digest for _, digest, _ in kept)
     applied = {name: one.digest for name, one in ledger.applied().items()}
     now = {name: digest_of(one) for name, one in definitions_of(project).items()}
@@ -241,7 +239,7 @@ class Documents:
         if kind == "explained":
             return project_documents.explained_document(project, of)
         if kind == "lateness" and project[of].model.kind is Kind.EVENTS:
-            return lateness_document(project, ledger, api.lake_of(project), of)
+            return lateness_document(project, ledger, of)
         if kind == "sessions" and project[of].model.kind is Kind.SESSIONS:
             return sessions_document(ledger, api.lake_of(project), of)
         return None
@@ -358,9 +356,9 @@ ARRIVALS = 30
 """How many runs with arrivals are listed."""
 
 
-def lateness_document(project: Project, ledger: SqlLedger, lake: Lake, name: str) -> JsonObject:
+def lateness_document(project: Project, ledger: SqlLedger, name: str) -> JsonObject:
     """The lateness of the rows of one table of events."""
-    found = lateness_of(project, ledger, lake, name)
+    [found] = api.lateness(project, [name])
     return model_lateness_json(found) | {"arrivals": _arrivals(ledger, project[name])}
 
 
@@ -370,7 +368,7 @@ def _arrivals(ledger: SqlLedger, node: Node) -> list[JsonObject]:
     versions, before = every[-ARRIVALS:][::-1], rows_before(every)
     if not versions:
         return []
-    steps = steps_by_id(ledger.database, (one.step for one in versions))
+    steps = ledger.steps_by_id(one.step for one in versions)
     changes = ledger.changes_by_version(node.name, versions[-1].number - 1)
     files, found = ledger.files(node.name), []
     for one in versions:
@@ -410,7 +408,7 @@ def aside_document(project: Project, ledger: SqlLedger, lake: Lake) -> JsonObjec
         "reasons": reasons,
         "counted": COUNTED if sum(one["rows"] for one in reasons) >= COUNTED else None,
         "files": _files(project, ledger),
-        "left_out": _left_out(project, ledger, lake),
+        "left_out": _left_out(project, ledger),
         "quarantine": _quarantine(project),
     }
 
@@ -453,23 +451,13 @@ def _files(project: Project, ledger: SqlLedger) -> list[JsonObject]:
     return [file_shape(file) | {"model": model} for file, model in found[:ASIDE_FILES]]
 
 
-class _SparkNeededError(Exception):
-    """Only Spark can tell which rows these are."""
-
-
-def _left_out(project: Project, ledger: SqlLedger, lake: Lake) -> JsonObject:
+def _left_out(project: Project, ledger: SqlLedger) -> JsonObject:
     """Events in no session: how many of each model, and some of them where no Spark is needed."""
     counts = ledger.left_out()
 
-    def refuse(table: str, nodes: Sequence[Node], most: int | None) -> pa.Table:
-        raise _SparkNeededError(table, nodes, most)
-
     samples: list[JsonObject] = []
     if any(counts.values()):
-        try:
-            found = rows_left_out(project, ledger, lake, SAMPLES, refuse)
-        except _SparkNeededError:
-            found = None
+        found = rows_left_out_without_spark(project, SAMPLES)
         samples = [] if found is None else [plain(row) for row in rows_of(found)]
     return {
         "models": [

@@ -22,7 +22,6 @@ from infold.core.record import RunRecord, StepRecord
 from infold.core.report import ModelStatus
 from infold.core.trace import CellChange, CellState, Version
 from infold.ledger import SqlLedger
-from infold.ledger.reader import run_heads, steps_by_id
 from infold.messages.errors import InfoldError
 from infold.render import formatting, json_shapes
 from infold.render.audits import audits_status_json
@@ -144,7 +143,7 @@ def project_document(project: Project, ledger: SqlLedger) -> JsonObject:
     """What there is: sources, models with what they read, and what is stored of each."""
     heads, traces = ledger.newest_versions(), ledger.traces()
     built = {name: head for name, head in heads.items() if name in traces and name in project}
-    steps = steps_by_id(ledger.database, (head.step for head in built.values()))
+    steps = ledger.steps_by_id(head.step for head in built.values())
     return {
         "project": project.name,
         "target": project.target.name,
@@ -281,7 +280,7 @@ def _planned_shape(project: Project, step: Step) -> JsonObject:
 
 def runs_document(ledger: SqlLedger) -> JsonObject:
     """The newest runs, without their steps."""
-    runs = run_heads(ledger.database, RUNS)
+    runs = ledger.run_heads(RUNS)
     return {"runs": [run_shape(run) for run in runs], "most": RUNS}
 
 
@@ -404,7 +403,7 @@ def _history(ledger: SqlLedger, node: Node) -> JsonObject:
     versions, before = every[-VERSIONS:][::-1], rows_before(every)
     if not versions:
         return {"versions": [], "changes": []}
-    steps = steps_by_id(ledger.database, (one.step for one in versions))
+    steps = ledger.steps_by_id(one.step for one in versions)
     by_version = ledger.changes_by_version(node.name, versions[-1].number - 1)
     files = ledger.files(node.name) if node.source else ()
     shapes = []
