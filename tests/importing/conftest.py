@@ -10,9 +10,9 @@ from textwrap import dedent
 import pytest
 
 from infold.declare.load import check
+from infold.importing import reader_of
 from infold.importing.draft import Line, Outcome
 from infold.importing.fit import Fitted, fit, place
-from infold.importing.sources import reader_of
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from tests.importing.conftest import Import, Imported
 
 from infold.cli import cli
 from infold.declare import check
+from infold.importing import reader_of
 from infold.importing.dbt.templates import Names, NotRenderedError, Templates, macros_in
 from infold.importing.draft import Outcome
 from infold.importing.fit import Fitted, fit
-from infold.importing.sources import reader_of
 from infold.render.imported import report_page
 
 SECRET = "s3cret"
@@ -266,7 +266,7 @@ def test_what_cannot_be_imported_is_refused(
     ]
 
     results = [(said, run(*words)) for said, words in refused]
-    monkeypatch.setattr("infold.importing.sources.find_spec", lambda _: None)
+    monkeypatch.setattr("infold.importing.find_spec", lambda _: None)
     results.append(("pip install jinja2", run("dbt", shop)))
 
     for said, result in results:

@@ -41,9 +41,9 @@ def command(tool: str, directory: Path, into: Path | None, dialect: str, as_json
     cannot come over is left out. The report says of each part what became of it.
     """
     from infold.declare import check
+    from infold.importing import check_folder, reader_of
     from infold.importing.dialects import DIALECTS
     from infold.importing.fit import fit, place
-    from infold.importing.sources import check_folder, reader_of
     from infold.render.imported import imported_screen, report_page
 
     if dialect and dialect not in DIALECTS:

@@ -32,7 +32,7 @@ def copy(to: str, schema: str, wait: float, as_json: bool) -> None:
     'postgresql+psycopg://USER:${env:NAME}@HOST/DATABASE'. No ledger may be there. Then name it in
     infold.yml: the one that was copied is refused from now on.
     """
-    from infold.api.ledger_copies import copy_ledger, open_target
+    from infold.api.repairing import copy_ledger, open_target
     from infold.declare.targets import SCHEMA_FORM, SQLITE, is_schema
     from infold.render import repair
 
@@ -52,7 +52,7 @@ def copy(to: str, schema: str, wait: float, as_json: bool) -> None:
 @shared_options.as_json
 def export(file: Path, as_json: bool) -> None:
     """Write the ledger to FILE, as it is at one moment; packed if its name ends with .gz."""
-    from infold.api.ledger_copies import export_ledger, open_target
+    from infold.api.repairing import export_ledger, open_target
     from infold.render import repair
 
     if not file.parent.is_dir():
@@ -68,7 +68,7 @@ def export(file: Path, as_json: bool) -> None:
 @shared_options.as_json
 def import_(file: Path, as_json: bool) -> None:
     """Make the target's ledger of FILE, which was exported; no ledger may be there."""
-    from infold.api.ledger_copies import import_ledger, open_target
+    from infold.api.repairing import import_ledger, open_target
     from infold.render import repair
 
     project = open_target(*click.get_current_context().obj)
