@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from infold.api.sole_writer import announce, remote_url
 from infold.core.catalogs import Catalog
+from infold.core.engines import OFF
 from infold.core.interval import SECOND, show_duration
 from infold.core.object_store import Stores
 from infold.core.plan import Action, Plan
@@ -67,7 +68,7 @@ def home() -> Home | None:
 def belongs_to(project: Project) -> None:
     """Let the JVM that is started now be that of a project, if it computes here."""
     target = project.target
-    if not target.engine.is_cluster and not _engine_homes:
+    if not (target.engine.is_cluster or target.engine.start == OFF or _engine_homes):
         file = socket_file(str(project.root.resolve()), target.name)
         _engine_homes.append(Home(target.name, file, target.engine.idle))
 

@@ -40,6 +40,7 @@ def carry_out(words: Sequence[str]) -> int | None:
         return None
     try:
         file = wire.socket_file(typed.root, typed.target)
+        wire.await_start(file)
         connection = wire.connect(file)
     except (OSError, ValueError):
         return None
