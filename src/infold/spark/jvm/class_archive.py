@@ -145,6 +145,7 @@ def _key(java: Java, jars: Iterable[Path]) -> str:
     """A digest of everything that makes an archive unusable when it changes."""
     home = spark_home()
     facts = [
+        "each jar once",  # how a class path is made, which has to be the same
         __version__,
         java.version,
         str(java.home),
