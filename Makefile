@@ -1,5 +1,5 @@
 # The contributor's menu. Every target first installs what it needs, once.
-# Needs: make, Python 3.11 or newer, and Java 17 to 22 for everything that starts Spark.
+# Needs: make, and Python 3.11 or newer.
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -42,11 +42,11 @@ help: ## this menu
 install: $(INSTALLED) ## the command, at .venv/bin/infold
 
 .PHONY: demo
-demo: need-java $(INSTALLED) ## a first load, late arrivals and a proof, on real data: two minutes
+demo: $(INSTALLED) ## a first load, late arrivals and a proof, on real data: two minutes
 	@$(BIN)/infold demo
 
 .PHONY: test
-test: need-java test-fast test-deep test-spark ## everything but what needs servers: some twenty minutes
+test: test-fast test-deep test-spark ## everything but what needs servers: some twenty minutes
 
 TIMES := build/times
 PYTEST := $(BIN)/python -m pytest
@@ -84,7 +84,7 @@ test-times: $(TOOLS) ## what the last tests cost: the most expensive ones, and t
 
 # The classes that Spark loads, in infold's cache: made once, in one process.
 .PHONY: warm-up
-warm-up: need-java $(TOOLS)
+warm-up: $(TOOLS)
 	@$(BIN)/python -m infold.api.warm_up
 
 .PHONY: check
@@ -103,11 +103,11 @@ format: $(TOOLS) ## format, and mend what can be mended
 	@$(BIN)/ruff format
 
 .PHONY: bench
-bench: need-java $(TOOLS) ## the measurements of bench/RESULTS.md
+bench: $(TOOLS) ## the measurements of bench/RESULTS.md
 	@$(BIN)/python -m bench
 
 .PHONY: soak
-soak: need-java $(TOOLS) ## random arrivals for long: make soak SEED=7 STEPS=10000
+soak: $(TOOLS) ## random arrivals for long: make soak SEED=7 STEPS=10000
 	@$(BIN)/python -m tests.soak --seed $(SEED) --steps $(STEPS) --interrupts $(INTERRUPTS)
 
 .PHONY: docs
@@ -120,13 +120,13 @@ docs: $(TOOLS) ## the pages as a site with search, in build/site
 	@echo "Open build/site/index.html"
 
 .PHONY: pictures
-pictures: need-java $(TOOLS) ## the pictures of commands in the docs, from a new demo: two minutes
+pictures: $(TOOLS) ## the pictures of commands in the docs, from a new demo: two minutes
 	@rm -rf build/demo
 	@$(BIN)/infold --no-engine demo build/demo
 	@$(BIN)/python docs/pictures.py build/demo
 
 .PHONY: mutants
-mutants: need-java $(TOOLS) ## small wrong changes to the program, each of which tests must notice
+mutants: $(TOOLS) ## small wrong changes to the program, each of which tests must notice
 	@$(BIN)/python -m tests.mutants $(MUTANTS)
 
 .PHONY: lock
@@ -159,11 +159,6 @@ need-python:
 	  echo "Python's venv module is needed and $(PYTHON) has none:" \
 	    "apt-get install python3-venv." >&2; exit 2; }
 
-# The program's own check; it imports the standard library only, so it runs before any install.
-.PHONY: need-java
-need-java: need-python
-	@PYTHONPATH=src $(PYTHON) -m infold.spark.jvm.java
-
 # Debian has the programs of a server in a folder of its own, and starts a server by itself.
 .PHONY: need-postgresql
 need-postgresql:
@@ -193,14 +188,13 @@ need-chromium:
 $(BIN)/python: | need-python
 	@$(PYTHON) -m venv $(VENV)
 
-$(INSTALLED): requirements.lock pyproject.toml | need-java $(BIN)/python
+$(INSTALLED): requirements.lock pyproject.toml | $(BIN)/python
 	@echo "Installing into $(VENV). Spark is large; the first time takes a minute or more."
 	@$(PIP) --require-hashes -r requirements.lock
 	@$(PIP) --no-deps -e .
 	@$(COMPILE)
 	@touch $@
 
-# The tools of check need no Java, so only the parts that start Spark ask for it.
 $(TOOLS): requirements-dev.lock pyproject.toml | need-python $(BIN)/python
 	@echo "Installing the tools into $(VENV). Spark is large; the first time takes a minute or more."
 	@$(PIP) --require-hashes -r requirements-dev.lock

@@ -31,6 +31,7 @@ from bench import (
     keys,
     large,
     many_files,
+    many_models,
     one_more_day,
     processes,
     replay,
@@ -84,6 +85,7 @@ CASES: dict[str, Case] = {
     "G": by_hand.against_plain_statements,
     "H": by_hand.first_run,
     "I": wide_tables.by_columns,
+    "J": many_models.one_click,
 }
 
 HERE = Path(__file__).parent

@@ -199,7 +199,7 @@ def _engine() -> Schema:
         _keys("Target keys", targets.ENGINE_KEYS, "engine"),
         anyOf=[
             *({"required": [key]} for key in targets.PLACES),
-            {"required": ["idle"], "maxProperties": 1},
+            {"propertyNames": {"enum": ["idle", "start"]}, "minProperties": 1},
         ],
     )
     return {"anyOf": [{"const": "local"}, section]}

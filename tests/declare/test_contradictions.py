@@ -179,6 +179,13 @@ ENGINES: list[Case] = [
         "needless-key infold.yml:20 `idle`",
     ]),
     ("this machine", target("engine: {master: 'local[2]', idle: 1 hour}"), []),
+    ("a cluster whose Spark would start early", target("engine: {master: yarn, shared_disk: true, start: early}"), [
+        "needless-key infold.yml:20 `start`",
+    ]),
+    ("when it starts, alone", target("engine: {start: when_needed, idle: 1 hour}"), []),
+    ("a start that is none", target("engine: {start: soon}"), [
+        "bad-value infold.yml:20 `soon` (early, when_needed, off)",
+    ]),
     ("executors of this machine", target("engine: {master: 'local[2]', shared_disk: true, executor_wait: 1 hour}"), [
         "needless-key infold.yml:20 `shared_disk`", "needless-key infold.yml:20 `executor_wait`",
     ]),

@@ -18,8 +18,8 @@ from typing import Any
 from tests.servers.gate import free_port
 from tests.servers.program import STARTS_WITHIN, awaited, begin
 
-from infold.spark.jvm.jars import jar_paths, spark_home
-from infold.spark.jvm.java import find_java
+from infold.spark.jvm.jars import jar_paths
+from infold.spark.jvm.java import find_java, spark_home
 from infold.spark.tables.iceberg.catalogs import POSTGRESQL
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"

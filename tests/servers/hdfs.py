@@ -20,8 +20,7 @@ from tests.servers.gate import Answer, Gate, Passing, Rule, handler, opened
 from tests.servers.jars import fetched_jars
 from tests.servers.store_server import StoreServer
 
-from infold.spark.jvm.jars import spark_home
-from infold.spark.jvm.java import find_java
+from infold.spark.jvm.java import find_java, spark_home
 
 CLUSTER = (
     "org/apache/hadoop/hadoop-client-minicluster",

@@ -18,8 +18,7 @@ from threading import Thread
 from tests.servers.gate import free_port
 from tests.servers.program import program
 
-from infold.spark.jvm.jars import spark_home
-from infold.spark.jvm.java import find_java
+from infold.spark.jvm.java import find_java, spark_home
 
 _MAIN = "org.apache.hadoop.hive.metastore.HiveMetaStore"
 _LOCKS = """

@@ -20,7 +20,8 @@ from urllib.parse import parse_qs
 from tests.servers.gate import Answer, Gate, Gated, Passing, Rule, behind, free_port, handler
 from tests.servers.jars import fetched_jars, listed_jars
 
-from infold.spark.jvm.jars import jar_paths, spark_home
+from infold.spark.jvm.jars import jar_paths
+from infold.spark.jvm.java import spark_home
 
 JARS = listed_jars(Path(__file__).with_suffix(".jars"))
 """Of the server, which also uses Spark's own."""

@@ -15,8 +15,7 @@ from typing import Any
 from tests.arrivals.shapes import SHAPES
 from tests.servers.program import awaited, begin
 
-from infold.spark.jvm.jars import spark_home
-from infold.spark.jvm.java import find_java
+from infold.spark.jvm.java import find_java, spark_home
 
 WORKERS = 2
 EXECUTOR = "CoarseGrainedExecutorBackend"

@@ -26,8 +26,8 @@ from infold.core.report import RunFailed
 from infold.core.storages import Storage
 from infold.messages.errors import InfoldError
 from infold.spark.jvm.gateway import has_started
-from infold.spark.jvm.jars import jar_paths, spark_home
-from infold.spark.jvm.java import find_java
+from infold.spark.jvm.jars import jar_paths
+from infold.spark.jvm.java import find_java, spark_home
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.warm_engine.engines import Engine, await_that, runs
+from tests.cli.warm_engine.engines import PATIENCE, Engine, await_that, runs
 
 from infold.cli.init import write_project
 
@@ -167,3 +169,23 @@ def test_a_command_that_dies_takes_the_jvm_along(shop: Engine) -> None:
 
     assert code == -signal.SIGKILL
     assert "equal a full rebuild" in done(shop, "verify")
+
+
+def test_it_starts_before_it_is_needed(shop: Engine) -> None:
+    """Once a plan was looked at in a terminal; a run that comes meanwhile waits for it."""
+    done(shop, "engine", "stop")
+    terminal, screen = pty.openpty()
+    with shop.start("plan", stderr=screen, environment={"CI": ""}) as planned:
+        planned.communicate(timeout=PATIENCE)
+    os.set_blocking(terminal, False)
+    said = os.read(terminal, 1000).decode()
+    os.close(screen)
+    os.close(terminal)
+
+    click(shop, "early")
+    run = done(shop, "run", CI="")
+
+    assert said.startswith("Spark starts in the background")
+    assert "1 row arrived in 1 new file" in run
+    assert "Spark included" not in run
+    assert ready(shop)["commands"] == 1

@@ -13,6 +13,7 @@ from infold import api
 from infold.api.doctor import examine
 from infold.cli import cli
 from infold.core.report import Check, CheckVerdict
+from infold.spark.jvm import java
 
 NO_JAVA = {"PATH": "/nowhere", "JAVA_HOME": ""}
 
@@ -22,6 +23,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A new project, on a machine without Java."""
     for name, value in NO_JAVA.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setattr(java, "PACKAGE", "no_such_package")
     folder = tmp_path / "shop"
     CliRunner().invoke(cli, ["init", str(folder)])
     return folder

@@ -14,10 +14,9 @@ from typing import Any, cast
 import pytest
 from tests.declare.shop import INFOLD, SHOP, write
 
-from infold.cli.warm_engine import keeper
 from infold.declare.load import branch_of, environment_of, environment_of_branch
 from infold.messages.errors import InfoldError
-from infold.system import process_lock
+from infold.system import circumstances, process_lock
 from infold.system.kept_files import cache_dir, keep, kept, open_log, own_key, replace_file
 from infold.system.postgresql_server import Fault, KeptConnection, Server
 from infold.system.process_lock import lock_in_jvm, writer_lock
@@ -112,17 +111,17 @@ def test_when_it_is_short(
     short: bool,
 ) -> None:
     """Either is enough."""
-    monkeypatch.setattr(keeper, "_of_machine", lambda: machine)
-    monkeypatch.setattr(keeper, "_of_container", lambda: container)
+    monkeypatch.setattr(circumstances, "_of_machine", lambda: machine)
+    monkeypatch.setattr(circumstances, "_of_container", lambda: container)
 
-    assert keeper.is_memory_short() is short
+    assert circumstances.is_memory_short() is short
 
 
 def test_what_a_process_has() -> None:
     """A Python has some megabytes; a process that is gone has nothing."""
-    assert keeper.memory_of_process(os.getpid()) > 1_000_000
-    assert keeper.memory_of_process(2**22 + 1) == 0
-    left, total = keeper._of_machine()
+    assert circumstances.memory_of_process(os.getpid()) > 1_000_000
+    assert circumstances.memory_of_process(2**22 + 1) == 0
+    left, total = circumstances._of_machine()
     assert 0 < left < total
 
 

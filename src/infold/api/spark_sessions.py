@@ -16,6 +16,7 @@ from infold.core.object_store import Stores
 from infold.core.plan import Action, Plan
 from infold.core.project import Project
 from infold.core.storages import Catalog, Storage
+from infold.core.target import OFF
 from infold.messages import faults, store_errors
 from infold.running.observe import Observer
 from infold.system.process_lock import inherited_descriptors, lock_in_jvm
@@ -67,7 +68,7 @@ def belongs_to(project: Project) -> None:
     from infold.system.engine_socket import socket_file
 
     target = project.target
-    if not target.engine.is_cluster and not _engine_homes:
+    if not (target.engine.is_cluster or target.engine.start == OFF or _engine_homes):
         file = socket_file(str(project.root.resolve()), target.name)
         _engine_homes.append(Home(target.name, file, target.engine.idle))
 

@@ -14,9 +14,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from infold.api.spark_sessions import session
 from infold.core.project import Project
 from infold.core.target import WarmEngine
+from infold.messages.errors import InfoldError
 from infold.system import engine_socket as wire
 
 STOP_SECONDS = 30  # for one that is idle; then its process is killed
@@ -32,6 +32,12 @@ def engine_of(root: Path, target: str | None) -> WarmEngine | None:
             parts.append(part)
         return WarmEngine(**json.loads(b"".join(parts)))
     return None
+
+
+def await_engine(root: Path, target: str | None) -> None:
+    """Wait for an engine that starts, if one does."""
+    with suppress(OSError, ValueError):
+        wire.await_start(_socket(root, target))
 
 
 def stop_engine(root: Path, target: str | None) -> bool | None:
@@ -81,8 +87,15 @@ def _connected(file: str) -> tuple[socket.socket, int]:
 
 
 def start_engine(project: Project) -> None:
-    """Start Spark as a command does that has work; it stays when the process ends."""
-    session(project)
+    """
+    Start Spark as a command does that has work; it stays when the process ends.
+
+    It has met the project's definitions then, as a first run has it do: that is a second less.
+    """
+    from infold.api.opening import definition_errors
+
+    with suppress(InfoldError):  # for the command that asks for it
+        definition_errors(project)
 
 
 def _socket(root: Path, target: str | None) -> str:

@@ -16,11 +16,13 @@ from shutil import copytree
 from infold import api
 from infold.spark.jvm import class_archive
 from infold.spark.jvm.warm_up import record
+from infold.system.circumstances import set_session_priority
 
 
 def main() -> int:
     """Make the archive if it is missing."""
-    class_archive.give_way(os.getpid())
+    if os.getpriority(os.PRIO_PROCESS, 0) >= class_archive.LOWEST:  # not by a target of make
+        set_session_priority(os.getpid(), class_archive.LOWEST)
     with class_archive.archive_to_make() as written, tempfile.TemporaryDirectory() as name:
         if written is not None:
             record(written, Path(name), build_starter)

@@ -37,17 +37,26 @@ def main() -> NoReturn:
         if signals.exit_code() is None:
             raise
         signals.exit_now()
-    process_exit.run(_command, lambda _: _leave_spark(began))
+    process_exit.run(_command, lambda code: _leave_spark(began, code))
 
 
-def _leave_spark(began: Began) -> None:
-    """Leave the Spark that the command started, if it did, to the next commands."""
+def _leave_spark(began: Began, code: int) -> None:
+    """Leave the Spark that the command started, or start one, for the next commands."""
     if "infold.spark.jvm.lasting" in sys.modules:
-        from infold.cli import process_exit
         from infold.cli.warm_engine.leaving import leave
 
-        if line := leave(began):
-            process_exit.say(line)
+        line = leave(began)
+    elif os.isatty(2):
+        from infold.cli.warm_engine.early import start
+
+        options = sys.modules.get("infold.cli.shared_options")
+        line = start(began, getattr(options, "last_opened", None), code)
+    else:
+        return
+    if line:
+        from infold.cli import process_exit
+
+        process_exit.say(line)
 
 
 def _command() -> None:

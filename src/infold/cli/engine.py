@@ -24,9 +24,10 @@ def command() -> None:
 @shared_options.as_json
 def status(as_json: bool) -> None:
     """Show whether an engine is running for the target, and what it takes."""
-    from infold.api.warm_engines import engine_of
+    from infold.api.warm_engines import await_engine, engine_of
     from infold.render.checkup import warm_engine_json, warm_engine_screen
 
+    await_engine(*click.get_current_context().obj)
     engine = engine_of(*click.get_current_context().obj)
     if as_json:
         print_json(warm_engine_json(engine))
@@ -38,8 +39,9 @@ def status(as_json: bool) -> None:
 @shared_options.as_json
 def stop(as_json: bool) -> None:
     """End the engine; a command that it carries out comes to its end first."""
-    from infold.api.warm_engines import stop_engine
+    from infold.api.warm_engines import await_engine, stop_engine
 
+    await_engine(*click.get_current_context().obj)
     stopped = stop_engine(*click.get_current_context().obj)
     if as_json:
         print_json({"stopped": stopped})

@@ -129,6 +129,10 @@ def existing_environment(env: str | None) -> str | None:
     return name if name in api.ledger_of(opened(declared=True)).environments() else None
 
 
+last_opened: Project | None = None
+"""The project of the command, for what is done once it has ended."""
+
+
 def opened(
     *, downgrade: bool = False, declared: bool = False, without_ledger: bool = False
 ) -> Project:
@@ -143,8 +147,9 @@ def opened(
     from infold.api.opening import refuse_lost_ledger
     from infold.core.target import Apply
 
+    global last_opened  # noqa: PLW0603 (a process carries out one command)
     root, target = click.get_current_context().obj
-    project = api.open_project(root, target, downgrade=downgrade, declared=declared)
+    project = last_opened = api.open_project(root, target, downgrade=downgrade, declared=declared)
     if not without_ledger:
         refuse_lost_ledger(project)
     if downgrade and project.target.apply is Apply.MANUAL:

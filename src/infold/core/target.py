@@ -32,6 +32,10 @@ REMOTE = re.compile(
 )
 """A server of Spark Connect, as Spark writes it: address, then parameters."""
 
+EARLY, WHEN_NEEDED, OFF = "early", "when_needed", "off"
+"""When a Spark of this machine starts that stays: before a command needs it, by one that needs it,
+never."""
+
 REMOTE_PORT = 15002
 """The port of a server of Spark Connect, if none is given."""
 
@@ -59,6 +63,8 @@ class Engine:
     submitted: bool = False
     idle: int = 600
     """For how long an engine that a command leaves running waits for the next one, in seconds."""
+    start: str = EARLY
+    """When one that stays is started: ``early``, ``when_needed`` or ``off``."""
     remote: str = ""
 
     @property

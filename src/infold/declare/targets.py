@@ -216,7 +216,8 @@ def _spark(keys: Keys, *, engine: Engine) -> tuple[tuple[str, str], ...]:
 
 PLACES = ("remote", "submitted", "master")
 """Keys of which a target has one: each says what computes."""
-ENGINE_KEYS = (*PLACES, "shared_disk", "executor_wait", "idle")
+ENGINE_KEYS = (*PLACES, "shared_disk", "executor_wait", "idle", "start")
+_OF_ONE_THAT_STAYS = ("idle", "start")
 PARAMETERS = ("token", "use_ssl", "user_id", "user_agent")
 """What the address of a server may have behind it; its sessions are infold's to name."""
 REMOTE_FORM = "sc://HOST:PORT/;token=${env:NAME}"
@@ -244,7 +245,7 @@ def read_engine(keys: Keys) -> Engine:
     if places[1:]:
         section.needless(places[1:], section.where, _WHY_NEEDLESS[places[0]])
     master = section.text("master") if places == ["master"] else None
-    if not (places or set(section.entries) == {"idle"}):
+    if not (places or (section.entries and section.entries.keys() <= {*_OF_ONE_THAT_STAYS})):
         section.missing("master")
     elif master is not None and not MASTER.fullmatch(master):
         at = section.at("master")
@@ -260,6 +261,8 @@ def read_engine(keys: Keys) -> Engine:
         executor_wait=plain.executor_wait if wait is None else max(1, wait // SECOND),
         submitted=submitted and not remote,
         idle=plain.idle if idle is None else max(1, idle // SECOND),
+        start=section.choice("start", (engines.EARLY, engines.WHEN_NEEDED, engines.OFF))
+        or plain.start,
         remote=remote,
     )
     if master is not None or engine.is_cluster:
@@ -291,7 +294,7 @@ def _refuse_needless(section: Keys, engine: Engine) -> None:
     """Note keys about executors where there are none, and about a Spark of this machine."""
     if engine.is_cluster:
         todo = "Only a Spark of this machine stays for the next command. Leave it out."
-        section.needless(("idle",), section.where, todo)
+        section.needless(_OF_ONE_THAT_STAYS, section.where, todo)
         return
     where = f"{section.where}: {engine.master} is a Spark of this machine"
     todo = "It is about the executors of a cluster. Leave it out."

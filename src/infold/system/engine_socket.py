@@ -35,10 +35,12 @@ RUN, RUN_ON_HANGUP, STATUS, STOP, REPLACE = b"run", b"run nohup", b"status", b"s
 
 SILENCE_SECONDS = 5.0
 """Seconds without a sign of life after which an engine is taken to hang."""
+START_SECONDS = 60.0
+"""For how long a command waits for an engine that another process starts."""
 MOST_BYTES = 16 * 1024 * 1024
 KEEPER = "infold.cli.warm_engine.keeper"
 """The module that an engine's process runs."""
-PREFIX, SUFFIX = "engine", ".sock"
+PREFIX, SUFFIX, STARTING = "engine", ".sock", ".starting"
 
 
 class Request:
@@ -80,6 +82,45 @@ def socket_file(root: str, target: str | None) -> str:
     """
     name = PREFIX if target is None else f"{PREFIX}-{target}"
     return os.path.join(root, ".infold", name + SUFFIX)  # noqa: PTH118 (pathlib takes 5 ms)
+
+
+def lock_start(file: str) -> int | None:
+    """
+    The right to start an engine at a socket, held by whoever has this descriptor open.
+
+    None if a process is starting one. Raises OSError where nothing can be written.
+    """
+    import fcntl
+
+    lock = os.open(file + STARTING, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    return lock
+
+
+def await_start(file: str) -> None:
+    """Wait while a process starts an engine at a socket, if one does. Raises OSError."""
+    import fcntl
+    import time
+
+    try:
+        lock = os.open(file + STARTING, os.O_RDONLY)
+    except FileNotFoundError:
+        return
+    until = time.monotonic() + START_SECONDS
+    try:
+        while time.monotonic() < until:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(START_SECONDS / 600)
+            else:
+                break
+    finally:
+        os.close(lock)
 
 
 def connect(file: str) -> socket.socket:

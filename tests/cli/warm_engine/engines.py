@@ -86,9 +86,10 @@ class Engine:
 
     def start(self, *words: str, **how: Any) -> subprocess.Popen[str]:
         """Begin a command."""
-        given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, **how}
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        given: dict[str, Any] = {**pipes, **how}
         given["env"] = self.environment(given.pop("environment", None))
-        return Client([*COMMAND, *words], stderr=subprocess.PIPE, text=True, cwd=self.root, **given)
+        return Client([*COMMAND, *words], text=True, cwd=self.root, **given)
 
     def run(self, *words: str, **how: Any) -> tuple[int, str, str]:
         """A command's exit code, output and errors."""

@@ -11,18 +11,22 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cli.warm_engine.engines import PATIENCE
 
 from infold.api import spark_sessions, warm_engines
 from infold.api.spark_sessions import Home
 from infold.cli.main import COMMANDS, cli
-from infold.cli.warm_engine import client, leaving
-from infold.cli.warm_engine.client import Typed, carry_out, is_on
+from infold.cli.warm_engine import client, early, leaving
+from infold.cli.warm_engine.client import Typed, carry_out, is_on, starts_early
 from infold.cli.warm_engine.keeper import Keeper
+from infold.core.target import Engine
 from infold.spark.jvm import lasting
 from infold.spark.jvm.gateway import Jvm
 from infold.spark.jvm.lasting import ForeignProcess, Offer
@@ -268,6 +272,103 @@ def test_where_an_engine_is_used(
     assert is_on(Typed(["run"]), environment, terminal=terminal) is expected
     assert not is_on(Typed(["--no-engine", "run"]), environment, terminal=terminal)
     assert not is_on(Typed(["history"]), environment, terminal=terminal)
+
+
+@pytest.mark.parametrize(
+    ("environment", "terminal", "expected"),
+    [
+        ({}, True, True),
+        ({"INFOLD_ENGINE": "on"}, False, False),
+        ({"CI": "true", "INFOLD_ENGINE": "on"}, True, False),
+        ({"INFOLD_ENGINE": "off"}, True, False),
+        ({"PYSPARK_GATEWAY_PORT": "1"}, True, False),
+    ],
+)
+def test_where_an_engine_is_started_early(
+    environment: dict[str, str], terminal: bool, expected: bool
+) -> None:
+    """At a terminal alone, by commands that there are."""
+    assert COMMANDS.keys() >= client.COMMANDS_BEFORE
+    assert starts_early(Typed(["plan"]), environment, terminal=terminal) is expected
+    for words in (["--no-engine", "plan"], ["run"], ["history"]):
+        assert not starts_early(Typed(words), environment, terminal=terminal)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[list[str], str]]:
+    """Processes that would start an engine: their words, and the folder that they begin in."""
+    begun: list[tuple[list[str], str]] = []
+
+    def begin(words: list[str], *, cwd: Path, **_: object) -> None:
+        count = int(words[words.index("-c") + 2])
+        at = words.index("-c") + 3
+        begun.append((words[at : at + count], str(cwd)))
+
+    monkeypatch.setattr(subprocess, "Popen", begin)
+    monkeypatch.setattr(early, "starts_early", lambda *_, **__: True)
+    monkeypatch.setattr(early, "free_memory", lambda: early.LEAST_FREE_BYTES)
+    monkeypatch.chdir(tmp_path)
+    return begun
+
+
+def project(**engine: Any) -> Any:
+    """What is asked of a project here."""
+    return SimpleNamespace(target=SimpleNamespace(engine=Engine(**engine)))
+
+
+def test_an_engine_is_started_once(started: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second command finds that one is starting; what `init` wrote is a folder of its own."""
+    monkeypatch.setattr(sys, "argv", ["infold", "--target", "x", "plan"])
+    said = [early.start(Began(), project(), 0) for _ in range(2)]
+    monkeypatch.setattr(sys, "argv", ["infold", "init", "shop"])
+    written = early.start(Began(), None, 0)
+
+    assert "infold --target x engine status" in said[0]
+    assert (said[1], "infold engine status" in written) == ("", True)
+    assert started == [
+        (["infold", "-C", ".", "--target", "x", "engine", "restart"], "."),
+        (["infold", "-C", ".", "engine", "restart"], "shop"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "free"),
+    [
+        (project(), 2, early.LEAST_FREE_BYTES),
+        (project(), 0, early.LEAST_FREE_BYTES - 1),
+        (project(start="when_needed"), 0, early.LEAST_FREE_BYTES),
+        (project(start="off"), 0, early.LEAST_FREE_BYTES),
+        (project(remote="sc://here"), 0, early.LEAST_FREE_BYTES),
+        (None, 0, early.LEAST_FREE_BYTES),
+    ],
+)
+def test_no_engine_is_started_early(
+    started: Any, monkeypatch: pytest.MonkeyPatch, given: Any, code: int, free: int
+) -> None:
+    """After a mistake, with little memory, or where the project says so or has none of its own."""
+    monkeypatch.setattr(sys, "argv", ["infold", "plan"])
+    monkeypatch.setattr(early, "free_memory", lambda: free)
+
+    assert early.start(Began(), given, code) == ""
+    assert started == []
+
+
+def test_a_command_waits_for_an_engine_that_starts(tmp_path: Path) -> None:
+    """Until whoever starts it has ended, however that is."""
+    file = str(tmp_path / "engine.sock")
+    wire.await_start(file)  # nobody starts one
+    lock = wire.lock_start(file)
+    assert lock is not None
+    assert wire.lock_start(file) is None
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(wire.await_start, file)
+        time.sleep(0.2)
+        waited = not waiting.done()
+        os.close(lock)
+        waiting.result(PATIENCE)
+
+    assert waited
 
 
 TEXT = st.binary(max_size=8).filter(lambda text: b"\0" not in text)

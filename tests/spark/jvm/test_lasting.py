@@ -227,10 +227,14 @@ def test_the_lock_is_inherited(tmp_path: Path) -> None:
 AUTOGROUP = Path("/proc/self/autogroup")
 
 GIVES_WAY = f"""
-import os
+from contextlib import contextmanager
 from pathlib import Path
-from infold.spark.jvm.class_archive import give_way
-give_way(os.getpid())
+from infold.api import warm_up
+@contextmanager
+def nothing():
+    yield None
+warm_up.class_archive.archive_to_make = nothing
+warm_up.main()
 print(Path("{AUTOGROUP}").read_text())
 """
 

@@ -32,6 +32,9 @@ COMMANDS = frozenset(
 )
 """The commands that may need Spark."""
 
+COMMANDS_BEFORE = frozenset({"check", "init", "plan", "status"})
+"""The commands after which one that needs Spark is likely."""
+
 VARIABLE = "INFOLD_ENGINE"
 OFF_WORD = "--no-engine"
 _WITH_VALUE = {"-C": "root", "--project": "root", "--target": "target"}
@@ -42,6 +45,7 @@ class Typed:
 
     def __init__(self, words: Sequence[str]) -> None:
         self.root, self.target, self.command, self.off = ".", None, "", False
+        self.first_argument = ""
         given = iter(words)
         for word in given:
             name, equals, value = word.partition("=")
@@ -54,12 +58,13 @@ class Typed:
             elif word.startswith("-"):
                 return  # help, a version, or a mistake
             else:
-                self.command = word
+                self.command, self.first_argument = word, next(given, "")
                 return
 
     root: str
     target: str | None
     command: str
+    first_argument: str
     off: bool
 
 
@@ -86,6 +91,15 @@ def is_on(typed: Typed, environment: Mapping[str, str], *, terminal: bool) -> bo
     return terminal and not environment.get("CI")
 
 
+def starts_early(typed: Typed, environment: Mapping[str, str], *, terminal: bool) -> bool:
+    """Whether a command may start an engine that it does not need: only where a person waits."""
+    if typed.off or typed.command not in COMMANDS_BEFORE or sys.platform != "linux":
+        return False
+    if "PYSPARK_GATEWAY_PORT" in environment or environment.get(VARIABLE, "").lower() == "off":
+        return False
+    return terminal and not environment.get("CI")
+
+
 LOST = "The process that carried out the command is gone, and nobody knows how far it came."
 
 
@@ -102,6 +116,7 @@ def carry_out(words: Sequence[str]) -> int | None:
         return None
     try:
         file = wire.socket_file(typed.root, typed.target)
+        wire.await_start(file)
         connection = wire.connect(file)
     except (OSError, ValueError):
         return None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from infold.cli.warm_engine.client import Typed, leaves
 from infold.system import engine_socket as wire
-from infold.system.circumstances import Began, place
+from infold.system.circumstances import Began, place, set_session_priority
 from infold.system.kept_files import open_log
 
 if TYPE_CHECKING:
@@ -124,6 +124,7 @@ def _start_keeper(home: Home, offer: Offer, began: Began) -> None:
             pass_fds=(listening.fileno(), watched, offer.jvm.input, *locks.values()),
             start_new_session=True,
         )
+    set_session_priority(offer.jvm.process.pid, 0)  # it may have been started early
 
 
 def _link(home: Home) -> None:

@@ -22,13 +22,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from infold import __version__
 from infold.spark.jvm.gateway import is_submitted
-from infold.spark.jvm.jars import jar_paths, settings_folder, spark_home
-from infold.spark.jvm.java import Java, find_java
+from infold.spark.jvm.jars import jar_paths
+from infold.spark.jvm.java import Java, find_java, settings_folder, spark_home
 from infold.system.kept_files import cache_dir, is_own
 
 LOWEST = 19
@@ -41,12 +41,41 @@ QUIET = ("-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+
 def reading_options(java: Java, jars: Iterable[Path]) -> tuple[str, ...]:
     """The options for a JVM that is to use the archive; none when there is no archive."""
     file = _file(java, jars)
-    return (f"-XX:SharedArchiveFile={file}", *QUIET) if file and file.is_file() else ()
+    if not (file and file.is_file()):
+        return ()
+    base = "" if _has_base(java) else f"{_base(file)}{os.pathsep}"
+    return (f"-XX:SharedArchiveFile={base}{file}", *QUIET)
 
 
 def recording_options(written: Path) -> tuple[str, ...]:
-    """The options for a JVM that is to write its classes into ``written`` as it exits."""
-    return (f"-XX:ArchiveClassesAtExit={written}", *QUIET)
+    """
+    The options for a JVM that is to write its classes into ``written`` as it exits.
+
+    An archive is added to that of Java's own classes, which is made first where Java has none.
+    """
+    options = (f"-XX:ArchiveClassesAtExit={written}", *QUIET)
+    java = find_java()
+    file = _file(java, jar_paths())
+    if _has_base(java) or file is None:
+        return options
+    base = _base(file)
+    subprocess.run(
+        [java.binary, "-Xshare:dump", f"-XX:SharedArchiveFile={base}"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    return (f"-XX:SharedArchiveFile={base}", *options)
+
+
+def _has_base(java: Java) -> bool:
+    return (java.home / "lib" / "server" / "classes.jsa").is_file()
+
+
+def _base(file: Path) -> Path:
+    """The archive of Java's own classes that another one is added to."""
+    return file.with_suffix(".base")
 
 
 def make_later() -> bool:
@@ -68,19 +97,6 @@ def make_later() -> bool:
         start_new_session=True,
     )
     return True
-
-
-def give_way(pid: int) -> None:
-    """
-    Let the session of a process give way to all others, if this process has the lowest priority.
-
-    Linux shares processors among sessions first. A process that is alone in one, as the JVM is,
-    gets as much as a user's run, however low its priority is.
-    """
-    if os.getpriority(os.PRIO_PROCESS, 0) < LOWEST:
-        return
-    with suppress(OSError):  # other systems, and kernels, share among processes
-        Path(f"/proc/{pid}/autogroup").write_text(f"{LOWEST}")
 
 
 @contextmanager
@@ -129,6 +145,7 @@ def _key(java: Java, jars: Iterable[Path]) -> str:
     """A digest of everything that makes an archive unusable when it changes."""
     home = spark_home()
     facts = [
+        "each jar once",  # how a class path is made, which has to be the same
         __version__,
         java.version,
         str(java.home),
@@ -155,5 +172,5 @@ def _forget_older(newest: Path) -> None:
     """Keep this archive and the one before; each takes some 200 MB."""
     others = [file for file in newest.parent.glob("*.jsa") if file != newest]
     for file in sorted(others, key=lambda each: each.stat().st_mtime)[:-1]:
-        file.unlink(missing_ok=True)
-        file.with_suffix(".lock").unlink(missing_ok=True)
+        for each in (file, _base(file), file.with_suffix(".lock")):
+            each.unlink(missing_ok=True)

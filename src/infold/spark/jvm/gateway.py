@@ -22,13 +22,13 @@ from py4j.java_gateway import JavaGateway
 
 from infold.lake.stores.settings import HDFS_USER, HDFS_USER_SETTING
 from infold.messages import store_errors
-from infold.spark.jvm.jars import settings_folder, spark_home
-from infold.spark.jvm.java import find_java
+from infold.spark.jvm.java import submit_command
 from infold.spark.jvm.round_trips import (
     keep_looked_up_classes,
     pass_lists_at_once,
 )
 from infold.system import signals
+from infold.system.circumstances import session_priority, set_session_priority
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -108,6 +108,7 @@ def launch(
         )
         _started.append(process)
         signals.end_with_process(end_jvm)
+    set_session_priority(process.pid, session_priority(os.getpid()))
     try:
         meanwhile()
         # PySpark's `lit` imports it, and pandas with it where that is installed.
@@ -296,51 +297,6 @@ def _environment(**values: str) -> Iterator[None]:
     finally:
         for name in values:
             os.environ.pop(name, None)
-
-
-CLASS = "org.apache.spark.deploy.SparkSubmit"
-_OF_SCRIPTS = ("SPARK_LAUNCHER_OPTS", "SPARK_PREPEND_CLASSES", "SPARK_TESTING")
-
-
-def submit_command(
-    arguments: Sequence[str], environ: Mapping[str, str]
-) -> tuple[list[str], dict[str, str]]:
-    """
-    The words that ``spark-submit`` would start for its ``arguments``, and the environment for them.
-
-    Its scripts ask a Java program of Spark's for them, with all of Spark's jars on its class path.
-    One of the jars is enough, which makes every start of Spark 0.2 s shorter. Where a
-    ``spark-env.sh`` may change anything, and where that program has no answer, it is the script.
-    """
-    home = spark_home()
-    script = [str(home / "bin" / "spark-submit"), *arguments]
-    launchers = [*(home / "jars").glob("spark-launcher_*.jar")]
-    variables = settings_folder(home, environ) / "spark-env.sh"
-    changed = variables.is_file() or any(map(environ.get, _OF_SCRIPTS))
-    if changed or len(launchers) != 1:
-        return script, dict(environ)
-    [launcher] = launchers
-    scala = launcher.name.removeprefix("spark-launcher_").partition("-")[0]
-    # What the scripts set: a Python worker has to hash texts as every other one does.
-    env = {**environ, "SPARK_SCALA_VERSION": scala, "PYTHONHASHSEED": "0"}
-    answer = subprocess.run(
-        [
-            *(str(find_java(environ).binary), "-Xmx128m"),
-            *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
-            *("-cp", str(launcher), "org.apache.spark.launcher.Main", CLASS),
-            *arguments,
-        ],
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        check=False,
-    )
-    # A line that separates them from what a JVM may print first; each word ends with a zero.
-    _, separator, words = os.fsdecode(answer.stdout).partition("\0\n")
-    if answer.returncode or not separator or not words:
-        return script, dict(environ)
-    return words.removesuffix("\0").split("\0"), env
 
 
 def environment(settings: Mapping[str, str]) -> Mapping[str, str]:

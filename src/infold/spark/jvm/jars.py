@@ -2,97 +2,40 @@
 The jars beside Spark's own, which each storage pins; they are fetched once.
 
 Spark can fetch jars itself at every start (``spark.jars.packages``), which costs seconds even when
-nothing is missing. So it does that a single time, in a process of its own, into a scratch folder;
-the jars are checked against the hashes below and renamed into the cache. A jar in the cache is
-therefore complete, and two processes that fetch at once do no harm.
+nothing is missing. So each is downloaded a single time into a scratch folder, checked against its
+hash, and renamed into the cache. A jar in the cache is therefore complete, and two processes that
+fetch at once do no harm.
+
+They come from Maven Central, or from where the machine's Spark is told to look: the addresses of
+``spark.jars.repositories``, and those in the Ivy settings of ``spark.jars.ivySettings``.
 """
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
-import importlib.util
-import os
+import re
 import shutil
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import HTTPException
 from pathlib import Path
+from urllib import request
 
 from infold.messages.errors import InfoldError
 from infold.messages.faults import jars_unresolved
-from infold.spark.jvm.java import find_java
+from infold.spark.jvm.java import settings_folder, spark_home
+from infold.spark.jvm.session_settings import DEFAULTS, given_settings
 from infold.spark.storages import common_jars
 from infold.spark.tables.catalog import Jar
 from infold.system.kept_files import cache_dir, is_own
 
-FETCH_SECONDS = 600
-
-
 JARS = common_jars()
 """What every JVM has."""
 
-_EXCLUDED = (
-    # What sqlite-jdbc would bring along. Spark has a newer slf4j, which must stay the only one.
-    "org.slf4j:slf4j-api",
-    # What Hadoop's connector would bring along: all of the AWS SDK in one jar of 600 MB.
-    "software.amazon.awssdk:bundle",
-    "software.amazon.awssdk:netty-nio-client",
-    "software.amazon.s3.analyticsaccelerator:analyticsaccelerator-s3",
-    "org.wildfly.openssl:wildfly-openssl",
-    # What Delta Lake would bring along for catalogs of Unity.
-    "io.unitycatalog:*",
-    # What that for Azure would bring along for an older protocol.
-    "com.microsoft.azure:*",
-    "org.apache.hadoop.thirdparty:*",
-    "org.eclipse.jetty:*",
-    # What Google's connector would bring along for gRPC, and for what it is compiled with.
-    "com.google.api:api-common",
-    "com.google.api:gax-*",
-    "com.google.api.grpc:*",
-    "com.google.auto.value:*",
-    "com.google.cloud:*",
-    "com.google.code.findbugs:*",
-    "com.google.errorprone:*",
-    "com.google.j2objc:*",
-    "com.google.protobuf:*",
-    "io.grpc:grpc-[b-bd-z]*",
-    "io.grpc:grpc-alts",
-    "io.grpc:grpc-auth",
-    "io.grpc:grpc-census",
-    "io.grpc:grpc-core",
-    "io.opencensus:opencensus-contrib-[a-gi-z]*",
-    "io.opencensus:opencensus-exporter-*",
-    "io.opencensus:opencensus-impl*",
-    "io.opentelemetry*:*",
-    "javax.annotation:*",
-    "org.checkerframework:*",
-    "org.conscrypt:*",
-    "org.threeten:*",
-    # Spark has these.
-    "com.fasterxml.jackson.core:*",
-    "com.google.code.gson:*",
-    "com.google.guava:*",
-    "org.apache.httpcomponents:*",
-    "commons-codec:commons-codec",
-    "commons-logging:commons-logging",
-    "io.netty:*",
-)
-
-
-def spark_home() -> Path:
-    """The Spark that came with the pyspark of this interpreter."""
-    spec = importlib.util.find_spec("pyspark")
-    if spec is None or spec.origin is None:  # pragma: no cover - it is a dependency
-        raise ModuleNotFoundError("pyspark", name="pyspark")
-    return Path(spec.origin).parent
-
-
-def settings_folder(home: Path, environ: Mapping[str, str] = os.environ) -> Path:
-    """Where the Spark at ``home`` looks for its ``spark-defaults.conf`` and ``spark-env.sh``."""
-    return Path(environ.get("SPARK_CONF_DIR") or home / "conf")
+CENTRAL = "https://repo1.maven.org/maven2"
+MOST_SILENT_SECONDS = 60
 
 
 def jar_paths(more: tuple[Jar, ...] = ()) -> tuple[Path, ...]:
@@ -124,73 +67,61 @@ def _file_lock(lock: Path) -> Iterator[None]:
 
 
 def _fetch(folder: Path, jars: tuple[Jar, ...]) -> None:
-    """Let Spark resolve the coordinates, then move the checked jars into ``folder``."""
+    """Download what is missing, then move the checked jars into ``folder``."""
     scratch = Path(tempfile.mkdtemp(prefix=".fetch-", dir=folder))
     try:
-        output = _resolve(scratch, jars)
         for jar in jars:
-            fetched = scratch / "jars" / jar.file_name
-            if not fetched.is_file():
-                raise _unresolved(folder, jars, _reason(output))
-            if _sha256(fetched) != jar.sha256:
-                why = f"{jar.file_name} is not the file that was published"
-                raise _unresolved(folder, jars, why)
-            fetched.replace(folder / jar.file_name)
+            if not _is_there(folder, jar):
+                fetched = scratch / jar.file_name
+                try:
+                    download(jar.path, fetched, jar.sha256)
+                except (OSError, ValueError) as error:
+                    raise _unresolved(folder, jars, str(error)) from None
+                fetched.replace(folder / jar.file_name)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _resolve(ivy: Path, jars: tuple[Jar, ...]) -> str:
+def download(path: str, file: Path, sha256: str) -> None:
     """
-    Run spark-submit on an empty program, which fetches ``jars`` into ``ivy``; its output.
+    Write the file at a path of a Maven repository to ``file``.
 
-    Ivy's settings are Spark's own, so a company's mirror set in ``spark-defaults.conf``
-    (``spark.jars.ivySettings``) is used here too.
+    Raises OSError if none has it, ValueError if it is another one.
     """
-    java, home = find_java(), spark_home()
-    nothing = ivy / "nothing.py"
-    nothing.touch()
-    command = [
-        str(home / "bin" / "spark-submit"),
-        *("--master", "local[1]"),
-        *("--packages", ",".join(jar.coordinates for jar in jars)),
-        *("--exclude-packages", ",".join(_EXCLUDED)),
-        *("--conf", f"spark.jars.ivy={ivy}"),
-        str(nothing),
+    repositories, credentials = _repositories()
+    passwords = request.HTTPPasswordMgrWithPriorAuth()
+    for host, user, password in credentials:
+        passwords.add_password(None, host, user, password, is_authenticated=True)
+    opener = request.build_opener(request.HTTPBasicAuthHandler(passwords))
+    why = ""
+    for repository in repositories:
+        url = f"{repository.rstrip('/')}/{path}"
+        try:
+            with opener.open(url, timeout=MOST_SILENT_SECONDS) as sent, file.open("wb") as written:
+                shutil.copyfileobj(sent, written)
+        except (OSError, HTTPException) as error:
+            why = f"{url}: {error}"
+            continue
+        if _sha256(file) == sha256:
+            return
+        raise ValueError(f"{url} is not the file that was published")
+    raise OSError(why)
+
+
+def _repositories() -> tuple[list[str], list[tuple[str, str, str]]]:
+    """The addresses where jars are looked for, in order; and host, user and password of some."""
+    given = dict(given_settings(settings_folder(spark_home()) / DEFAULTS))
+    addresses = [word for word in given.get("spark.jars.repositories", "").split(",") if word]
+    ivy = given.get("spark.jars.ivySettings")
+    if ivy is None:
+        return [*addresses, CENTRAL], []
+    text = Path(ivy).expanduser().read_text(encoding="utf-8", errors="replace")
+    addresses += re.findall(r"""\broot=["']([^"']+)["']""", text)
+    marks = re.findall(r"<credentials\b[^>]*>", text)
+    each = (dict(re.findall(r"""(\w+)=["']([^"']*)["']""", mark)) for mark in marks)
+    return addresses, [
+        (one.get("host", ""), one.get("username", ""), one.get("passwd", "")) for one in each
     ]
-    env = {
-        **os.environ,
-        "JAVA_HOME": str(java.home),
-        "SPARK_HOME": str(home),
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-        # Asks no resolver who we are: it may not know.
-        "SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", "127.0.0.1"),
-    }
-    try:
-        ran = subprocess.run(
-            command,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=FETCH_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"no answer within {FETCH_SECONDS} seconds"
-    return ran.stderr
-
-
-def _reason(output: str) -> str:
-    """The most useful line of Ivy's report: a refused connection before its consequences."""
-    lines = [line.strip(" :\t") for line in output.splitlines() if line.strip(" :\t")]
-    for sign in ("Server access error", "no answer", "Exception", "not found", "ERROR"):
-        for line in lines:
-            if sign in line:
-                return line
-    return lines[-1] if lines else "there was no output"
 
 
 def _unresolved(folder: Path, jars: tuple[Jar, ...], why: str) -> InfoldError:

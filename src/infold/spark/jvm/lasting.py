@@ -22,7 +22,7 @@ from weakref import WeakSet
 
 from infold.spark.jvm import gateway
 from infold.spark.jvm.gateway import Jvm
-from infold.spark.jvm.jars import settings_folder, spark_home
+from infold.spark.jvm.java import settings_folder, spark_home
 from infold.spark.jvm.session_settings import Size, size_settings
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from infold.core import target as engines
 from infold.core.storages import STORAGE_SETTINGS, Storage
 from infold.core.target import FIXED
 from infold.messages import faults
-from infold.spark.jvm.jars import settings_folder
+from infold.spark.jvm.java import settings_folder
 from infold.system.kept_files import cache_dir
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ def refuse_environment(spark_home: Path) -> None:
     refuse_given("PYSPARK_SUBMIT_ARGS", dict(_confs(words)))
     files = [Path(name) for name in _values(words, "--properties-file")]
     for file in files or [settings_folder(spark_home) / DEFAULTS]:
-        refuse_given(str(file), dict(_properties(file)))
+        refuse_given(str(file), dict(given_settings(file)))
 
 
 def refuse_session(session: SparkSession, *, ours: bool) -> None:
@@ -306,7 +306,7 @@ def _values(words: list[str], option: str) -> Iterator[str]:
             yield word.removeprefix(f"{option}=")
 
 
-def _properties(file: Path) -> Iterator[tuple[str, str]]:
+def given_settings(file: Path) -> Iterator[tuple[str, str]]:
     """A file of properties as Spark reads it: key and value parted by a space, = or a colon."""
     if not file.is_file():
         return

@@ -37,8 +37,8 @@ from infold.spark.jvm.gateway import (
     quieten_py4j,
 )
 from infold.spark.jvm.gateway import refuse_other as refuse_other_user
-from infold.spark.jvm.jars import jar_paths, spark_home
-from infold.spark.jvm.java import find_java
+from infold.spark.jvm.jars import jar_paths
+from infold.spark.jvm.java import find_java, spark_home
 from infold.spark.jvm.session_settings import (
     UNREGISTERED,
     Size,

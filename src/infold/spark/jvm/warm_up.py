@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from infold.core.storages import Storage
 from infold.spark.jvm import class_archive
-from infold.spark.jvm.gateway import jvm_pid
 from infold.spark.jvm.spark_session import start, stop
 from infold.spark.storages import adapters_of
 
@@ -33,7 +32,6 @@ def record(written: Path, folder: Path, more: Callable[[Path], None]) -> None:
         log=folder / "spark.log",
         extra={"spark.driver.extraJavaOptions": " ".join(class_archive.recording_options(written))},
     )
-    class_archive.give_way(jvm_pid())
     try:
         tour(spark, folder)
         more(folder)

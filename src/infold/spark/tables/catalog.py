@@ -25,8 +25,14 @@ class Jar:
         return f"{self.group}:{self.artifact}:{self.version}"
 
     @property
+    def path(self) -> str:
+        """Where a Maven repository has it."""
+        folder = f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}"
+        return f"{folder}/{self.artifact}-{self.version}.jar"
+
+    @property
     def file_name(self) -> str:
-        """The name under which Ivy and the cache keep it."""
+        """The name under which the cache keeps it."""
         return f"{self.group}_{self.artifact}-{self.version}.jar"
 
 
