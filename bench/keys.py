@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 from bench import runs
 from bench.first_builds import year_of_events
-from bench.measure import Clock, Line, Size, ratio
+from bench.measure import Clock, Line, ProcessorTime, Size, ratio
 from bench.one_more_day import DAY_EVENTS, WARM
 from bench.project import with_history
 
@@ -39,12 +36,11 @@ def one_day_by_key(size: Size) -> list[Line]:
         deliveries.deliver(size.rows(DAY_EVENTS))
         runs.run(root, ["events"])
         for name in sorted(models, reverse=bool(at % 2)):
-            before = _processor_seconds()  # a JVM may end with the run before, or begin with this
+            before = ProcessorTime()
             cost = runs.run(root, [name])
             if at >= WARM:
                 seconds[name].add(cost.step(name))
-                after = _processor_seconds()
-                work[name].add(sum(taken - before.get(pid, 0) for pid, taken in after.items()))
+                work[name].add(before.taken())
             counts[name] = cost.receipt(name)
     ours, theirs = counts["users"], counts["users_read"]
     return [
@@ -63,19 +59,3 @@ def one_day_by_key(size: Size) -> list[Line]:
             detail=f"{work['users']} against {work['users_read']}",
         ),
     ]
-
-
-def _processor_seconds() -> dict[int, float]:
-    """What this process and each of those it started have taken of the processors."""
-    parents, ticks = {}, {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:  # it ended meanwhile
-            continue
-        pid = int(path.parent.name)
-        parents[pid], ticks[pid] = int(fields[1]), int(fields[11]) + int(fields[12])
-    own = {os.getpid()}
-    while more := {pid for pid, parent in parents.items() if parent in own} - own:
-        own |= more
-    return {pid: ticks[pid] / os.sysconf("SC_CLK_TCK") for pid in own if pid in ticks}

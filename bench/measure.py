@@ -82,6 +82,34 @@ class Clock:
         return f"{self.least:.2f} s (median {self.median:.2f} s of {len(self.seconds)})"
 
 
+class ProcessorTime:
+    """What this process and those it started take of the processors from now on."""
+
+    def __init__(self) -> None:
+        self.before = _processor_seconds()
+
+    def taken(self) -> float:
+        """Seconds since; a JVM may have ended since, or begun."""
+        after = _processor_seconds()
+        return sum(seconds - self.before.get(pid, 0) for pid, seconds in after.items())
+
+
+def _processor_seconds() -> dict[int, float]:
+    """What this process and each of those it started have taken of the processors."""
+    parents, ticks = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:  # it ended meanwhile
+            continue
+        pid = int(path.parent.name)
+        parents[pid], ticks[pid] = int(fields[1]), int(fields[11]) + int(fields[12])
+    own = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in own} - own:
+        own |= more
+    return {pid: ticks[pid] / os.sysconf("SC_CLK_TCK") for pid in own if pid in ticks}
+
+
 def ratio(ours: Clock, theirs: Clock) -> float:
     """Least over least; the medians stand in the detail."""
     return ours.least / theirs.least

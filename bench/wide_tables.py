@@ -1,16 +1,22 @@
-"""Tables of many columns: what planning costs by their number, a run of a few rows each time."""
+"""
+Tables of many columns: what planning costs by their number, a run of a few rows each time.
+
+The numbers are seconds of the processors, of Python and of the JVM, as planning is all there is.
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bench import runs
-from bench.measure import Clock, Line, Size
+from bench.measure import Line, ProcessorTime, Size
 from bench.project import DATA
 
-WIDTHS = (10, 50, 150, 300)
+WIDTHS = (10, 150, 300)
+VERY_WIDE = (500, 1000, 2000)
 TYPES = (
     ("text", "string", "a{}"),
     ("count", "bigint", 1),
@@ -18,6 +24,16 @@ TYPES = (
     ("page", "struct<title: string, size: bigint>", {"title": "t", "size": 1}),
     ("tags", "array<struct<name: string>>", [{"name": "n"}]),
 )
+
+
+def _struct(fields: int) -> tuple[str, dict[str, str]]:
+    """A struct of so many texts, and a value of it."""
+    names = [f"field_{number}" for number in range(fields)]
+    return f"struct<{', '.join(f'{name}: string' for name in names)}>", dict.fromkeys(names, "a")
+
+
+_OF_300, _OF_50 = _struct(300), _struct(50)
+NESTED = (("page", *_OF_300), ("tags", f"array<{_OF_50[0]}>", [_OF_50[1]] * 2))
 MODELS = {
     "events": "materialization: events\nunique_key: [id]\n"
     "timeseries: {event_time_column: at}\n---\nSELECT * FROM raw.wide",
@@ -31,52 +47,79 @@ MODELS = {
     "users": "materialization: cumulative_aggregate\n---\n"
     "SELECT who, count(*) AS n, {mosts} FROM events GROUP BY who",
 }
+FEW = ("events", "days")
+"""What is made of very many columns: all five kinds of tables would take minutes."""
+ADDITIONS = 20_000_000
 HOURS = 20
 ROWS = 20
+Types = Sequence[tuple[str, str, object]]
 
 
 def by_columns(size: Size) -> list[Line]:
-    """A run of twenty rows into tables of 10, 50, 150 and 300 columns: it grows as they do."""
+    """Runs of twenty rows into tables of 10 to 2,000 columns: they grow as these do."""
     del size  # rows do not count here
-    clocks: dict[int, Clock] = {}
-    steps: dict[int, str] = {}
+    taken: dict[int, float] = {}
+    lines = [_speed()]
     for width in WIDTHS:
-        root = _lay_out(width)
-        clocks[width] = Clock()
-        for number in range(5):
-            _deliver(root, width, number)
-            cost = runs.run(root, jobs=1)
-            steps[width] = cost.by_step
-            if number > 1:  # before, the JVM compiles what all of them need
-                clocks[width].add(cost.seconds)
-    base = clocks[WIDTHS[0]].least
-    lines = [
-        Line(f"{width} columns", clocks[width].least, None, "s", steps[width]) for width in WIDTHS
-    ]
-    few, many = WIDTHS[-2:]
-    growth = (clocks[many].least - base) / (clocks[few].least - base)
-    what = f"what {many} columns cost more than {WIDTHS[0]}, against what {few} do"
-    columns = (many - WIDTHS[0]) / (few - WIDTHS[0])
-    return [*lines, Line(what, growth, 1.25 * columns, "x", f"{columns:.2f} times the columns")]
+        taken[width] = _last_run(f"wide{width}", width, TYPES, tuple(MODELS), 3)
+        lines.append(Line(f"{width} columns, tables of five kinds", taken[width], None, "s"))
+    lines.append(_growth(taken))
+    taken.clear()
+    for width in VERY_WIDE:
+        taken[width] = _last_run(f"wide{width}", width, TYPES, FEW, 2)
+        what = f"{width:,} columns, events and a daily table that renames them"
+        lines.append(Line(what, taken[width], None, "s"))
+    lines.append(_growth(taken))
+    nested = _last_run("nested", 7, NESTED, FEW, 2)
+    what = "the same tables of two structs of 300 fields and two arrays of structs of 50"
+    return [*lines, Line(what, nested, None, "s")]
 
 
-def _columns(width: int) -> dict[str, str]:
+def _speed() -> Line:
+    """How quick the machine is, whatever else it does: seconds of a processor, too."""
+    before = ProcessorTime()
+    total = 0
+    for number in range(ADDITIONS):
+        total += number
+    return Line(f"{ADDITIONS:,} additions in Python", before.taken(), None, "s")
+
+
+def _growth(taken: Mapping[int, float]) -> Line:
+    """What the greatest width costs more than the least, by what the one between does."""
+    least, few, many = taken
+    growth = (taken[many] - taken[least]) / (taken[few] - taken[least])
+    columns = (many - least) / (few - least)
+    what = f"what {many:,} columns cost more than {least:,}, against what {few:,} do"
+    return Line(what, growth, 1.25 * columns, "x", f"{columns:.2f} times the columns")
+
+
+def _last_run(name: str, width: int, types: Types, models: Sequence[str], deliveries: int) -> float:
+    """Seconds of the processors that the last of some runs takes: the JVM is warm."""
+    root = _lay_out(name, width, types, models)
+    for number in range(deliveries):
+        _deliver(root, width, types, number)
+        before = ProcessorTime()
+        runs.run(root, jobs=1)
+    return before.taken()
+
+
+def _columns(width: int, types: Types) -> dict[str, str]:
     names = {"id": "string", "who": "string", "at": "timestamp"}
     for number in range(width - len(names)):
-        name, type_, _ = TYPES[number % len(TYPES)]
+        name, type_, _ = types[number % len(types)]
         names[f"{name}_{number}"] = type_
     return names
 
 
-def _lay_out(width: int) -> Path:
-    root = DATA / f"wide{width}"
+def _lay_out(name: str, width: int, types: Types, models: Sequence[str]) -> Path:
+    root = DATA / name
     shutil.rmtree(root, ignore_errors=True)
     for folder in ("models", "landing"):
         (root / folder).mkdir(parents=True)
-    columns = _columns(width)
+    columns = _columns(width, types)
     declared = "".join(f'      {name}: "{type_}"\n' for name, type_ in columns.items())
     (root / "infold.yml").write_text(
-        f"name: wide{width}\nsources:\n  raw.wide:\n    path: landing/*.json\n"
+        f"name: {name}\nsources:\n  raw.wide:\n    path: landing/*.json\n"
         f"    event_time_column: at\n    columns:\n{declared}"
     )
     own = list(columns)[3:]
@@ -86,19 +129,21 @@ def _lay_out(width: int) -> Path:
         "renamed": ", ".join(f"{name} AS other_{name}" for name in own),
         "mosts": ", ".join(f"max({name}) AS {name}" for name in ordered),
     }
-    for name, text in MODELS.items():
+    for model in models:
+        text = MODELS[model]
         for word, sql in texts.items():
             text = text.replace(f"{{{word}}}", sql)
-        (root / "models" / f"{name}.sql").write_text(f"---\n{text}\n")
+        (root / "models" / f"{model}.sql").write_text(f"---\n{text}\n")
     return root
 
 
-def _deliver(root: Path, width: int, number: int) -> None:
+def _deliver(root: Path, width: int, types: Types, number: int) -> None:
     """A file: late rows beside those that are there, and some that are there already."""
     lines = []
     for at in range(ROWS):
         row: dict[str, object] = {"id": f"{number if at else 0}-{at}", "who": f"u{at % 4}"}
         row["at"] = f"2024-03-{1 + at % 3:02}T{(number + at) % HOURS:02}:00:00Z"
-        row |= {name: TYPES[n % len(TYPES)][2] for n, name in enumerate(list(_columns(width))[3:])}
+        names = list(_columns(width, types))[3:]
+        row |= {name: types[n % len(types)][2] for n, name in enumerate(names)}
         lines.append(json.dumps(row))
     (root / "landing" / f"{number}.json").write_text("\n".join(lines) + "\n")

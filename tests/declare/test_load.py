@@ -574,9 +574,9 @@ def test_types_are_those_of_spark(texts: str, *, known: bool) -> None:
 
 GOOD = """
 yyyy-MM-dd HH:mm:ss | yyyyMMddHHmmssSSS | dd/MMM/yyyy:HH:mm:ss Z | yyyy-MM-dd'T'HH:mm:ss.SSSSSSSXXX
-d MMMM yyyy, h:mm a | yyyy-MM-dd[ HH:mm[:ss]] | yyyy-MM-dd HH:mm:ss VV | O yyyy | dd'th' MMMM
+d MMMM yyyy, h:mm a | yyyy-MM-dd[ HH:mm[:ss]] | yyyy-MM-dd HH:mm:ss VV | O yyyy | dd'th' MMMM yy
 yyyy年MM月dd日 | yyyy-MM-dd'''T' | y! | G yyyy DDD | yyyy'MMMMM{#' | [yyyy | x yyyy
-ss.S' is left open
+y ss.S' is left open
 """
 
 
@@ -606,6 +606,7 @@ BAD = {
     "HHmmssSSSSSSSSS": "digits finer than microseconds",
     "--": "it has no letter",
     "'yyyy'": "it has no letter",
+    "MMM d HH:mm:ss": "it has no year",
 }
 
 

@@ -114,6 +114,18 @@ class TestDrawing:
 
         assert drawn.strip() == caret.strip()
 
+    @pytest.mark.parametrize(("before", "after"), [(0, 300), (300, 300), (300, 0), (60, 60_000)])
+    def test_of_a_long_line_what_is_around_the_place_is_shown(
+        self, before: int, after: int
+    ) -> None:
+        """A line of any length is one line on a screen or a few, with the place in it."""
+        line = "a" * before + "bad" + "a" * after
+
+        shown, drawn = Spot("m.sql", 1, before + 1, line, 3).caret.splitlines()
+
+        assert len(shown) <= 204
+        assert shown[drawn.index("^") : len(drawn)] == "bad"
+
     def test_an_error_as_a_dictionary(self) -> None:
         """An error is also a dictionary of its parts, for programs."""
         error = InfoldError("slug", "what", (("a", "b"),), "Do.", at=Spot("m.sql", 2, 5))

@@ -266,6 +266,16 @@ def test_no_link_is_followed(file: Path) -> None:
         assert not file.is_symlink()
 
 
+def test_a_pipe_is_not_waited_for(file: Path) -> None:
+    """Nobody writes into one that came with a project."""
+    os.mkfifo(file)
+    assert kept(file) is None
+
+    open_log(file).close()
+
+    assert file.is_file()
+
+
 # -- the environment of git's branch, read from git's files
 
 

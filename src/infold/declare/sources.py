@@ -463,6 +463,8 @@ def _wrong(pattern: str) -> Iterator[str]:
             yield "a ] has no [ before it"
     if _BARE_NANOS.search(pattern):
         yield "digits finer than microseconds come after a point: .SSSSSSSSS"
+    if not {"y", "g"} & {*letters}:
+        yield "it has no year: Spark takes each for 1970"
 
 
 def _wrong_run(letter: str, count: int) -> Iterator[str]:

@@ -32,6 +32,10 @@ class ExitCode(IntEnum):
     CHANGED = 5
 
 
+_WIDEST = 200
+"""The most characters of a line that are shown: some files have all they say in one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Spot:
     """
@@ -66,6 +70,11 @@ class Spot:
         indent = len(self.text) - len(self.text.lstrip())
         shown = self.text.strip().replace("\t", " ")
         before = max(0, self.column - 1 - indent)
+        cut = max(0, min(before, len(shown)) - _WIDEST // 4)
+        if len(shown) > _WIDEST and cut:
+            shown, before = f"…{shown[cut + 1 :]}", before - cut
+        if len(shown) > _WIDEST:
+            shown = f"{shown[: _WIDEST - 1]}…"
         width = max(1, min(self.width, len(shown) - before))
         return f"    {shown}\n    {' ' * before}{'^' * width}"
 

@@ -49,7 +49,7 @@ def keep(path: Path, content: bytes) -> None:
 def kept(path: Path) -> bytes | None:
     """What this user has kept in a file; None if there is none, or it is another's, or damaged."""
     try:
-        stored = path.read_bytes()
+        stored = path.read_bytes() if path.is_file() else b""  # reading a pipe would never end
     except OSError:
         return None
     content = stored[_DIGEST_BYTES:]
@@ -66,8 +66,8 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def open_log(path: Path) -> TextIO:
-    """Open a file to append to it; a link there is replaced and not followed. Raises OSError."""
-    if path.is_symlink():
+    """Open a file to append to it; a link or a pipe there is replaced. Raises OSError."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):
         path.unlink()
     return path.open("a", encoding="utf-8")
 

@@ -48,15 +48,17 @@ FROM clicks AS c JOIN {} AS f USING (user_id) GROUP BY 1"""
 
 def test_a_subquery_by_key_becomes_a_model_by_key() -> None:
     """What all time says of each user is refused as a subquery, and the message names the kind of
-    model that it may be: then it is a lookup, matched by its key. One that nothing is joined to has
-    no such way.
+    model that it may be: then it is a lookup, matched by its key. That is the one
+    finding, as the join has none then. One that nothing is joined to has no such way.
     """
-    whole = NEW_USERS.format(f"({FIRSTS})")
-    _, errors = read({**around(whole), "models/example.sql": whole})
-    facts = [dict(error.facts).get("or by key") for error in errors]
-    assert facts[0] == (
-        "make the subquery a model with `materialization: cumulative_aggregate`; join it by user_id"
-    )
+    for subquery in (FIRSTS, FIRSTS.replace("BY user_id", "BY 1")):
+        whole = NEW_USERS.format(f"({subquery})")
+        _, [error] = read({**around(whole), "models/example.sql": whole})
+        assert error.slug == "group-over-cells"
+        assert dict(error.facts)["or by key"] == (
+            "make the subquery a model with `materialization: cumulative_aggregate`;"
+            " join it by user_id"
+        )
 
     by_key = {"models/firsts.sql": f"---\nmaterialization: cumulative_aggregate\n---\n{FIRSTS}"}
     apart = NEW_USERS.format("firsts")

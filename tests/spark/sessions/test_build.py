@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
+from pyspark.sql import types as T
 from tests.reference import aggregates as agg
 from tests.reference.drawn import at, drawn, spread
 from tests.reference.tables import Ends
@@ -45,6 +46,7 @@ from infold.core.trace import CellState
 from infold.spark import frame_schema
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.sessions import build
+from infold.spark.sessions.mergeable import decimal_average
 from infold.spark.sessions.micro_islands import (
     MOST_SLICES,
     SLICE_ROWS,
@@ -319,6 +321,26 @@ Cases in which sessions of Snowplow's packages lose or repeat data: the events o
 three runs, each an instant and perhaps the user that it names; its session, as ``start - end user
 (events)``; and first and last instant and number of events of what is in quarantine.
 """
+
+
+@pytest.mark.parametrize(("digits", "scale"), [(5, 2), (14, 14), (18, 0), (18, 2)])
+def test_averages_of_decimals_are_those_of_spark(
+    spark: SparkSession, digits: int, scale: int
+) -> None:
+    """The quotient of a state's sum and count, with the greatest and the least values too."""
+    most = 10**digits - 1
+    values = [most, -most, 1, -1, 0, most // 3, 2]
+    texts = [
+        f"({at}, cast('{values[number % 7]}E-{scale}' AS decimal({digits},{scale})))"
+        for at in range(40)
+        for number in range(at, at + 1 + at % 6)
+    ]
+    average = decimal_average("sum(x)", "count(x)", T.DecimalType(digits, scale))
+    rows = f"VALUES {', '.join(texts)} AS t(g, x)"
+
+    found = spark.sql(f"SELECT avg(x), {average} FROM {rows} GROUP BY g").collect()
+
+    assert [row for row in found if row[0] != row[1]] == []
 
 
 def test_late_events_of_identifiers(spark: SparkSession) -> None:

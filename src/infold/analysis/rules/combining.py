@@ -7,7 +7,7 @@ column has none of its own then, as it would blame an expression for what the ot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -54,26 +54,32 @@ def check_grouping(subject: Subject) -> Iterator[InfoldError]:
                 _group_spot(block, group),
                 cell=cells.cell_name,
                 columns=cells.time_columns(block),
-                by_key=_as_model(cells, block, group),
+                by_key=_as_model(cells, block),
             )
 
 
-def _as_model(cells: Cells, block: Block, group: exp.Group) -> str:
+def _as_model(cells: Cells, block: Block) -> str:
     """What to make of a subquery of one table, grouped by its columns, that rows are joined to."""
     joined = any(
         len(around.entries) > 1 and any(entry.relation is block for entry in around.entries)
         for around in cells.select_blocks()
     )
-    keys = [key.name for key in group.expressions if isinstance(key, exp.Column)]
+    keys = _names_of_keys(block) if joined else ()
     tables = [entry.relation for entry in block.entries]
-    if not joined or len(keys) < len(group.expressions) or not keys:
-        return ""
-    if len(tables) != 1 or not isinstance(tables[0], Table):
+    if not all(keys) or not keys or len(tables) != 1 or not isinstance(tables[0], Table):
         return ""
     by = ", ".join(keys)
     return (
         f"make the subquery a model with `materialization: cumulative_aggregate`; join it by {by}"
     )
+
+
+def _names_of_keys(block: Block) -> Sequence[str]:
+    """The columns of GROUP BY, by their names or numbers; an expression has no name."""
+    group, outputs = block.node.args["group"], block.outputs or ()
+    by_number = {str(at): out for at, out in enumerate(outputs, 1)}
+    keys = (by_number[key.this].node if key.this in by_number else key for key in group.expressions)
+    return [key.alias_or_name if isinstance(key.unalias(), exp.Column) else "" for key in keys]
 
 
 def _groups_by_partition(cells: Cells, block: Block, group: exp.Group) -> bool:
@@ -181,6 +187,8 @@ def check_joins(subject: Subject) -> Iterator[InfoldError]:
             finding = _join_finding(
                 cells.cell_name, block, entry, (left, left_time), right_time, linked
             )
+            if isinstance(entry.relation, Block) and _is_to_be_a_model(cells, entry.relation):
+                continue  # then it has no time
             if finding is not None and not (
                 _preserves_lookup(entry, left_time) and cells.gives_cells_to_kept_lookups(block)
             ):
@@ -188,6 +196,18 @@ def check_joins(subject: Subject) -> Iterator[InfoldError]:
             if right_time and not left_time:
                 left = _name_of_entry(entry)
             left_time = left_time or right_time
+
+
+def _is_to_be_a_model(cells: Cells, block: Block) -> bool:
+    """Whether that is what :func:`check_grouping` says of it."""
+    return (
+        is_grouped(block)
+        and block.node.args.get("group") is not None
+        and cells.reads_time(block)
+        and block not in cells.bounded_by_where
+        and not cells.select(block).groups_by_time()
+        and _as_model(cells, block) != ""
+    )
 
 
 def _join_finding(

@@ -400,9 +400,10 @@ def decimal_average(total: str, n: str, type_: T.DecimalType) -> str | None:
         f"cast((({whole} - {rest}) / {count}) AS decimal({p + 4},0))"
         f" + CASE WHEN {rest} * 2 >= {count} THEN 1 ELSE 0 END"
     )
+    # Not by `sign`, which is a double and makes one of the product.
     return (
-        f"cast(cast(({quotient}) AS decimal({p + 4},0)) * {unit} * sign({total})"
-        f" AS decimal({p + 4},{s + 4}))"
+        f"cast(cast(({quotient}) AS decimal({p + 4},0)) * CASE WHEN {total} < 0 THEN -{unit}"
+        f" ELSE {unit} END AS decimal({p + 4},{s + 4}))"
     )
 
 
