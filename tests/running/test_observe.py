@@ -144,6 +144,7 @@ PLANS = {
 }
 
 
+@pytest.mark.deep
 def test_versions_by_random_snapshots() -> None:
     """
     However files with and without rows come, change and go, a run makes versions of all of them.
@@ -263,7 +264,6 @@ def test_a_listing_that_differs_later_in_a_run_is_not_remembered() -> None:
 
 def test_a_ledger_is_let_go_of_with_its_observer() -> None:
     """A file has all once it is closed, and a backup beside an open log is not read."""
-    gc.collect()
     gc.disable()
     try:
         looking = observer(ledger_of(taken()), SEEN)
@@ -334,6 +334,7 @@ class Book(FreshLedger):
         return super().file_versions(model)
 
 
+@pytest.mark.deep
 @given(ingested(), LISTINGS, st.sampled_from([PLAIN, BY_POLICY]), st.data())
 def test_the_same_as_by_looking_at_every_file(
     files: list[IngestedFile],

@@ -311,6 +311,7 @@ def altered(query: Query, rng: Random) -> Query:
     return Query(query.entries, items, where, query.group, having, query.distinct, query.limit)
 
 
+@pytest.mark.deep
 def test_pairs() -> None:
     """What follows from the old query of any pair, in both directions, is what the new one gives."""
     counts = Counter(
@@ -323,6 +324,7 @@ def test_pairs() -> None:
     assert counts["of files: columns"] > 15
 
 
+@pytest.mark.deep
 @settings(max_examples=25, deadline=None)
 @given(seed=SEEDS)
 def test_altered_queries(seed: int) -> None:

@@ -209,6 +209,7 @@ def spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Spark:
 FETCHES = f'printf "{CONTENT.decode()}" > "$ivy/jars/{JAR.file_name}"'
 
 
+@pytest.mark.deep
 def test_jars_are_fetched_once(spark: Spark) -> None:
     """
     Of processes that fetch at once the others wait, and use what the first has fetched, as later
@@ -226,6 +227,7 @@ def test_jars_are_fetched_once(spark: Spark) -> None:
     assert sorted(path.name for path in folder.iterdir()) == [".lock", JAR.file_name]
 
 
+@pytest.mark.deep
 def test_a_jar_with_other_content_is_refused(spark: Spark) -> None:
     """A file whose hash is not the pinned one never gets into the cache."""
     spark.will(f'printf "something else" > "$ivy/jars/{JAR.file_name}"')
@@ -237,6 +239,7 @@ def test_a_jar_with_other_content_is_refused(spark: Spark) -> None:
     assert not (cache_dir() / "jars" / JAR.file_name).exists()
 
 
+@pytest.mark.deep
 def test_what_another_user_could_change_is_compared(spark: Spark) -> None:
     """In a cache that everybody can write to, a jar is what was published, or fetched again."""
     spark.will(FETCHES)
@@ -249,6 +252,7 @@ def test_what_another_user_could_change_is_compared(spark: Spark) -> None:
     assert path.read_bytes() == content
 
 
+@pytest.mark.deep
 def test_no_network_names_the_coordinates(spark: Spark) -> None:
     """Ivy's page of complaints is shortened to the line
     that matters, beside the missing coordinates.
@@ -271,6 +275,7 @@ def test_no_network_names_the_coordinates(spark: Spark) -> None:
     )
 
 
+@pytest.mark.deep
 def test_a_failed_fetch_does_not_stop_the_next_one(spark: Spark) -> None:
     """A failed fetch leaves nothing behind that would stop the next one."""
     spark.will("exit 1")
