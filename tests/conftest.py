@@ -96,8 +96,9 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_unconfigure() -> None:
-    """At the end everything is let go of, in order."""
-    gc.unfreeze()
+    """After tests with a JVM everything is let go of, in order; else the search is for nothing."""
+    if JVMS["started"]:
+        gc.unfreeze()
 
 
 @pytest.fixture(autouse=True, scope="session")
