@@ -54,6 +54,7 @@ def wrong_facts(use: Use) -> Iterator[str]:
         yield f"it is rendered as {slug}"
 
 
+@pytest.mark.deep
 def test_every_message_is_used() -> None:
     """Every message is used by some module outside of the lists."""
     assert set(MESSAGES) - {use.message for use in uses()} == set()
