@@ -41,9 +41,17 @@ from infold.core.files import (
 from infold.core.formats import Format
 from infold.core.interval import DAY, EVER, Ranges
 from infold.core.model import Drift, Source
-from infold.core.plan import Action, FileDiff, InputDiff, ModelObservation, Observations, Step
+from infold.core.plan import (
+    Action,
+    ChangedKeyRows,
+    FileDiff,
+    InputDiff,
+    ModelObservation,
+    Observations,
+    Step,
+)
 from infold.core.ports import Lake
-from infold.core.project import Node, Stretch
+from infold.core.project import Match, Node, Stretch
 from infold.core.record import LISTED, Outcome, Receipt
 from infold.core.trace import CellChange, Trace, Unchanged
 from infold.planning.planner import plan
@@ -142,6 +150,21 @@ PLANS = {
     "scd_type_2: {updated_at: at, columns: [who], invalidate_hard_deletes: true}\n---\n"
     "SELECT * FROM raw.plans",
 }
+
+
+def test_keys_of_a_lookup_that_was_dropped_are_not_searched() -> None:
+    """What it was is gone: rows with changed keys may be everywhere."""
+    gone = Outcome("events", 2, Trace("events", EVENTS.fingerprint), whole=True)
+    read = Outcome("sessions", 1, Trace("sessions", SESSIONS.fingerprint, {"events": 1}), (GREW,))
+    matching = replace(SESSIONS, matches=(Match("events", "raw.users", (("user", "user"),)),))
+
+    def keys(model: Node) -> list[ChangedKeyRows | None]:
+        looking = observer(ledger_of(taken(), read, gone))
+        looking.project = replace(looking.project, nodes=(EVENTS, model))
+        return [one.changed_keys for one in looking.observe().models["sessions"].inputs]
+
+    assert keys(matching) == [ChangedKeyRows(everywhere=True)]
+    assert keys(SESSIONS) == [None]
 
 
 @pytest.mark.deep
