@@ -196,6 +196,8 @@ SUMS = "SELECT a, b % 2 AS odd, sum(c) AS total, count(*) AS n FROM t WHERE c > 
         ("SELECT transform_values(xs, (k, v) -> struct(v.l, v.m)) AS e FROM t", "SELECT transform_values(xs, (k, v) -> struct(v.m)) AS e FROM t", "transform_values(e, (k, v) -> named_struct('m', v.m)) e"),
         ("SELECT struct(transform(xs, x -> struct(x.k, x.l)) AS z) AS e FROM t", "SELECT struct(transform(xs, x -> struct(x.l)) AS z, 1 AS n) AS e FROM t", "named_struct('z', transform(e.z, x -> named_struct('l', x.l)), 'n', 1) e"),
         (LOOP, "SELECT e FROM t LATERAL VIEW explode(xs) AS e", ""),
+        # what rows are grouped by is asked of the stored columns, not of a struct of them
+        ("SELECT a, sum(c) AS n FROM t GROUP BY a", "SELECT a, sum(c) AS n FROM t GROUP BY a HAVING struct(a) IS NOT NULL", ""),
         # operators are no calls: the minus of b - (a) is not that of - (a)
         ("SELECT -a AS e, b FROM t", "SELECT b -(a) AS f FROM t", ""),
         ("SELECT -(a) AS e, b, a FROM t", "SELECT b -(a) AS f FROM t", "b -(a) f"),
