@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import re
@@ -93,11 +94,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
     gc.enable()
+    atexit.register(gc.unfreeze)  # what libraries in C++ own is let go of before they are
 
 
 def pytest_unconfigure() -> None:
-    """At the end everything is let go of, in order."""
-    gc.unfreeze()
+    """What tests with a JVM leave is let go of in order; after others pytest would find nothing."""
+    if JVMS["started"]:
+        gc.unfreeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -25,6 +25,7 @@ SPACE = st.sampled_from([" ", "\n", "\t", "  \n ", " /* ; -- */ ", " -- select\n
 WORDS = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER})
 
 
+@pytest.mark.deep
 @given(data=st.data())
 def test_layout_comments_and_case_do_not_count(data: st.DataObject) -> None:
     """Spacing, comments and case of words do not change the fingerprint of any query."""

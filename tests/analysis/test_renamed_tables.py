@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.declare.shop import SHOP, project
 
 from infold.analysis.renamed_tables import renamed
 from infold.core.project import Node, Project
+
+pytestmark = pytest.mark.deep
 
 MODELS = {
     "clicks": SHOP["models/clicks.sql"],

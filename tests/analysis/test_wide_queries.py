@@ -19,6 +19,8 @@ from infold.analysis.definitions.compare import compare_projects
 from infold.analysis.definitions.meanings import Meanings
 from infold.core.project import Project
 
+pytestmark = pytest.mark.deep
+
 EVENTS = """---
 materialization: events
 unique_key: [id]

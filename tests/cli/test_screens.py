@@ -12,11 +12,9 @@ from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, assert_type
+from typing import TYPE_CHECKING, Any, assert_type
 
 import duckdb
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 from tests.cli import sample
@@ -65,6 +63,9 @@ from infold.render.session_history import session_history_screen
 from infold.render.status import history_screen, status_screen
 from infold.render.table import table_screen
 from infold.render.verification import verification_screen
+
+if TYPE_CHECKING:
+    import polars as pl
 
 DAYS_OF_2016 = Ranges(
     (Interval(parse_instant_text("2016-05-04"), parse_instant_text("2016-05-06")),)
@@ -619,8 +620,12 @@ class TestTable:
         """A table with two rows."""
         return Table("daily", lambda most: ROWS.slice(0, most))
 
+    @pytest.mark.deep  # imports two libraries
     def test_conversions(self, table: Table) -> None:
         """All rows, with values and types; a relation of DuckDB is in the given connection."""
+        import pandas as pd
+        import polars as pl
+
         assert table.to_arrow() == ROWS
         assert table.to_arrow().to_pandas().equals(table.to_pandas())
         assert isinstance(table.to_pandas(), pd.DataFrame)

@@ -36,6 +36,8 @@ from tests.reference.world import Record, Row
 
 from infold.core.interval import DAY, HOUR, datetime_of
 
+pytestmark = pytest.mark.deep
+
 MOST = 120
 """More write points than a run of three models may need; a run that never ends is a mistake."""
 

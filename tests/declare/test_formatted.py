@@ -27,6 +27,7 @@ PROJECTS: dict[str, Mapping[str, str]] = {
 }
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", PROJECTS)
 def test_fingerprints_stay(name: str) -> None:
     """Each model of a project can be laid out, keeps its fingerprint, and is laid out then."""

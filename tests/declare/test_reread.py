@@ -86,6 +86,7 @@ def test_what_follows_from_a_change(
     assert afresh(shop) == found
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("file", "text"),
     [

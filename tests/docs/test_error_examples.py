@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.analysis.rules.cases import cases
 from tests.docs.error_examples import pages, pairs
 from tests.messages.every import MESSAGES, rendered
 
 
+@pytest.mark.deep
 def test_the_pages_are_current() -> None:
     """`make docs` writes the examples, with the messages as they are printed."""
     old = [path.name for path, text in pages() if path.read_text(encoding="utf-8") != text]

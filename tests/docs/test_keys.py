@@ -110,6 +110,7 @@ def test_the_project_of_this_test_is_right() -> None:
 WRITTEN = [row for row in ROWS if re.fullmatch(r"`[^`]+`", row.default)]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("row", WRITTEN, ids=lambda row: f"{row.section}.{row.key}")
 def test_a_default_written_out_changes_nothing(row: Row) -> None:
     """A default in backticks gives the same project as the key left out."""

@@ -126,6 +126,7 @@ their own, lengths of nothing and empty lists; what is gone before a schema sees
 """
 
 
+@pytest.mark.deep
 def test_what_infold_refuses_and_the_schemas_do_not() -> None:
     """Among all mistakes these are seen by infold alone; a misspelt key is none of them."""
     unseen = {

@@ -18,6 +18,8 @@ from infold.importing.dbt.templates import macros_in
 from infold.importing.project_files import read_yaml
 from infold.messages.other_tools import find_template
 
+pytestmark = pytest.mark.deep
+
 SECONDS = 30
 MODEL = "---\nmaterialization: table\n---\n"
 MANY = 100_000

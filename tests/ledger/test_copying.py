@@ -233,6 +233,7 @@ def dying(place: Place, there: Place, point: str) -> bool:
     return killed(point, lambda: copied(place.open(), there.open(), "dying"))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("point", [*POINTS[1:2], *POINTS[4:6], *POINTS[8:]])
 def test_a_kill_leaves_all_or_nothing(
     original: SqlLedger, place: Place, there: Place, point: str
@@ -549,6 +550,7 @@ def test_every_write_is_a_point_before_and_after(place: Place, points: list[str]
     assert points == names
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("write", WRITES[3:7])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_step(place: Place, write: str, when: str) -> None:

@@ -359,6 +359,7 @@ class Kept:
                 self.files[lost.file_id] = replace(file, dropped=file.dropped + lost.dropped)
 
 
+@pytest.mark.deep
 @settings(max_examples=20)
 @given(st.lists(drawn_outcomes, max_size=5), some_ranges)
 def test_what_is_kept_of_any_history(
@@ -533,6 +534,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
+@pytest.mark.deep
 def test_flipped_bytes(whole: bytes, tmp_path: Path) -> None:
     """
     Whatever twenty bytes are, a command reads all that it asks for, or says that the file is none;

@@ -23,12 +23,13 @@ from tests.mutants.listed import Mutant
 from tests.mutants.swapped import Swap, swapped, swaps
 
 AT_ONCE = os.cpu_count() or 1
-SECONDS = 300
+SECONDS = 120
 """A test that goes on for longer hangs, and so it has noticed the mutant."""
-HANGS = "does not end"
 
 Verdict = str | None
 """The test that fails, or None."""
+Begun = Callable[[str], object]
+"""Notes the test that has begun: where it does not end, the process ends, and names it."""
 
 
 class Judge:
@@ -93,7 +94,7 @@ class Judge:
             if (
                 verdict is not None and verdict in tests
             ):  # a test that nobody knew to notice it: does it pass without?
-                alone = partial(_first_failing, [tests[verdict]], SECONDS)
+                alone = partial(_first_failing, [tests[verdict]])
                 self.failing += [one for _, one in in_forks([alone]) if one]
 
     def _note(self, mutant: Mutant, verdict: Verdict) -> None:
@@ -107,19 +108,21 @@ class Judge:
         changes: Mapping[str, tuple[Swap, ...]],
         orders: Sequence[Sequence[pytest.Item]],
     ) -> Iterator[tuple[Mutant, Verdict]]:
-        def judge(mutant: Mutant, items: Sequence[pytest.Item]) -> Verdict:
+        def judge(mutant: Mutant, items: Sequence[pytest.Item], begun: Begun) -> Verdict:
             with swapped(changes[mutant.name]):
-                return _first_failing(items, SECONDS)
+                return _first_failing(items, begun)
 
         jobs = [partial(judge, *one) for one in zip(mutants, orders, strict=True)]
         for number, answer in in_forks(jobs):
             yield mutants[number], answer
 
 
-def _first_failing(items: Sequence[pytest.Item], seconds: int = 0) -> Verdict:
-    """The first test that fails; with ``seconds`` the process ends where one goes on for longer."""
+def _first_failing(items: Sequence[pytest.Item], begun: Begun | None = None) -> Verdict:
+    """The first test that fails; a process that is told of each ends in one that hangs."""
     for number, item in enumerate(items):
-        signal.alarm(seconds)
+        if begun is not None:
+            begun(item.nodeid)
+            signal.alarm(SECONDS)
         if _failures(item, items[number + 1] if number + 1 < len(items) else None):
             return item.nodeid
     return None
@@ -129,7 +132,7 @@ def _failures(item: pytest.Item, following: pytest.Item | None) -> bool:
     return any(report.failed for report in runtestprotocol(item, nextitem=following, log=False))
 
 
-def in_forks(jobs: Sequence[Callable[[], Verdict]]) -> Iterator[tuple[int, Verdict]]:
+def in_forks(jobs: Sequence[Callable[[Begun], Verdict]]) -> Iterator[tuple[int, Verdict]]:
     """What each job answers in a fork of this process, by its number, as they end."""
     with tempfile.TemporaryDirectory(prefix="infold-judged-") as folder:
         waiting, running = [*enumerate(jobs)], dict[int, int]()
@@ -137,24 +140,24 @@ def in_forks(jobs: Sequence[Callable[[], Verdict]]) -> Iterator[tuple[int, Verdi
             while waiting and len(running) < AT_ONCE:
                 number, job = waiting.pop(0)
                 running[_fork(job, Path(folder, str(number)))] = number
-            pid, status = os.wait()
+            pid, _ = os.wait()
             number = running.pop(pid)
-            answer = Path(folder, str(number))
-            if os.waitstatus_to_exitcode(status) == 0:
-                yield number, json.loads(answer.read_text())
-            else:
-                yield number, f"{HANGS} ({os.waitstatus_to_exitcode(status)})"
+            yield number, json.loads(Path(folder, str(number)).read_text(encoding="utf-8"))
 
 
-def _fork(job: Callable[[], Verdict], answer: Path) -> int:
+def _fork(job: Callable[[Begun], Verdict], answer: Path) -> int:
     pid = os.fork()
     if pid:
         return pid
     silent = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silent, stream)
+
+    def note(verdict: Verdict) -> None:
+        answer.write_text(json.dumps(verdict), encoding="utf-8")
+
     try:
-        answer.write_text(json.dumps(job()))
+        note(job(note))
     except BaseException:  # noqa: BLE001 (nothing of this process goes on)
         os._exit(1)
     os._exit(0)

@@ -9,6 +9,8 @@ from functools import cache
 import pytest
 from tests.mutants.listed import PACKAGE, Mutant, mutants
 
+pytestmark = pytest.mark.deep
+
 LISTED = tuple(mutants())
 
 

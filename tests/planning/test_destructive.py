@@ -64,13 +64,14 @@ def test_the_default_is_the_target_s(target: Target, on: OnLoss) -> None:
 @pytest.mark.parametrize("own", list(OnLoss))
 @pytest.mark.parametrize("target", [PROD, Target("dev")], ids=["prod", "dev"])
 def test_a_model_s_own_key_holds(own: OnLoss, target: Target) -> None:
-    """Whatever the target; and the option allows it once, whatever the model says."""
+    """Whatever the target; and the option allows it once, for the models that it names."""
     node = replace(NEW, model=replace(NEW.model, on_destructive_change=own))
     [one] = found(shop(target, node))
     assert one.on is own
-    allowed = PlanOptions(allow_destructive=frozenset({"daily"}))
-    [one] = found(shop(target, node), DROPS, allowed)
-    assert one.on is OnLoss.ALLOW
+    for name, on in (("daily", OnLoss.ALLOW), ("weekly", own)):
+        allowed = PlanOptions(allow_destructive=frozenset({name}))
+        [one] = found(shop(target, node), DROPS, allowed)
+        assert one.on is on
 
 
 def test_real_columns_count() -> None:

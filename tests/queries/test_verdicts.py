@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.queries.catalog import queries, verdicts
 
+pytestmark = pytest.mark.deep
+
 
 @pytest.mark.parametrize("theme", sorted({query.theme for query in queries()}))
 def test_queries_are_judged_as_they_should_be(theme: str) -> None:

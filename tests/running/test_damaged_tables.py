@@ -9,23 +9,30 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.ledger.fresh import FreshLedger
+from tests.planning import strips
+from tests.planning.strips import EVENTS, FIRST
 from tests.running.commands import said
 from tests.running.production import production
 from tests.running.standing_tables import also_built, drop, leased, stand_up
 
 from infold import api
 from infold.core.interval import Ranges
-from infold.core.plan import Action
+from infold.core.plan import Action, PlanOptions, Step
 from infold.core.ports import FORBIDDEN
 from infold.core.project import Project
+from infold.core.record import Outcome
 from infold.core.report import RunFailed, RunResult
+from infold.core.trace import Trace
 from infold.lake.iceberg import tables as missing_files
 from infold.lake.iceberg.open_catalog import CatalogInWarehouse
 from infold.lake.iceberg.sql_catalog import SqlCatalog, SqliteDatabase
 from infold.lake.iceberg.table_catalog import Key
 from infold.lake.stores import places
-from infold.messages import catalog_errors
+from infold.messages import catalog_errors, mismatches
 from infold.messages.errors import InfoldError
+from infold.running.damaged_tables import give_up_damaged
+from infold.running.run_progress import RunProgress
 from infold.running.table_names import locations_and_files
 
 
@@ -367,3 +374,23 @@ def test_sources_may_lie_in_another_warehouse(tmp_path: Path) -> None:
     )
 
     assert other.find([(shop.namespace, "daily")])
+
+
+def test_only_a_table_that_is_damaged_is_given_up() -> None:
+    """Where a changed definition was to follow from its rows; what fails otherwise keeps them."""
+    shop, ledger = strips.project(EVENTS), FreshLedger()
+    ledger.acquire("run")
+    ledger.begin_run("run", "run", FIRST, {})
+    ledger.begin_step("run", "run-1", 1, "events", "build", {})
+    ledger.finish_step("run-1", Outcome("events", 1, Trace("events", "old"), whole=True))
+    step = Step("events", Action.DERIVE, Ranges(), (), trace=Trace("events", EVENTS.fingerprint))
+    progress = RunProgress("run", shop, PlanOptions())
+
+    def given_up(error: InfoldError) -> bool:
+        return give_up_damaged(shop, ledger, progress, step, error)
+
+    assert not given_up(InfoldError("out-of-memory", "no room", (), ""))
+    assert "events" in ledger.traces()
+    assert given_up(mismatches.damaged_table("events", "a.parquet"))
+    assert "events" not in ledger.traces()
+    assert len(progress.notes) == 1

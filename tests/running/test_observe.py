@@ -41,9 +41,17 @@ from infold.core.files import (
 from infold.core.formats import Format
 from infold.core.interval import DAY, EVER, Ranges
 from infold.core.model import Drift, Source
-from infold.core.plan import Action, FileDiff, InputDiff, ModelObservation, Observations, Step
+from infold.core.plan import (
+    Action,
+    ChangedKeyRows,
+    FileDiff,
+    InputDiff,
+    ModelObservation,
+    Observations,
+    Step,
+)
 from infold.core.ports import Lake
-from infold.core.project import Node, Stretch
+from infold.core.project import Match, Node, Stretch
 from infold.core.record import LISTED, Outcome, Receipt
 from infold.core.trace import CellChange, Trace, Unchanged
 from infold.planning.planner import plan
@@ -144,6 +152,22 @@ PLANS = {
 }
 
 
+def test_keys_of_a_lookup_that_was_dropped_are_not_searched() -> None:
+    """What it was is gone: rows with changed keys may be everywhere."""
+    gone = Outcome("events", 2, Trace("events", EVENTS.fingerprint), whole=True)
+    read = Outcome("sessions", 1, Trace("sessions", SESSIONS.fingerprint, {"events": 1}), (GREW,))
+    matching = replace(SESSIONS, matches=(Match("events", "raw.users", (("user", "user"),)),))
+
+    def keys(model: Node) -> list[ChangedKeyRows | None]:
+        looking = observer(ledger_of(taken(), read, gone))
+        looking.project = replace(looking.project, nodes=(EVENTS, model))
+        return [one.changed_keys for one in looking.observe().models["sessions"].inputs]
+
+    assert keys(matching) == [ChangedKeyRows(everywhere=True)]
+    assert keys(SESSIONS) == [None]
+
+
+@pytest.mark.deep
 def test_versions_by_random_snapshots() -> None:
     """
     However files with and without rows come, change and go, a run makes versions of all of them.
@@ -263,7 +287,6 @@ def test_a_listing_that_differs_later_in_a_run_is_not_remembered() -> None:
 
 def test_a_ledger_is_let_go_of_with_its_observer() -> None:
     """A file has all once it is closed, and a backup beside an open log is not read."""
-    gc.collect()
     gc.disable()
     try:
         looking = observer(ledger_of(taken()), SEEN)
@@ -334,6 +357,7 @@ class Book(FreshLedger):
         return super().file_versions(model)
 
 
+@pytest.mark.deep
 @given(ingested(), LISTINGS, st.sampled_from([PLAIN, BY_POLICY]), st.data())
 def test_the_same_as_by_looking_at_every_file(
     files: list[IngestedFile],

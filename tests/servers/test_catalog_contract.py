@@ -167,6 +167,7 @@ class TestPublished:
         with pytest.raises(InfoldError, match="published-elsewhere"):
             lake.publish(hold_back=True)
 
+    @pytest.mark.deep
     def test_no_reader_sees_a_mixture(self, database: Shelf) -> None:
         """A reader that looks up both tables at once sees both of the same publication."""
         lake = database.lake(together=True)

@@ -43,6 +43,7 @@ def levels(message: Any) -> int:
     return 1 + max(map(levels, inner), default=0)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("width", [50, 300])
 def test_expressions_over_all_columns_are_no_deeper_than_over_a_few(
     width: int, monkeypatch: pytest.MonkeyPatch

@@ -54,6 +54,7 @@ class Jvm:
         self.process.communicate()
 
 
+@pytest.mark.deep
 def test_a_jvm_that_outlives_its_process_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

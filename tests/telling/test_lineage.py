@@ -325,6 +325,7 @@ class TestSending:
             ("Bearer s3cret", "/api/v1/lineage")
         }
 
+    @pytest.mark.deep
     def test_a_server_that_does_not_take_them(self, tmp_path: Path) -> None:
         """One event is tried, one note says how many were not sent; the run waits once."""
         hooks = "lineage: {url: '%s', timeout: 200 milliseconds}"
@@ -391,6 +392,7 @@ def test_names_of_tables_elsewhere(tmp_path: Path) -> None:
 # -- the program's own runner, without Spark
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("jobs", [1, 3])
 @pytest.mark.parametrize("fails", [False, True])
 def test_every_step_begins_and_ends_once(tmp_path: Path, *, jobs: int, fails: bool) -> None:

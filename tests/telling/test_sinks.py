@@ -126,6 +126,7 @@ on_failure:
             assert (result.steps, result.state) == (own.steps, own.state)
         assert [got.path for got in server.got] == [f"/{SECRET}"] * 4
 
+    @pytest.mark.deep
     def test_who_does_not_answer_is_left(self, server: Receiver, tmp_path: Path) -> None:
         """After `timeout`; the run ends as it would have."""
         server.hang = threading.Event()
@@ -203,6 +204,7 @@ class TestCommands:
 
             assert result.notes[-1] == f"the hook on_success{note}"
 
+    @pytest.mark.deep
     def test_one_that_hangs_is_ended_with_all_it_started(self, tmp_path: Path) -> None:
         """Its children as well: none goes on behind the run."""
         hooks = "on_success: {command: 'sleep 60 & echo $! > pid; wait', timeout: 400 milliseconds}"

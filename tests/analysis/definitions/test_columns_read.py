@@ -82,6 +82,7 @@ def check(sql: str, worlds: int = WORLDS) -> str:
     return "all columns" if every else "some columns"
 
 
+@pytest.mark.deep
 def test_pairs() -> None:
     """The queries that are compared elsewhere have the same rows."""
     counts = Counter(check(sql, 2) for pair in pairs() for sql in (pair.before, pair.after))

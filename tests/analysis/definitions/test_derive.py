@@ -196,6 +196,8 @@ SUMS = "SELECT a, b % 2 AS odd, sum(c) AS total, count(*) AS n FROM t WHERE c > 
         ("SELECT transform_values(xs, (k, v) -> struct(v.l, v.m)) AS e FROM t", "SELECT transform_values(xs, (k, v) -> struct(v.m)) AS e FROM t", "transform_values(e, (k, v) -> named_struct('m', v.m)) e"),
         ("SELECT struct(transform(xs, x -> struct(x.k, x.l)) AS z) AS e FROM t", "SELECT struct(transform(xs, x -> struct(x.l)) AS z, 1 AS n) AS e FROM t", "named_struct('z', transform(e.z, x -> named_struct('l', x.l)), 'n', 1) e"),
         (LOOP, "SELECT e FROM t LATERAL VIEW explode(xs) AS e", ""),
+        # what rows are grouped by is asked of the stored columns, not of a struct of them
+        ("SELECT a, sum(c) AS n FROM t GROUP BY a", "SELECT a, sum(c) AS n FROM t GROUP BY a HAVING struct(a) IS NOT NULL", ""),
         # operators are no calls: the minus of b - (a) is not that of - (a)
         ("SELECT -a AS e, b FROM t", "SELECT b -(a) AS f FROM t", ""),
         ("SELECT -(a) AS e, b, a FROM t", "SELECT b -(a) AS f FROM t", "b -(a) f"),
@@ -311,6 +313,7 @@ def altered(query: Query, rng: Random) -> Query:
     return Query(query.entries, items, where, query.group, having, query.distinct, query.limit)
 
 
+@pytest.mark.deep
 def test_pairs() -> None:
     """What follows from the old query of any pair, in both directions, is what the new one gives."""
     counts = Counter(
@@ -323,6 +326,7 @@ def test_pairs() -> None:
     assert counts["of files: columns"] > 15
 
 
+@pytest.mark.deep
 @settings(max_examples=25, deadline=None)
 @given(seed=SEEDS)
 def test_altered_queries(seed: int) -> None:
@@ -433,7 +437,7 @@ SHIFTED = "date_add(cast(session_start AS date), 1) AS day"
         (VOUCHED + " GROUP BY ALL", VOUCHED + " GROUP BY ALL HAVING max(revenue) > 1"),
         (HEAD + DAILY_ROWS, HEAD + DAILY_ROWS.replace("FROM sessions", "FROM sessions WHERE events > 1")),
         (
-            HEAD + DAILY_ROWS.replace(", revenue", " "),
+            HEAD + DAILY_ROWS + " WHERE collate(user_id, 'UTF8_LCASE') = 'a'",
             HEAD + DAILY_ROWS.replace(", revenue", " ") + " WHERE collate(user_id, 'UTF8_LCASE') = 'a'",
         ),
     ],

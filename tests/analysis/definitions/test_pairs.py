@@ -113,6 +113,7 @@ def check(before: str, after: str) -> str:
     return f"breaking, {'some' if found.columns_kept else 'no'} columns kept"
 
 
+@pytest.mark.deep
 def test_pairs() -> None:
     """Pairs with the category none or additive have the same rows, in both directions."""
     counts = Counter(check(*of) for pair in pairs() for of in _both(pair))

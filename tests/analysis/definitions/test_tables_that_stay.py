@@ -97,6 +97,13 @@ def test_what_is_built_again(before: str, after: str, select: str) -> None:
     assert change_of_sessions(sessions(before), sessions(after, select)).how is How.REBUILD
 
 
+def test_states_in_other_words() -> None:
+    """The values are the same, but the states of what stored sessions have are not named so."""
+    found = change_of_sessions(sessions(GAP), sessions(GAP, SELECT.replace("amount", "(amount)")))
+
+    assert (found.category, found.how) == (Category.NONE, How.DERIVE)
+
+
 STATES = (
     "SELECT count(*) AS n, sum(amount) AS x, count(amount) AS c, max(url = '/') AS home, "
     "first(url) FILTER (WHERE amount > 1 AND url IS NOT NULL) AS f, collect_list(url) AS urls, "

@@ -135,6 +135,7 @@ def time_of(row: Row) -> datetime:
     return datetime.fromisoformat(row[1])
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("key", "reread"), [(None, None), ("id", None), ("at", None), ("at", 1), ("at", 3)]
 )

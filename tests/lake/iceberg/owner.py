@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import yaml
 from pyarrow import parquet
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.types import IntegerType
 from tests.spark.events.clicks_project import ClicksProject
 
@@ -26,6 +25,8 @@ class Owner:
     """Who writes the table, into a catalog of their own; ``rows`` are those that it should have."""
 
     def __init__(self, root: Path, warehouse: str, **io: str) -> None:
+        from pyiceberg.catalog.sql import SqlCatalog  # a fifth of a second, for few tests
+
         self.catalog_file = root / "outside.db"
         uri = f"sqlite:///{self.catalog_file}"
         self._catalog = SqlCatalog("theirs", uri=uri, warehouse=warehouse, **io)

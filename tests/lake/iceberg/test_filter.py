@@ -73,11 +73,11 @@ def test_every_part_of_the_language(lake: IcebergLake) -> None:
     assert {where: filters.ids(where, schema) for where in wheres} == expected
 
 
-@pytest.mark.parametrize("count", [10, pytest.param(40, marks=pytest.mark.deep)])
+@pytest.mark.deep
 @pytest.mark.parametrize("table", ["rows", "parts"])
-def test_rows_in_files(lake: IcebergLake, table: str, count: int) -> None:
+def test_rows_in_files(lake: IcebergLake, table: str) -> None:
     """Pruning by file statistics and NULL partitions loses no row and adds none."""
-    wheres = list(filters.nested(seed=2, count=count))
+    wheres = list(filters.nested(seed=2, count=40))
 
     def ids(where: str) -> list[int]:
         return sorted(lake.rows(table, columns=["id"], where=where)["id"].to_pylist())
@@ -119,6 +119,7 @@ def test_unsupported_filters_are_refused(lake: IcebergLake, where: str, why: str
     assert (raised.value.slug, dict(raised.value.facts)["why"]) == ("bad-filter", why)
 
 
+@pytest.mark.deep
 def test_many_alternatives(lake: IcebergLake) -> None:
     """Three hundred alternatives are understood like two."""
     where = " or ".join(f"i = {number}" for number in range(300))

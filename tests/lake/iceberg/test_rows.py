@@ -385,6 +385,7 @@ class TestValues:
         assert made.values(at=0) == ["/", "/a"]
         assert stored([None]).values() == []
 
+    @pytest.mark.deep
     def test_values_that_do_not_repeat(self, stored: Stored) -> None:
         """Also where a file drops its dictionary because it becomes too large. More values than the
         limit are reported as too many.

@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from pyiceberg.catalog.sql import SqlCatalog
 from tests.lake.reading.listing_store import ListingStore, listing_store
 
 from infold.core.formats import Format
@@ -32,6 +31,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     ``lake/delta`` and ``lake/iceberg/sales/orders``; files of nobody's in ``lake/landed``.
     """
+    from pyiceberg.catalog.sql import SqlCatalog
+
     root = tmp_path_factory.mktemp("project")
     delta = root / "lake" / "delta"
     delta.mkdir(parents=True)

@@ -16,6 +16,8 @@ from tests.spark.analysis.at_once import interpreted, rows_of, view
 
 from infold.messages.errors import InfoldError
 
+pytestmark = pytest.mark.deep
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 

@@ -110,6 +110,7 @@ def test_connections_to_stores_are_closed(monkeypatch: pytest.MonkeyPatch) -> No
     reached.jvm.org.apache.hadoop.fs.FileSystem.closeAll.assert_called_once_with()
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("way", ["other needs", "a large run", "it hangs", "nobody listens"])
 def test_what_does_not_fit_ends(
     other: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, way: str
@@ -204,6 +205,7 @@ def test_a_folder_of_anything_else_is_left_alone(tmp_path: Path) -> None:
     assert home.stat().st_mode & 0o777 == 0o755
 
 
+@pytest.mark.deep
 def test_the_lock_is_inherited(tmp_path: Path) -> None:
     """A process that inherits the lock keeps it, because a
     JVM outlives its killed parent by a moment.
@@ -239,6 +241,7 @@ print(Path("{AUTOGROUP}").read_text())
 """
 
 
+@pytest.mark.deep
 @pytest.mark.skipif(not AUTOGROUP.exists(), reason="processors are shared among processes")
 @pytest.mark.parametrize(("priority", "group"), [(19, 19), (0, 0)])
 def test_its_session_gives_way_if_it_has_the_lowest_priority(priority: int, group: int) -> None:

@@ -46,7 +46,7 @@ from infold.core.trace import CellState
 from infold.spark import frame_schema
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.sessions import build
-from infold.spark.sessions.mergeable import decimal_average
+from infold.spark.sessions.aggregates import decimal_average
 from infold.spark.sessions.micro_islands import (
     MOST_SLICES,
     SLICE_ROWS,
