@@ -53,7 +53,7 @@ DERIVATION = Derivation((("day", "`day`"),), stored=("day", "n"))
 
 def redefined(before: Node = OLD, after: Node = DAILY, how: How = How.DERIVE) -> Redefinition:
     """A change of the daily table."""
-    derived = DERIVATION if how is How.DERIVE else None
+    derived = None if how is How.REBUILD else DERIVATION
     return Redefinition("daily", Category.BREAKING, (), how, before, after, derivation=derived)
 
 
@@ -224,7 +224,7 @@ RENAMED = replace(
     redefined(how=How.EVOLVE),
     category=Category.METADATA,
     columns_kept=frozenset({"day"}),
-    renamed=(("n", "visits"),),
+    derivation=Derivation((("day", "`day`"), ("visits", "`n`")), stored=("day", "n")),
 )
 
 
@@ -234,7 +234,8 @@ def test_renamed_columns_are_a_step_that_leaves_all_else() -> None:
     daily = observed(RENAMED, pending=(left,))
     step, trace = step_of(planned(DAILY, MONTHLY, daily=daily, monthly=built(MONTHLY)))
 
-    assert (step.action, step.renamed, step.cells) == (Action.EVOLVE, RENAMED.renamed, Ranges())
+    assert (step.action, step.derivation) == (Action.EVOLVE, RENAMED.derivation)
+    assert step.cells == Ranges()
     assert step.inputs == {"sessions": (1, 1), "users": (1, 1)}
     assert (trace.fingerprint, trace.pending) == (DAILY.fingerprint, (left,))
     assert trace.inputs == {"sessions": 1, "users": 1}
@@ -244,12 +245,11 @@ def test_renamed_columns_are_a_step_that_leaves_all_else() -> None:
 @pytest.mark.parametrize(
     "seen",
     [
-        observed(replace(RENAMED, how=How.REBUILD)),
+        observed(replace(RENAMED, how=How.REBUILD, derivation=None)),
         observed(replace(RENAMED, before=replace(OLD, fingerprint="other"))),
         observed(RENAMED, pending=(Pending(Cause.DEFINITION, Ranges((day(3),))),)),
-        observed(RENAMED, pending=(Pending(Cause.REDEFINED, Ranges((day(3),))),)),
     ],
-    ids=["rebuilt", "another definition", "of two definitions", "in parts"],
+    ids=["rebuilt", "another definition", "of two definitions"],
 )
 def test_a_table_that_is_not_that_of_the_earlier_definition_is_built(
     seen: ModelObservation,
@@ -265,8 +265,7 @@ def test_a_table_that_is_not_that_of_the_earlier_definition_is_built(
 def test_a_source_that_lost_its_files_is_refused_first(how: How) -> None:
     """Although only the step after it takes their rows out: nothing is written by then."""
     old = replace(EVENTS, fingerprint="old")
-    change = Redefinition("events", Category.METADATA, (), how, old, EVENTS, renamed=(("n", "v"),))
-    change = replace(change, derivation=DERIVATION if how is How.DERIVE else None)
+    change = Redefinition("events", Category.METADATA, (), how, old, EVENTS, derivation=DERIVATION)
     taken = IngestedFile(1, "1.csv", 100, "v1", 0, rows=10)
     files = FileDiff("raw.clicks", (), (taken,), ingested=(taken,), lost=(taken,))
     found = planned(EVENTS, events=replace(built(old), files=files, redefined=change))
@@ -297,7 +296,10 @@ def by(node: Node, granularity: Granularity) -> Node:
 def in_other_cells(before: Node, after: Node, seen: ModelObservation) -> ModelObservation:
     """A model that another definition built, with the same rows."""
     names = frozenset({"day", "n"})
-    change = Redefinition(after.name, Category.METADATA, (), How.REBUCKET, before, after, names)
+    change = Redefinition(
+        *(after.name, Category.METADATA, (), How.REBUCKET, before, after, names),
+        derivation=DERIVATION,
+    )
     trace = replace(seen.trace or built(before).trace, fingerprint=before.fingerprint)  # type: ignore[type-var]
     return replace(seen, trace=trace, redefined=change, rows=70)
 
@@ -390,7 +392,7 @@ UNKNOWN_ROWS = (Pending(Cause.DEFINITION, Ranges((day(1),))),)
     "seen",
     [
         replace(SEEN, redefined=None),
-        replace(SEEN, redefined=replace(SEEN.redefined, how=How.REBUILD)),  # type: ignore[type-var]
+        replace(SEEN, redefined=replace(SEEN.redefined, how=How.REBUILD, derivation=None)),  # type: ignore[type-var]
         with_trace(SEEN, fingerprint="another"),
         with_trace(SEEN, inputs={"sessions": 1}),
         with_trace(SEEN, pending=UNKNOWN_ROWS),
@@ -480,7 +482,7 @@ def test_the_step_of_events() -> None:
     assert (trace.fingerprint, trace.pending) == (EVENTS.fingerprint, ())
     assert step.files is not None
     assert (step.files.new, step.files.reingest, step.files.new_columns_of) == ((), (), ())
-    assert (step.contested, step.expected) == (Ranges(), False)
+    assert not step.expected
     model = seen(DROPPED, file(1))
     assert model.files is not None
     assert not made_of_events(model).notes
@@ -520,7 +522,7 @@ def test_copies() -> None:
     )
     [step] = made_of_events(seen(DROPPED, *files, cells=cells)).steps
 
-    assert step.contested == Ranges((day(1),))
+    assert step.derivation == replace(DROPPED, contested=Ranges((day(1),)))
     assert step.files is not None
     assert [one.id for one in step.files.reingest] == [1, 2]
     assert step.rows_to_read == 20
@@ -609,15 +611,14 @@ def test_readers_of_columns_that_stay(files: tuple[IngestedFile, ...], models: l
 
 
 OLD_SESSIONS = replace(SESSIONS, fingerprint="old")
-REFOLD = Redefinition("sessions", Category.BREAKING, (), How.REFOLD, OLD_SESSIONS, SESSIONS)
-BORDER = day(5).start
-FORWARD = replace(REFOLD, category=Category.FORWARD_ONLY, effective_from=BORDER)
-BEFORE = EarlierCells(Ranges((Interval(MIN, BORDER),)), "first")
-DERIVED = replace(
-    REFOLD,
-    how=How.DERIVE,
+REFOLD = Redefinition(
+    *("sessions", Category.BREAKING, (), How.REFOLD, OLD_SESSIONS, SESSIONS),
     derivation=Derivation((("session_id", "`session_id`"),), sessions=OLD_SESSIONS.query),
 )
+BORDER = day(5).start
+FORWARD = replace(REFOLD, category=Category.FORWARD_ONLY, effective_from=BORDER, derivation=None)
+BEFORE = EarlierCells(Ranges((Interval(MIN, BORDER),)), "first")
+DERIVED = replace(REFOLD, how=How.DERIVE)
 MIXED = (Pending(Cause.DEFINITION, Ranges.ever()),)
 
 
@@ -661,13 +662,7 @@ def test_the_step_of_sessions() -> None:
     assert "in a step after that" in note
     [by_states] = made_of_sessions(observed_sessions(DERIVED)).steps
     assert [one.detail for one in by_states.reasons] == [STATES]
-    assert by_states == replace(
-        step,
-        action=Action.DERIVE,
-        reasons=by_states.reasons,
-        derivation=DERIVED.derivation,
-        stored_by=None,
-    )
+    assert by_states == replace(step, action=Action.DERIVE, reasons=by_states.reasons)
 
 
 INEXACT = PlanOptions(not_derived=frozenset({"sessions"}))
@@ -677,7 +672,7 @@ RESTATED = PlanOptions(restated={"sessions": Ranges.ever()})
 @pytest.mark.parametrize(
     ("seen", "asked"),
     [
-        (observed_sessions(replace(REFOLD, how=How.REBUILD)), None),
+        (observed_sessions(replace(REFOLD, how=How.REBUILD, derivation=None)), None),
         (observed_sessions(None), None),
         (observed_sessions(DERIVED), INEXACT),
         (observed_sessions(replace(DERIVED, derivation=None)), None),

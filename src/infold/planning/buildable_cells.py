@@ -54,6 +54,11 @@ def filled_cells(node: Node, model: ModelObservation) -> Ranges:
     return Ranges.of((*cells_with_rows(node, model), *(state.cell for state in model.cells)))
 
 
+def cells_to_replace(node: Node, model: ModelObservation) -> Ranges:
+    """The cells of a table, and those that rows of its inputs belong to."""
+    return filled_cells(node, model) & retained_range(node)
+
+
 def continued_build(
     node: Node,
     model: ModelObservation,

@@ -66,7 +66,6 @@ def forward_only(
         columns_kept=frozenset(),
         losses=(),
         destroys=(),
-        renamed=(),
         derivation=None if folds else _with_new_columns(change),
         effective_from=at,
     )
@@ -86,7 +85,6 @@ def without_earlier_cells(change: Redefinition, trace: Trace) -> Redefinition:
         how=How.REBUILD,
         columns_kept=frozenset(),
         derivation=None,
-        renamed=(),
         rewrites_until=trace.earlier_ranges.parts[-1].end,
     )
 

@@ -41,10 +41,9 @@ class InputChanges:
         """
         Whether a changed definition is proven to keep all that a model reads of an input.
 
-        Where types become wider, only a step that evolves the table keeps it; of events, only one
-        that derives it may.
+        Of events some columns are kept only by a step of their own rows.
         """
-        kept_columns = (change.columns_kept or change.kept_if_derived) | change.kept_if_evolved
+        kept_columns = change.columns_kept or change.kept_if_followed
         columns = self.columns(node.name, name) if kept_columns else None
         return columns is not None and columns <= kept_columns
 
