@@ -26,6 +26,7 @@ from infold.core.trace import Cause, Pending, Trace, added_up, merge_pending
 from infold.planning.buildable_cells import cells_to_replace, completed_range, retained_range
 from infold.planning.plan_draft import PlanDraft
 from infold.planning.staleness import count_of
+from infold.planning.stretches import earlier_after
 
 FOLLOWS = "follows from stored rows: 0 input rows read"
 STATES = "follows from stored states: 0 events read"
@@ -63,27 +64,22 @@ def step_over_stored_rows(draft: PlanDraft, node: Node, model: ModelObservation)
     reason = Reason(Cause.DEFINITION, why, cells, rows)
     step = draft.make_step(node, Action(change.how.value), [reason], pending)
     assert step.trace is not None, "a planned step has a trace"
+    forward = change.effective_from is not None
     return replace(
         step,
         inputs={name: (version, version) for name, version in trace.inputs.items()},
         files=files,
-        trace=_trace_over_stored_rows(step.trace, trace, change),
+        trace=replace(
+            step.trace,
+            # What only the new definition reads is read where cells are pending, and nowhere else.
+            inputs={**(step.trace.inputs if forward else {}), **trace.inputs},
+            applied_entry=trace.applied_entry,
+            earlier=earlier_after(node, model, Ranges()),
+        ),
         expected=change.how is How.DERIVE and _waits_for_inputs(draft, node, change),
         scanned=0,
         changed_key_rows=(),
         derivation=derivation,
-    )
-
-
-def _trace_over_stored_rows(planned: Trace, stored: Trace, change: Redefinition) -> Trace:
-    """The trace after the step: it keeps the versions that the stored rows were made from."""
-    since = change.effective_from
-    return replace(
-        planned,
-        # What only the new definition reads is read where cells are pending, and nowhere else.
-        inputs={**(planned.inputs if since is not None else {}), **stored.inputs},
-        applied_entry=stored.applied_entry,
-        earlier=() if since is None else stored.redefined_from(since, ""),
     )
 
 

@@ -13,19 +13,18 @@ key or a cell of another kind.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from infold.core.definition import Category, Derivation, How, Redefinition
 from infold.core.interval import MAX, Interval, Ranges, show_instant
 from infold.core.model import Kind
-from infold.core.plan import Action, ModelObservation, Reason, Step
+from infold.core.plan import ModelObservation, Reason
 from infold.core.project import Node
 from infold.core.quoting import quoted
 from infold.core.trace import UNKNOWN, Cause, CellState, Trace
 from infold.messages import apply_errors
 from infold.planning.derivations import FORWARD
-from infold.planning.plan_draft import PlanDraft
 
 _KINDS = (Kind.INCREMENTAL_TABLE, Kind.EVENTS, Kind.SESSIONS)
 """The kinds of tables with cells that each follow one definition."""
@@ -159,25 +158,11 @@ def _with_new_columns(change: Redefinition) -> Derivation:
 # folded in by that. Those from the instant on are built by the new definition, from their events.
 
 
-def forward_sessions(
-    draft: PlanDraft,
-    node: Node,
-    model: ModelObservation,
-    stale: Iterable[Reason],
-    *,
-    build: bool,
-) -> Step | None:
-    """
-    The step of a forward-only change of sessions, if there is one to carry out.
-
-    It does what is ``stale`` too; all sessions are made again where it is to ``build``.
-    """
-    change, trace = model.redefined, model.trace
-    if change is None or trace is None or change.effective_from is None:
+def forward_from(model: ModelObservation) -> Reason | None:
+    """Why sessions from an instant on are made again, where a change is forward-only."""
+    change = model.redefined
+    if change is None or change.effective_from is None:
         return None
     since = change.effective_from
     later = Ranges((Interval(since, MAX),))
-    reasons = [Reason(Cause.DEFINITION, FORWARD.format(show_instant(since)), later), *stale]
-    step = draft.make_step(node, Action.BUILD if build else Action.FOLD, reasons)
-    assert step.trace is not None, "a planned step has a trace"
-    return replace(step, trace=replace(step.trace, earlier=trace.redefined_from(since, "")))
+    return Reason(Cause.DEFINITION, FORWARD.format(show_instant(since)), later)

@@ -45,7 +45,7 @@ from infold.planning.buildable_cells import (
     split_pending,
 )
 from infold.planning.derivations import in_order, step_over_stored_rows
-from infold.planning.forward_only import forward_sessions
+from infold.planning.forward_only import forward_from
 from infold.planning.plan_draft import PlanDraft
 from infold.planning.plan_notes import plan_notes
 from infold.planning.staleness import (
@@ -302,25 +302,20 @@ class _Planner(PlanDraft):
         fed = (diff for diff in model.inputs if not node.is_lookup(diff.name))
         rows = sum(cell.rows for diff in fed for cell in diff.cells)
         first = whole_table_reason(node, model) or next(iter(self.restate_reasons(node)), None)
-        mostly_new = self.is_mostly_new(node, model)
         gap = (node.query.gap or 0) if node.query else 0
         reasons = [*self.stale_reasons(node, model, gap), *entry_reasons(model)]
         reasons += [*snapshot_reasons(model)]
-        if first is not None:
-            is_built_again = mostly_new or node.name in self.options.restated
-            step = forward_sessions(self, node, model, reasons, build=is_built_again)
-            step = step or self.make_step(node, Action.BUILD, [replace(first, rows=rows)])
-            return self._by_definitions_in_force(node, model, step)
+        action = Action.BUILD if self.is_mostly_new(node, model) else Action.FOLD
+        if since := forward_from(model):
+            reasons.insert(0, since)
+            action = Action.BUILD if node.name in self.options.restated else action
+        elif first is not None:
+            action, reasons = Action.BUILD, [replace(first, rows=rows)]
         if not reasons:
             return None
-        step = self.make_step(node, Action.BUILD if mostly_new else Action.FOLD, reasons)
-        return self._by_definitions_in_force(node, model, step)
-
-    @staticmethod
-    def _by_definitions_in_force(node: Node, model: ModelObservation, step: Step) -> Step:
-        """The step, which leaves cells of earlier definitions to them."""
+        step = self.make_step(node, action, reasons)
         assert step.trace is not None, "a planned step has a trace"
-        earlier = step.trace.earlier or earlier_after(node, model, Ranges())
+        earlier = earlier_after(node, model, Ranges())
         return replace(step, trace=replace(step.trace, earlier=earlier))
 
     def whole_table(self, node: Node, model: ModelObservation) -> Step | None:

@@ -77,8 +77,16 @@ def built_one_by_one(node: Node, model: ModelObservation) -> bool:
 
 
 def earlier_after(node: Node, model: ModelObservation, built: Ranges) -> tuple[EarlierCells, ...]:
-    """The cells of earlier definitions once some are built, by the definitions in force there."""
-    if model.trace is None or model.trace.fingerprint != node.fingerprint:
+    """
+    The cells of earlier definitions once some are built, by the definitions in force there.
+
+    Those before the instant of a forward-only change are of the one that it changes.
+    """
+    if model.trace is None:
+        return ()
+    if model.redefined is not None and model.redefined.effective_from is not None:
+        return model.trace.redefined_from(model.redefined.effective_from, "")
+    if model.trace.fingerprint != node.fingerprint:
         return ()
     incremental = node.model.incremental
     if incremental is not None and incremental.late is Late.NEW:
