@@ -46,8 +46,9 @@ def step_over_stored_rows(draft: PlanDraft, node: Node, model: ModelObservation)
         return None
     derivation, files = change.derivation, model.files
     assert derivation is not None, "what follows has a derivation"
+    forward = change.effective_from is not None
     why, rows = _cost(node, model, change, derivation)
-    if files is not None and why == FOLLOWS:
+    if files is not None and change.how is How.DERIVE and not forward:
         contested = Ranges.of(entry.cell for entry in files.cells if entry.dropped)
         derivation = replace(derivation, contested=contested)
         files = _files_to_read(node, derivation, files)
@@ -64,7 +65,6 @@ def step_over_stored_rows(draft: PlanDraft, node: Node, model: ModelObservation)
     reason = Reason(Cause.DEFINITION, why, cells, rows)
     step = draft.make_step(node, Action(change.how.value), [reason], pending)
     assert step.trace is not None, "a planned step has a trace"
-    forward = change.effective_from is not None
     return replace(
         step,
         inputs={name: (version, version) for name, version in trace.inputs.items()},
