@@ -42,10 +42,10 @@ from infold.core.queries import SessionsQuery
 from infold.core.trace import Cause, CellState, EarlierCells, Pending, Trace
 from infold.messages.errors import ExitCode, InfoldError
 from infold.planning.derivations import ADDED_UP, COUNTED, FOLLOWS, REFOLDS, STATES
+from infold.planning.forward_only import by_definitions_in_force
 from infold.planning.model_states import reads_nothing
 from infold.planning.planner import plan
 from infold.planning.removals import refuse_removals
-from infold.planning.stretches import by_definitions_in_force
 
 OLD = replace(DAILY, fingerprint="old")
 DERIVATION = Derivation((("day", "`day`"),), stored=("day", "n"))

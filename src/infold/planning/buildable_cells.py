@@ -19,7 +19,7 @@ from infold.core.plan import ModelObservation, PlanOptions, Reason
 from infold.core.project import CELLS_TOGETHER, Node
 from infold.core.trace import Cause, Pending
 from infold.planning import cron
-from infold.planning.stretches import built_one_by_one, cells_reached
+from infold.planning.forward_only import built_one_by_one, cells_reached
 
 BACKLOG = (Cause.MISSING, Cause.REDEFINED)
 """Causes of cells that the table lacks: limits apply to these."""

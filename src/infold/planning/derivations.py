@@ -24,14 +24,13 @@ from infold.core.plan import Action, FileDiff, ModelObservation, Reason, Step
 from infold.core.project import Node
 from infold.core.trace import Cause, Pending, Trace, added_up, merge_pending
 from infold.planning.buildable_cells import cells_to_replace, completed_range, retained_range
+from infold.planning.forward_only import FORWARD, earlier_after
 from infold.planning.plan_draft import PlanDraft
 from infold.planning.staleness import count_of
-from infold.planning.stretches import earlier_after
 
 FOLLOWS = "follows from stored rows: 0 input rows read"
 STATES = "follows from stored states: 0 events read"
 REFOLDS = "follows from stored sessions: only those that may end elsewhere are read again"
-FORWARD = "forward-only: cells before {} keep their rows"
 EVOLVES = "columns get other names: one commit of metadata, 0 rows read or written"
 WIDENS = "columns get wider types: one commit of metadata, 0 rows read or written"
 REHASHES = "columns get wider types: one commit of metadata, stored rows read once, 0 written"

@@ -20,6 +20,7 @@ from infold.core.project import Node, Project
 from infold.core.trace import Cause, Pending, Trace
 from infold.messages.errors import InfoldError
 from infold.planning.buildable_cells import retained_range
+from infold.planning.forward_only import definitions_in_force
 from infold.planning.staleness import (
     affected_cells,
     changed_input_reason,
@@ -27,7 +28,6 @@ from infold.planning.staleness import (
     merge_reasons,
     only_redefined,
 )
-from infold.planning.stretches import definitions_in_force
 
 
 def changes_rows(step: Step) -> bool:

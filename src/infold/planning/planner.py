@@ -45,7 +45,7 @@ from infold.planning.buildable_cells import (
     split_pending,
 )
 from infold.planning.derivations import in_order, step_over_stored_rows
-from infold.planning.forward_only import forward_from
+from infold.planning.forward_only import earlier_after, forward_from
 from infold.planning.plan_draft import PlanDraft
 from infold.planning.plan_notes import plan_notes
 from infold.planning.staleness import (
@@ -59,7 +59,6 @@ from infold.planning.staleness import (
     snapshot_reasons,
     whole_table_reason,
 )
-from infold.planning.stretches import earlier_after
 
 
 def incremental_table(draft: PlanDraft, node: Node, model: ModelObservation) -> Step | None:

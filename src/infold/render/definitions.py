@@ -12,7 +12,7 @@ from infold.core.plan import UP_TO_DATE, Plan, Step
 from infold.core.project import Project
 from infold.core.report import BuiltApart
 from infold.messages.errors import Spot
-from infold.planning.derivations import FORWARD
+from infold.planning.forward_only import FORWARD
 from infold.render import formatting
 
 _CLAUSE_NAMES = {

@@ -15,7 +15,7 @@ from infold.core.definition import Redefinition
 from infold.core.ports import Ledger
 from infold.core.project import Node, Project, Stretch
 from infold.core.trace import CellChange, changes_of_columns, net_changes
-from infold.planning.stretches import input_of
+from infold.planning.forward_only import input_of
 
 ReadColumns = Callable[[str, str], frozenset[str] | None]
 """The columns that a model reads of an input, in lower case; None for all."""
