@@ -189,7 +189,10 @@ def test_a_window_holds_it_back() -> None:
 
 
 def test_a_table_that_is_replaced_by_parts() -> None:
-    """It is derived as a whole too, and a window has a part of it built."""
+    """
+    It is derived as a whole too, or gets other names of columns; what waits, waits. A window has a
+    part of it built.
+    """
     by_parts = with_incremental(DAILY, on_definition_change=DefinitionChange.REBUILT_CELLS)
     seen = observed(redefined(OLD, by_parts), (Pending(Cause.REDEFINED, Ranges((day(3),))),))
     part = PlanOptions(window=Interval(day(1).start, day(2).end))
@@ -199,6 +202,8 @@ def test_a_table_that_is_replaced_by_parts() -> None:
     assert trace.pending == (Pending(Cause.REDEFINED, Ranges((day(3),))),)
     [step] = made(seen, part, by_parts).steps
     assert (step.action, step.cells.span) == (Action.BUILD, part.window)
+    step, renamed = step_of(made(replace(seen, redefined=RENAMED), node=by_parts))
+    assert (step.action, renamed.pending) == (Action.EVOLVE, trace.pending)
 
 
 def test_a_folding_reader_is_built_if_that_is_cheaper() -> None:
@@ -253,7 +258,7 @@ def test_renamed_columns_are_a_step_that_leaves_all_else() -> None:
     assert (step.rows_to_read, step.expected, reads_nothing(step)) == (0, False, False)
 
 
-@pytest.mark.parametrize("how", [How.EVOLVE, How.DERIVE])
+@pytest.mark.parametrize("how", [How.EVOLVE, How.DERIVE, How.REBUCKET])
 def test_a_source_that_lost_its_files_is_refused_first(how: How) -> None:
     """Although only the step after it takes their rows out: nothing is written by then."""
     old = replace(EVENTS, fingerprint="old")
