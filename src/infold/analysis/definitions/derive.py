@@ -109,7 +109,7 @@ def over_stored_rows(before: Meaning, after: Meaning, *, files: bool = False) ->
     stored = StoredValues(old, new, before.node.columns)
     columns = [(name, stored.known(at, files=files)) for at, name in enumerate(after.node.columns)]
     unknown = tuple(name for name, sql in columns if not sql)
-    added = {key: _added(old.conditions(key), new.conditions(key)) for key in _CONDITIONS}
+    added = {key: added_conditions(old.conditions(key), new.conditions(key)) for key in _CONDITIONS}
     if any(added.values()) and _has_window(new):
         raise Doubt
     where = [stored.condition(key, span) for key in _CONDITIONS for span in added[key].values()]
@@ -128,7 +128,7 @@ def over_stored_rows(before: Meaning, after: Meaning, *, files: bool = False) ->
     )
 
 
-def _added(before: Terms, after: Terms) -> dict[str, Range]:
+def added_conditions(before: Terms, after: Terms) -> dict[str, Range]:
     """The conditions that only the new query has, by their forms."""
     known = dict(before)
     return {form: span for form, span in after if form not in known}

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from infold.analysis.definitions.canonical import Canon
 from infold.analysis.definitions.clauses import Doubt, Range
-from infold.analysis.definitions.derive import StoredValues, Within
+from infold.analysis.definitions.derive import StoredValues, Within, added_conditions
 from infold.analysis.definitions.expressions import Terms, digest
 from infold.analysis.definitions.meanings import Meaning, given, input_form, input_of
 from infold.analysis.definitions.places import Need, position
@@ -183,7 +183,7 @@ def _sessions_derived(old: _Sessions, new: _Sessions) -> Derivation:
     """What the new definition says about sessions of the old one; raises Doubt."""
     if _session_rules(old.query) != _session_rules(new.query) or old.own != new.own:
         raise Doubt
-    added = _added_conditions(old.where, new.where)
+    where = _conditions_on_owner(old, new)
     known = _in_words_of(old, new)
     events = old.events(old.spelled[aggregate.name] for aggregate in known)
     if events != new.events(new.spelled.values()):
@@ -205,12 +205,6 @@ def _sessions_derived(old: _Sessions, new: _Sessions) -> Derivation:
         if needed and not spelled.states <= stored_states:
             raise Doubt
     stored = replace(old.query, aggregates=(*known, *old.own))
-    where: tuple[str, ...] = ()
-    if added:
-        owner = _StoredOwner(
-            old.select, new.select, (), owner=_owner_column(new.query), column=new.query.user
-        )
-        where = tuple(owner.rewritten(span, Within("where")) for span in added.values())
     return Derivation(tuple(columns), where, stored=old.names, sessions=stored)
 
 
@@ -219,14 +213,6 @@ def _session_rules(query: SessionsQuery) -> SessionsQuery:
     return replace(
         query, where=None, before_start=None, aggregates=(), outputs=(), passed_columns=()
     )
-
-
-def _added_conditions(before: Terms, after: Terms) -> dict[str, Range]:
-    """The conditions that only the new query has, by their forms; raises Doubt if one is gone."""
-    old, new = dict(before), dict(after)
-    if not old.keys() <= new.keys():
-        raise Doubt
-    return {form: span for form, span in new.items() if form not in old}
 
 
 def _in_words_of(old: _Sessions, new: _Sessions) -> tuple[Aggregate, ...]:
@@ -247,6 +233,18 @@ def _in_words_of(old: _Sessions, new: _Sessions) -> tuple[Aggregate, ...]:
             argument, condition = arguments[one.argument], filters[one.filter]
             reworded.append(replace(one.aggregate, argument=argument, filter=condition))
     return tuple(reworded)
+
+
+def _conditions_on_owner(old: _Sessions, new: _Sessions) -> tuple[str, ...]:
+    """What the new definition says of owners beside; raises Doubt if it says less, or more."""
+    if not dict(old.where).keys() <= dict(new.where).keys():
+        raise Doubt
+    added = added_conditions(old.where, new.where)
+    if not added:
+        return ()
+    column = _owner_column(new.query)
+    stored = _StoredOwner(old.select, new.select, (), owner=column, column=new.query.user)
+    return tuple(stored.rewritten(span, Within("where")) for span in added.values())
 
 
 @dataclass(slots=True)
