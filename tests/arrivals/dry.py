@@ -376,7 +376,8 @@ class DryEngine:
     def _evolved(self, node: Node, step: Step, step_id: str, announce: Announce) -> Outcome:
         """The same rows under other names; their hashes here have the names in them."""
         assert step.trace is not None
-        names = dict(step.renamed)
+        assert step.derivation is not None
+        names = dict(step.derivation.renamed)
         rows = [
             {names.get(name, name): value for name, value in row.items()}
             for row in self._known(step.model)

@@ -8,9 +8,8 @@ from dataclasses import replace
 import pytest
 from tests.declare.shop import INFOLD, SHOP, model, project, read
 
-from infold.analysis.definitions.compare import compare_projects
+from infold.analysis.definitions.compare import compare_projects, same_events
 from infold.analysis.definitions.meanings import Meanings
-from infold.analysis.definitions.same_events import same_events
 from infold.core.functions import PythonInput
 from infold.core.model import DeclaredBound
 from infold.core.project import Batches, Bound, Input

@@ -19,6 +19,7 @@ from hashlib import sha256
 from math import isfinite
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from infold.core.interval import Ranges
 from infold.core.model import Kind, Model, OnLoss, Source
 from infold.core.project import Node
 from infold.core.queries import SessionsQuery, quoted
@@ -50,7 +51,7 @@ class Category(StrEnum):
 
 
 class How(StrEnum):
-    """How a changed definition is carried out."""
+    """How a changed definition is carried out: what is about stored rows is a step of that name."""
 
     NOTHING = "nothing"
     RESTAMP = "restamp"
@@ -61,7 +62,6 @@ class How(StrEnum):
     """Only the sessions that end elsewhere now are made again."""
     REBUCKET = "rebucket"
     """The same rows in other cells; no row is written."""
-    CELLS = "cells"
     EVOLVE = "evolve"
     """Only the names of stored columns change, or their types to wider ones; no row is written."""
     REBUILD = "rebuild"
@@ -139,12 +139,14 @@ class Loss:
 @dataclass(frozen=True, slots=True)
 class Derivation:
     """
-    How the rows of a new definition follow from the stored rows of the old one.
+    How the rows of a new definition follow from the stored rows: a SELECT over these.
 
     A row that fulfils all conditions of ``where`` gives one row with ``columns``. Everything is
-    Spark SQL over the stored columns. No value of ``grouped`` may be a floating-point number: a
-    group has several representations of one, and a condition might tell them apart. The stored
-    type of those in ``read_by_value`` must be the one that the query gave them.
+    Spark SQL over the stored columns. Where each column is a stored one in its place, metadata may
+    be all that is written: names, wider types, other cells. No value of ``grouped`` may be a
+    floating-point number: a group has several representations of one, and a condition might tell
+    them apart. The stored type of those in ``read_by_value`` must be the one that the query gave
+    them.
     """
 
     columns: tuple[tuple[str, str], ...]
@@ -159,8 +161,9 @@ class Derivation:
     """New columns that are NULL in the stored rows, as these are of an earlier definition."""
     sessions: SessionsQuery | None = None
     """
-    Of sessions: the old definition, with the aggregates alone that are over arguments of the new
-    one, in the new one's words. ``columns`` that are not stored are SQL over aggregates then.
+    Of sessions: the old definition, which the stored ones follow. Where they are derived, with the
+    aggregates alone that are over arguments of the new one, in the new one's words; ``columns``
+    that are not stored are SQL over aggregates then.
     """
     from_files: tuple[str, ...] = ()
     """Of events: new columns that the files have to be read for; they have no expression."""
@@ -168,6 +171,18 @@ class Derivation:
     """
     Of events: whether the source has other columns than it had, so that other rows may be unusable.
     """
+    contested: Ranges = Ranges()
+    """
+    Of events: the cells where copies were left out, so that another one may be kept now. Their rows
+    are read again, from the files to be ingested again.
+    """
+    retyped: tuple[Retyping, ...] = ()
+    """Stored columns, and parts of them, that get wider types; then nothing else is different."""
+
+    @property
+    def renamed(self) -> tuple[tuple[str, str], ...]:
+        """Stored columns that are other columns as they are, and the names of these."""
+        return tuple((old, new) for new, old in self.plain if new.lower() != old.lower())
 
     @property
     def plain(self) -> tuple[tuple[str, str], ...]:
@@ -178,8 +193,10 @@ class Derivation:
     @property
     def changes_nothing(self) -> bool:
         """Whether every row stays as it is, and the table has no other column."""
+        if self.where or self.retyped or self.sessions is not None:
+            return False
         unchanged = tuple((name, name) for name in self.stored)
-        return not self.where and len(self.columns) == len(unchanged) and self.plain == unchanged
+        return len(self.columns) == len(unchanged) and self.plain == unchanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,10 +234,6 @@ class Redefinition:
     losses: tuple[str, ...] = ()
     derivation: Derivation | None = None
     destroys: tuple[Loss, ...] = ()
-    renamed: tuple[tuple[str, str], ...] = ()
-    """With ``How.EVOLVE``: stored columns and their new names."""
-    retyped: tuple[Retyping, ...] = ()
-    """With ``How.EVOLVE``: stored columns, and parts of them, that get wider types."""
     on_loss: OnLoss | None = None
     effective_from: int | None = None
     """Of a change that is forward-only: cells before this instant keep their rows."""
@@ -235,23 +248,15 @@ class Redefinition:
     """Of an events model that was one before."""
 
     @property
-    def kept_if_derived(self) -> frozenset[str]:
-        """Of events: the columns that stay as they are, if the stored rows are those that stay."""
+    def kept_if_followed(self) -> frozenset[str]:
+        """Of events: the columns with the same values and types, if the stored rows stay."""
         derivation = self.derivation
         if derivation is None or derivation.where or self.after is None:
             return frozenset()
         if self.after.model.kind is not Kind.EVENTS:
             return frozenset()
-        return frozenset(new.lower() for new, old in derivation.plain if new.lower() == old.lower())
-
-    @property
-    def kept_if_evolved(self) -> frozenset[str]:
-        """The columns with the same values and types if stored columns get wider types."""
-        if self.after is None or not self.retyped:
-            return frozenset()
-        return frozenset(name.lower() for name in self.after.columns) - {
-            part.path[0].lower() for part in self.retyped
-        }
+        same = {new.lower() for new, old in derivation.plain if new.lower() == old.lower()}
+        return frozenset(same - {part.path[0].lower() for part in derivation.retyped})
 
 
 class Decides(StrEnum):

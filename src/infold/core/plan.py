@@ -17,7 +17,6 @@ from infold.core.model import OnLoss
 from infold.core.project import Stretch
 from infold.core.queries import SessionsQuery, VersionedQuery
 from infold.core.trace import Cause, CellChange, CellState, Trace
-from infold.core.type_changes import Retyping
 from infold.messages.errors import InfoldError
 
 
@@ -294,20 +293,14 @@ class Step:
     backfill_end: int | None = None
     """The event time at which this run's backfill of the model ends; None without a limit."""
     derivation: Derivation | None = None
-    """How the new rows follow from the stored ones, where they do."""
-    contested: Ranges = Ranges()
-    """
-    Of a step that derives events: the cells where copies were left out, so that another one may be
-    kept now. Their rows are read again, from the files to be ingested again.
-    """
-    renamed: tuple[tuple[str, str], ...] = ()
-    """Of a step that evolves: stored columns and their new names."""
-    retyped: tuple[Retyping, ...] = ()
-    """Of a step that evolves: stored columns, and parts of them, that get wider types."""
+    """How the new rows follow from the stored ones: of all steps ``of_own_rows``."""
     snapshots: tuple[IngestedFile, ...] = ()
     """Of an ``scd_type_2`` table: the files without rows at whose times all keys end."""
-    stored_by: SessionsQuery | None = None
-    """The earlier definition, which the stored sessions follow, where they are folded again."""
+
+    @property
+    def stored_by(self) -> SessionsQuery | None:
+        """The earlier definition, which the stored sessions follow, where that is another one."""
+        return self.derivation.sessions if self.derivation is not None else None
 
     @property
     def replaces_all(self) -> bool:

@@ -127,7 +127,6 @@ class ChangedDefinitions:
     def _compare(self, node: Node, digest: str) -> Redefinition | None:
         from infold.analysis.definitions.compare import redefinition
         from infold.analysis.definitions.meanings import Meanings
-        from infold.analysis.definitions.same_events import same_events
 
         definition = self._kept.definition(digest) if digest else None
         built = None if definition is None else self._kept.project_of(definition)
@@ -138,13 +137,11 @@ class ChangedDefinitions:
         if renamed := self._renamed_inputs(node):
             after = after.with_renamed(renamed)
         change = redefinition(before[node.name], after)
-        if change is not None and node.model.kind is Kind.EVENTS:
-            change = replace(change, events=same_events(before[node.name], after))
         if change is None or node.model.kind is not Kind.SESSIONS or definition is None:
             return change
         # An earlier infold may have stored other states with sessions.
         has_same_state = definition.state == STATE_VERSION
-        return change if has_same_state else replace(change, how=How.REBUILD)
+        return change if has_same_state else replace(change, how=How.REBUILD, derivation=None)
 
     def _renamed_inputs(self, node: Node) -> Mapping[str, Mapping[str, str]]:
         """The stored tables that a model reads, with the columns that get other names now."""
@@ -153,8 +150,9 @@ class ChangedDefinitions:
         for name in (entry.name for entry in node.stored_inputs):
             if name in traces and name in self._project:
                 change = self._change(self._project[name], traces[name].definition)
-                if change is not None and change.how is How.EVOLVE:
-                    names[name.lower()] = {new.lower(): old.lower() for old, new in change.renamed}
+                if change is not None and change.derivation and change.how is How.EVOLVE:
+                    renamed = change.derivation.renamed
+                    names[name.lower()] = {new.lower(): old.lower() for old, new in renamed}
         return names
 
     def _removed_model(self, name: str, digest: str) -> Redefinition:

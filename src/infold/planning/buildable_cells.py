@@ -18,7 +18,8 @@ from infold.core.model import DefinitionChange
 from infold.core.plan import ModelObservation, PlanOptions, Reason
 from infold.core.project import CELLS_TOGETHER, Node
 from infold.core.trace import Cause, Pending
-from infold.planning.stretches import built_one_by_one, cells_reached
+from infold.planning import cron
+from infold.planning.forward_only import built_one_by_one, cells_reached
 
 BACKLOG = (Cause.MISSING, Cause.REDEFINED)
 """Causes of cells that the table lacks: limits apply to these."""
@@ -38,7 +39,6 @@ def completed_range(node: Node, as_of: int, ignore_cron: bool = False) -> Ranges
         return Ranges.ever()
     if incremental.allow_partials or ignore_cron:
         return Ranges.ever()
-    from infold.planning import cron
 
     tick = cron.last_tick(incremental.cron, incremental.cron_tz, as_of)
     return Ranges((Interval(MIN, granularity.floor(tick)),))
@@ -53,6 +53,11 @@ def cells_with_rows(node: Node, model: ModelObservation) -> list[Interval]:
 def filled_cells(node: Node, model: ModelObservation) -> Ranges:
     """The cells in which a table has rows, or may have some as its inputs do."""
     return Ranges.of((*cells_with_rows(node, model), *(state.cell for state in model.cells)))
+
+
+def cells_to_replace(node: Node, model: ModelObservation) -> Ranges:
+    """The cells of a table, and those that rows of its inputs belong to."""
+    return filled_cells(node, model) & retained_range(node)
 
 
 def continued_build(

@@ -1,17 +1,20 @@
 """
-Steps for changed definitions whose rows follow from the stored rows.
+The step for a changed definition whose rows follow from the stored rows.
 
 Such a step reads no input. After it the table has the rows of the new definition, built from the
 versions of the inputs that the old rows were built from. So the trace keeps these versions and what
 was pending, and everything that arrived since is an ordinary step after it. Of a table that starts
 earlier than before, the new cells are missing; of one that starts later, rows go.
+
+How the rows follow is proven by ``analysis/definitions``: a SELECT over stored rows, or other ends
+of stored sessions. Here is decided whether the stored rows, and what the ledger counts beside them,
+are those that the proof is about. If not, all is built.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from infold.core.definition import Derivation, How, Redefinition
 from infold.core.files import IngestedFile, set_aside_whole
@@ -20,102 +23,150 @@ from infold.core.model import Deduplicate, Kind
 from infold.core.plan import Action, FileDiff, ModelObservation, Reason, Step
 from infold.core.project import Node
 from infold.core.trace import Cause, Pending, Trace, added_up, merge_pending
-from infold.core.type_changes import Retyping
-from infold.planning.buildable_cells import completed_range, retained_range
+from infold.planning.buildable_cells import cells_to_replace, completed_range, retained_range
+from infold.planning.forward_only import FORWARD, earlier_after
 from infold.planning.plan_draft import PlanDraft
 from infold.planning.staleness import count_of
 
 FOLLOWS = "follows from stored rows: 0 input rows read"
-"""The reason for such a step."""
-
+STATES = "follows from stored states: 0 events read"
+REFOLDS = "follows from stored sessions: only those that may end elsewhere are read again"
 EVOLVES = "columns get other names: one commit of metadata, 0 rows read or written"
-"""The reason for a step that only renames stored columns."""
-
 WIDENS = "columns get wider types: one commit of metadata, 0 rows read or written"
-"""The reason for a step that gives stored columns types with the same hashes."""
-
 REHASHES = "columns get wider types: one commit of metadata, stored rows read once, 0 written"
-"""The reason for one that gives them types in which values hash to other numbers."""
-
-FORWARD = "forward-only: cells before {} keep their rows"
-"""The reason for the step of a forward-only change."""
+ADDED_UP = "same rows, cells add up: 0 rows read"
+COUNTED = "same rows, cells are counted: no row is written"
 
 
-def derivable(draft: PlanDraft, node: Node, model: ModelObservation) -> Redefinition | None:
-    """The change of a model's definition, if its new rows follow from its stored ones."""
-    if model.redefined is not None and model.redefined.effective_from is not None:
-        return model.redefined  # ``forward_only`` has seen to the rest
-    change = changed_as_built(draft, node, model, How.DERIVE)
-    return None if change is None or change.derivation is None else change
-
-
-def changed_as_built(
-    draft: PlanDraft, node: Node, model: ModelObservation, how: How
-) -> Redefinition | None:
-    """
-    The change of a model's definition that is carried out in some way from its stored rows.
-
-    None where the rows are not those of the one definition that it was compared with, or are asked
-    to be built again.
-    """
+def step_over_stored_rows(draft: PlanDraft, node: Node, model: ModelObservation) -> Step | None:
+    """The step for a changed definition, if its rows follow from stored ones; else None."""
     change, trace = model.redefined, model.trace
-    if change is None or change.how is not how:
+    if change is None or trace is None or not _follows(draft, node, model, change, trace):
         return None
-    if trace is None or change.before is None or change.before.fingerprint != trace.fingerprint:
-        return None
-    if trace.earlier or trace.mixed:
-        return None  # the table has rows of two definitions
-    if node.name in draft.options.restated or node.name in draft.options.not_derived:
-        return None
-    return change if trace.inputs.keys() == {e.name for e in node.stored_inputs} else None
-
-
-def derive_table(
-    draft: PlanDraft, node: Node, model: ModelObservation, change: Redefinition
-) -> Step:
-    """The step that replaces a table by rows that follow from it."""
-    assert model.trace is not None, "only a built table has rows to follow from"
-    trace, retained = model.trace, retained_range(node)
-    pending = [Pending(entry.cause, entry.ranges & retained) for entry in trace.pending]
-    pending.append(Pending(Cause.MISSING, _before_start(node, change) & retained))
-    why, since = FOLLOWS, change.effective_from
-    if since is not None:
-        why = FORWARD.format(show_instant(since))
-        later = Ranges((Interval(since, MAX),)) & retained
-        if change.events is not None and change.events.rows:
-            later &= _cells_of_files(node, model, since)
-        pending.append(Pending(Cause.DEFINITION, later - trace.pending_ranges))
-    step = draft.make_step(node, Action.DERIVE, [Reason(Cause.DEFINITION, why, retained)])
-    planned_trace = step.trace
-    assert planned_trace is not None, "a planned step has a trace"
-    return _over_stored_rows(
+    derivation, files = change.derivation, model.files
+    assert derivation is not None, "what follows has a derivation"
+    forward = change.effective_from is not None
+    why, rows = _cost(node, model, change, derivation)
+    if files is not None and change.how is How.DERIVE and not forward:
+        contested = Ranges.of(entry.cell for entry in files.cells if entry.dropped)
+        derivation = replace(derivation, contested=contested)
+        files = _files_to_read(node, derivation, files)
+        if files is None:
+            return None
+        why, rows = _reason_of_files(derivation, files)
+    elif files is not None and not files.removed:
+        files = None
+    if files is not None:
+        # What a source lost is refused before the first step, although a later one takes it out.
+        files = replace(files, new=(), come_due=(), estimate=None)
+    cells = Ranges() if change.how is How.EVOLVE else retained_range(node)
+    pending = merge_pending(_pending(node, model, change, trace))
+    reason = Reason(Cause.DEFINITION, why, cells, rows)
+    step = draft.make_step(node, Action(change.how.value), [reason], pending)
+    assert step.trace is not None, "a planned step has a trace"
+    return replace(
         step,
-        trace,
-        files=None,
+        inputs={name: (version, version) for name, version in trace.inputs.items()},
+        files=files,
         trace=replace(
-            planned_trace,
+            step.trace,
             # What only the new definition reads is read where cells are pending, and nowhere else.
-            inputs={**(planned_trace.inputs if since is not None else {}), **trace.inputs},
-            pending=merge_pending(entry for entry in pending if entry.ranges),
+            inputs={**(step.trace.inputs if forward else {}), **trace.inputs},
             applied_entry=trace.applied_entry,
-            earlier=() if since is None else trace.redefined_from(since, ""),
+            earlier=earlier_after(node, model, Ranges()),
         ),
-        expected=any(
-            may_have_other_types(draft, entry.name)
-            or (since is not None and _may_have_other_columns(draft, entry.name))
-            for entry in node.stored_inputs
-        ),
-        derivation=change.derivation,
+        expected=change.how is How.DERIVE and _waits_for_inputs(draft, node, change),
+        scanned=0,
+        changed_key_rows=(),
+        derivation=derivation,
     )
 
 
-def _over_stored_rows(step: Step, stored: Trace, **more: Any) -> Step:
-    """The step over the versions of the inputs that the stored rows were made from."""
-    assert step.trace is not None, "a planned step has a trace"
-    trace = replace(step.trace, inputs=dict(stored.inputs), applied_entry=stored.applied_entry)
-    usual = {"trace": trace, "expected": False, "scanned": 0, "changed_key_rows": ()}
-    inputs = {name: (version, version) for name, version in stored.inputs.items()}
-    return replace(step, inputs=inputs, **{**usual, **more})
+def _follows(
+    draft: PlanDraft, node: Node, model: ModelObservation, change: Redefinition, trace: Trace
+) -> bool:
+    """
+    Whether the stored rows are those of the one definition that the new one was compared with.
+
+    And whether these rows are enough, as far as no file is read.
+    """
+    if change.derivation is None:
+        return False
+    if change.effective_from is not None:
+        return True  # ``forward_only`` has seen to the rest
+    if change.before is None or change.before.fingerprint != trace.fingerprint:
+        return False
+    if trace.earlier or trace.mixed:
+        return False  # the table has rows of two definitions
+    if node.name in draft.options.restated or node.name in draft.options.not_derived:
+        return False
+    if trace.inputs.keys() != {entry.name for entry in node.stored_inputs}:
+        return False
+    return _are_enough(draft, node, model, change)
+
+
+def _are_enough(
+    draft: PlanDraft, node: Node, model: ModelObservation, change: Redefinition
+) -> bool:
+    """Whether no more has to be known than the stored rows, and what the ledger has of them."""
+    if change.how is How.REBUCKET:
+        return _may_have_other_cells(draft, node, model)
+    if change.how is How.EVOLVE:
+        return _rows_of_events_stay(node, model, change)
+    if node.model.kind is Kind.SESSIONS:
+        # Of inputs that are replaced, the rows that the sessions were made from are gone.
+        replaced = any(_is_replaced(draft, diff.name) for diff in model.inputs)
+        return not replaced and not draft.is_mostly_new(node, model)
+    if node.model.kind is Kind.INCREMENTAL_TABLE:
+        return not cells_to_replace(node, model) - draft.window
+    return True
+
+
+def _cost(
+    node: Node, model: ModelObservation, change: Redefinition, derivation: Derivation
+) -> tuple[str, int]:
+    """What is said of a step that reads no file, and how many stored rows it has to count."""
+    granularity = node.model.granularity
+    if change.effective_from is not None:
+        return FORWARD.format(show_instant(change.effective_from)), 0
+    if change.how is How.REBUCKET and granularity is not None:
+        longer = added_up(model.cells, granularity) is not None
+        return (ADDED_UP, 0) if longer else (COUNTED, model.rows)
+    if change.how is How.EVOLVE:
+        keeps_hashes = all(part.keeps_hash for part in derivation.retyped)
+        widens = WIDENS if keeps_hashes else REHASHES
+        return (widens if derivation.retyped else EVOLVES), 0
+    if change.how is How.REFOLD:
+        return REFOLDS, 0
+    return (FOLLOWS if derivation.sessions is None else STATES), 0
+
+
+def _pending(
+    node: Node, model: ModelObservation, change: Redefinition, trace: Trace
+) -> Iterator[Pending]:
+    """What is stale after the step: what was, in whole cells, and what no run ever built."""
+    granularity, retained = node.model.granularity, retained_range(node)
+    for entry in trace.pending:
+        whole = entry.ranges if granularity is None else granularity.cover(entry.ranges)
+        if whole & retained:
+            yield Pending(entry.cause, whole & retained)
+    if missing := _before_start(node, change) & retained:
+        yield Pending(Cause.MISSING, missing)
+    if change.effective_from is not None:
+        later = Ranges((Interval(change.effective_from, MAX),)) & retained
+        if change.events is not None and change.events.rows:
+            later &= _cells_of_files(node, model, change.effective_from)
+        if later - trace.pending_ranges:
+            yield Pending(Cause.DEFINITION, later - trace.pending_ranges)
+
+
+def _before_start(node: Node, change: Redefinition) -> Ranges:
+    """The cells that no run built, as they were before the start; a cell that it cut is one."""
+    granularity = node.model.granularity
+    if change.before is None or change.before.start in (None, node.start) or granularity is None:
+        return Ranges()
+    before = Ranges.ever() - Ranges((Interval(change.before.start, MAX),))
+    return granularity.cover(before & retained_range(node))
 
 
 def _cells_of_files(node: Node, model: ModelObservation, since: int) -> Ranges:
@@ -130,66 +181,43 @@ def _cells_of_files(node: Node, model: ModelObservation, since: int) -> Ranges:
     return Ranges.of((*(state.cell for state in model.cells), *first))
 
 
-def evolvable(draft: PlanDraft, node: Node, model: ModelObservation) -> Redefinition | None:
-    """
-    The change of a model's definition, if it gives stored columns other names or wider types.
-
-    A value that did not fit the earlier type was set aside with its row, and may fit the wider one:
-    then files are read again. So they are where another copy of an event may be the one to keep.
-    """
-    change, trace = model.redefined, model.trace
-    if change is None or change.how is not How.EVOLVE or change.before is None or trace is None:
-        return None
-    mixed = any(entry.cause in (Cause.DEFINITION, Cause.REDEFINED) for entry in trace.pending)
-    if trace.earlier or mixed or change.before.fingerprint != trace.fingerprint:
-        return None
-    if node.name in draft.options.restated or (
-        change.retyped and not _rows_of_events_stay(node, model, change)
-    ):
-        return None
-    return change if trace.inputs.keys() == {e.name for e in node.stored_inputs} else None
-
-
 def _rows_of_events_stay(node: Node, model: ModelObservation, change: Redefinition) -> bool:
     """
     Whether the rows of all files are the stored ones under wider types too.
 
-    A file that was set aside as a whole by a policy (its fingerprint has that) is read again.
+    A value that did not fit the earlier type was set aside with its row, and may fit the wider one:
+    then files are read again. So they are where another copy of an event may be the one to keep. A
+    file that was set aside as a whole by a policy (its fingerprint has that) is read again.
     """
+    retyped = change.derivation.retyped if change.derivation is not None else ()
+    if not retyped:
+        return True
     files = model.files.ingested if model.files is not None else ()
     if any(file.set_aside and not set_aside_whole(file) for file in files):
         return False
-    keeps_hashes = all(part.keeps_hash for part in change.retyped)
+    keeps_hashes = all(part.keeps_hash for part in retyped)
     return keeps_hashes or not node.model.unique_key or not any(file.dropped for file in files)
 
 
-def how_it_evolves(retyped: Collection[Retyping]) -> str:
-    """What a step costs that gives columns other names, or these wider types."""
-    if not retyped:
-        return EVOLVES
-    return WIDENS if all(part.keeps_hash for part in retyped) else REHASHES
+def _may_have_other_cells(draft: PlanDraft, node: Node, model: ModelObservation) -> bool:
+    """Whether rows that stay as they are can be divided into other cells without building any."""
+    granularity = node.model.granularity
+    if granularity is None:
+        return False
+    if node.model.kind is Kind.EVENTS and added_up(model.cells, granularity) is None:
+        return False  # the ledger counts copies by file and cell, and the table has none of them
+    # A cell that is not over yet would have rows that a build leaves out until it is.
+    stored = granularity.cover(Ranges.of(state.cell for state in model.cells))
+    return not stored - completed_range(node, draft.observed.as_of)
 
 
-def evolve_table(
-    draft: PlanDraft, node: Node, model: ModelObservation, change: Redefinition
-) -> Step:
-    """The step that evolves columns; an ordinary one for what is stale comes after it."""
-    assert model.trace is not None, "only a built table has columns"
-    trace = model.trace
-    why = how_it_evolves(change.retyped)
-    files = model.files
-    if files is not None:
-        # What a source lost is refused before the first step, although a later one takes it out.
-        files = replace(files, new=(), come_due=(), estimate=None) if files.removed else None
-    step = draft.make_step(node, Action.EVOLVE, [Reason(Cause.DEFINITION, why)])
-    return _over_stored_rows(
-        step,
-        trace,
-        files=files,
-        trace=replace(trace, fingerprint=node.fingerprint),
-        renamed=change.renamed,
-        retyped=change.retyped,
-    )
+def _is_replaced(draft: PlanDraft, name: str) -> bool:
+    """Whether an input is itself of another definition now, or is built again."""
+    step = draft.steps.get(name)
+    if step is not None and step.action in (Action.BUILD, Action.DERIVE, Action.REFOLD):
+        return True
+    known = draft.observed.models.get(name)
+    return known is None or known.redefined is not None
 
 
 def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
@@ -204,7 +232,17 @@ def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
     return (*reversed(first), *(step for step in every if step not in first))
 
 
-def may_have_other_types(draft: PlanDraft, name: str) -> bool:
+def _waits_for_inputs(draft: PlanDraft, node: Node, change: Redefinition) -> bool:
+    """Whether what inputs have after this plan decides about the columns of a step."""
+    forward = change.effective_from is not None
+    return any(
+        _may_have_other_types(draft, entry.name)
+        or (forward and _may_have_other_columns(draft, entry.name))
+        for entry in node.stored_inputs
+    )
+
+
+def _may_have_other_types(draft: PlanDraft, name: str) -> bool:
     """Whether an input is built in this plan, so that its columns may have other types then."""
     step = draft.steps.get(name)
     if step is None or step.derivation is None:
@@ -220,15 +258,6 @@ def _may_have_other_columns(draft: PlanDraft, name: str) -> bool:
     return step is not None and step.action is Action.DERIVE
 
 
-def _before_start(node: Node, change: Redefinition) -> Ranges:
-    """The cells that no run built, as they were before the start; a cell that it cut is one."""
-    granularity = node.model.granularity
-    if change.before is None or change.before.start is None or granularity is None:
-        return Ranges()
-    before = Ranges.ever() - Ranges((Interval(change.before.start, MAX),))
-    return granularity.cover(before & retained_range(node))
-
-
 # What the stored rows do not tell is how an event's copies compare that were left out, as the order
 # of copies may depend on every column; and what is in columns that were never read. The ledger says
 # which cells have had copies. Rows of these cells, and columns that are new, are read again from
@@ -239,44 +268,22 @@ def _before_start(node: Node, change: Redefinition) -> Ranges:
 # row may have been set aside or be waiting: it might leave them out.
 
 
-def derive_events(
-    draft: PlanDraft, node: Node, model: ModelObservation, files: FileDiff
-) -> Step | None:
-    """The step that makes an events table of its rows; None where all files are ingested again."""
-    change, trace = changed_as_built(draft, node, model, How.DERIVE), model.trace
-    if change is None or change.derivation is None or trace is None:
-        return None
-    derivation, ingested = change.derivation, files.ingested
+def _files_to_read(node: Node, derivation: Derivation, files: FileDiff) -> FileDiff | None:
+    """The files that events are read again from; None where all of them are ingested again."""
+    ingested, contested = files.ingested, derivation.contested
     if (derivation.where or derivation.other_source_columns) and any(f.set_aside for f in ingested):
         return None
     if derivation.where and any(file.waiting for file in ingested):
         return None
-    contested = Ranges.of(entry.cell for entry in files.cells if entry.dropped)
     if contested and node.model.deduplicate is Deduplicate.EVERYWHERE:
         return None  # copies of an event may be in any cells
     whole = _files_in(files, contested)
     column_files = _files_with_columns(derivation, files)
     # A lookup may have changed since, and most of the rows are read by a rebuild with less ado.
     is_costly = node.stored_inputs or 2 * _stored_rows_of(whole) > _stored_rows_of(ingested)
-    if (whole or column_files) and (is_costly or _are_other_files(files, whole, column_files)):
+    if (whole or column_files) and (is_costly or _are_other_files(files, *whole, *column_files)):
         return None
-    reasons = "; ".join(_reading_reasons(derivation, column_files, whole)) or FOLLOWS
-    rows = _stored_rows_of(whole) + _stored_rows_of(column_files)
-    cells = retained_range(node)
-    step = draft.make_step(
-        node, Action.DERIVE, [Reason(Cause.DEFINITION, reasons, cells, rows)], trace.pending
-    )
-    return _over_stored_rows(
-        step,
-        trace,
-        # What a source lost is refused before the first step, although a later one takes it out.
-        files=replace(
-            files, new=(), come_due=(), estimate=None, reingest=whole, new_columns_of=column_files
-        ),
-        expected=any(may_have_other_types(draft, entry.name) for entry in node.stored_inputs),
-        derivation=derivation,
-        contested=contested,
-    )
+    return replace(files, reingest=whole, new_columns_of=column_files)
 
 
 def _files_in(files: FileDiff, cells: Ranges) -> tuple[IngestedFile, ...]:
@@ -297,122 +304,28 @@ def _files_with_columns(derivation: Derivation, files: FileDiff) -> tuple[Ingest
     return tuple(file for file in files.ingested if every or file.rows > file.dropped)
 
 
-def _are_other_files(files: FileDiff, *read: Collection[IngestedFile]) -> bool:
+def _are_other_files(files: FileDiff, *read: IngestedFile) -> bool:
     """Whether one of some files is gone, or is not what was ingested."""
     present = {(file.path, file.fingerprint) for file in files.new}
-    return any((file.path, file.fingerprint) not in present for some in read for file in some)
+    return any((file.path, file.fingerprint) not in present for file in read)
 
 
 def _stored_rows_of(files: Collection[IngestedFile]) -> int:
     return sum(file.rows for file in files)
 
 
-def _reading_reasons(
-    derivation: Derivation, columns: Collection[IngestedFile], whole: Collection[IngestedFile]
-) -> Iterator[str]:
-    """What is read again, and what for."""
-    if columns:
+def _reason_of_files(derivation: Derivation, files: FileDiff) -> tuple[str, int]:
+    """What is read again and what for, and how many rows that are."""
+    whole, column_files = files.reingest, files.new_columns_of
+    reasons = []
+    if column_files:
         names, several = ", ".join(derivation.from_files), len(derivation.from_files) > 1
         word, them = ("columns", "them") if several else ("column", "it")
-        yield f"{word} {names}: {count_of(len(columns), 'file')} read again for {them}"
+        reasons.append(
+            f"{word} {names}: {count_of(len(column_files), 'file')} read again for {them}"
+        )
     if whole:
-        yield f"{count_of(len(whole), 'file')} read again where copies of events were left out"
-
-
-# The rows are proven to be the same by both definitions. So no version is made, readers see no
-# change, and the trace keeps the versions of the inputs. What was pending is so in whole new cells.
-
-ADDED_UP = "same rows, cells add up: 0 rows read"
-"""The reason for a step that needs the states of the old cells alone."""
-
-COUNTED = "same rows, cells are counted: no row is written"
-"""The reason for a step that reads the stored rows."""
-
-
-def rebucket_table(draft: PlanDraft, node: Node, model: ModelObservation) -> Step | None:
-    """The step that divides a table into other cells; None where all of it is to be built."""
-    granularity, trace = node.model.granularity, model.trace
-    if trace is None or granularity is None or not _same_rows(draft, node, model):
-        return None
-    longer = added_up(model.cells, granularity) is not None
-    if not longer and node.model.kind is Kind.EVENTS:
-        return None  # the ledger counts copies by file and cell, and the table has none of them
-    # A cell that is not over yet would have rows that a build leaves out until it is.
-    stored = granularity.cover(Ranges.of(state.cell for state in model.cells))
-    if stored - completed_range(node, draft.observed.as_of):
-        return None
-    retained = retained_range(node)
-    pending = (
-        Pending(entry.cause, granularity.cover(entry.ranges) & retained) for entry in trace.pending
-    )
-    reason = Reason(
-        Cause.DEFINITION, ADDED_UP if longer else COUNTED, retained, 0 if longer else model.rows
-    )
-    step = draft.make_step(node, Action.REBUCKET, [reason], merge_pending(pending))
-    return _over_stored_rows(step, trace, files=None)
-
-
-def _same_rows(draft: PlanDraft, node: Node, model: ModelObservation) -> bool:
-    """Whether the stored rows are those of the new definition for the versions in the trace."""
-    change, trace = model.redefined, model.trace
-    if change is None or trace is None or change.how is not How.REBUCKET or change.before is None:
-        return False
-    return (
-        change.before.fingerprint == trace.fingerprint
-        and not trace.earlier  # the cells of an earlier definition are as long as they were
-        and all(entry.cause is not Cause.DEFINITION for entry in trace.pending)
-        and node.name not in draft.options.restated
-        and trace.inputs.keys() == {entry.name for entry in node.stored_inputs}
-    )
-
-
-# Where other values are computed of the same sessions, states may tell all of them, and no event is
-# read. Where sessions end elsewhere, the events of those that may change are read, as they were
-# when the stored sessions were made, and no others. So the trace keeps the versions of the inputs,
-# and everything that arrived since is an ordinary fold after it.
-
-REFOLDS = "follows from stored sessions: only those that may end elsewhere are read again"
-"""The reason for a step that makes some sessions again."""
-
-
-STATES = "follows from stored states: 0 events read"
-"""The reason for a step that reads no event."""
-
-
-def step_from_stored(draft: PlanDraft, node: Node, model: ModelObservation) -> Step | None:
-    """
-    The step that changes the stored sessions of an earlier definition, if that is enough.
-
-    The caller has seen that the rows that they were made from are still there.
-    """
-    if any(_is_replaced(draft, diff.name) for diff in model.inputs):
-        return None
-    derived = changed_as_built(draft, node, model, How.DERIVE)
-    if derived is not None and derived.derivation is not None:
-        step = _step_from_sessions(draft, node, model, Action.DERIVE, STATES)
-        return replace(step, derivation=derived.derivation)
-    refolded = changed_as_built(draft, node, model, How.REFOLD)
-    if refolded is not None and refolded.before is not None:
-        step = _step_from_sessions(draft, node, model, Action.REFOLD, REFOLDS)
-        return replace(step, stored_by=refolded.before.query)
-    return None
-
-
-def _step_from_sessions(
-    draft: PlanDraft, node: Node, model: ModelObservation, action: Action, why: str
-) -> Step:
-    """A step over the versions of the inputs that the stored sessions were made from."""
-    trace = model.trace
-    assert trace is not None, "only a built table has sessions to follow from"
-    reason = Reason(Cause.DEFINITION, why, Ranges.ever())
-    step = draft.make_step(node, action, [reason], trace.pending)
-    return _over_stored_rows(step, trace)
-
-
-def _is_replaced(draft: PlanDraft, name: str) -> bool:
-    """Whether an input is itself of another definition now, or is built again."""
-    step = draft.steps.get(name)
-    if step is not None and step.action in (Action.BUILD, Action.DERIVE, Action.REFOLD):
-        return True
-    known = draft.observed.models.get(name)
-    return known is None or known.redefined is not None
+        left_out = "where copies of events were left out"
+        reasons.append(f"{count_of(len(whole), 'file')} read again {left_out}")
+    rows = _stored_rows_of(whole) + _stored_rows_of(column_files)
+    return "; ".join(reasons) or FOLLOWS, rows

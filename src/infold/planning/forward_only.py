@@ -8,7 +8,8 @@ in every stored row, and the cells from the instant on are stale. Sessions end a
 that reach over it, and what comes after it, are made from their events again by the same step.
 
 What would need rows of the earlier cells to change is refused, never guessed: a column that goes, a
-key or a cell of another kind.
+key or a cell of another kind. Afterwards each cell has one definition in force, which everything
+that is planned for it follows.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ from dataclasses import replace
 
 from infold.core.definition import Category, Derivation, How, Redefinition
 from infold.core.interval import MAX, Interval, Ranges, show_instant
-from infold.core.model import Kind
-from infold.core.plan import Action, ModelObservation, Reason, Step
-from infold.core.project import Node
+from infold.core.model import Kind, Late
+from infold.core.plan import ModelObservation, Reason
+from infold.core.project import Batches, Input, Node, Stretch
 from infold.core.queries import quoted
-from infold.core.trace import UNKNOWN, Cause, CellState, Trace
+from infold.core.trace import UNKNOWN, Cause, CellState, EarlierCells, Trace
 from infold.messages import apply_errors
-from infold.planning.derivations import FORWARD
-from infold.planning.plan_draft import PlanDraft
+
+FORWARD = "forward-only: cells before {} keep their rows"
+"""Why cells from an instant on are stale."""
 
 _KINDS = (Kind.INCREMENTAL_TABLE, Kind.EVENTS, Kind.SESSIONS)
 """The kinds of tables with cells that each follow one definition."""
@@ -66,7 +68,6 @@ def forward_only(
         columns_kept=frozenset(),
         losses=(),
         destroys=(),
-        renamed=(),
         derivation=None if folds else _with_new_columns(change),
         effective_from=at,
     )
@@ -86,7 +87,6 @@ def without_earlier_cells(change: Redefinition, trace: Trace) -> Redefinition:
         how=How.REBUILD,
         columns_kept=frozenset(),
         derivation=None,
-        renamed=(),
         rewrites_until=trace.earlier_ranges.parts[-1].end,
     )
 
@@ -161,25 +161,91 @@ def _with_new_columns(change: Redefinition) -> Derivation:
 # folded in by that. Those from the instant on are built by the new definition, from their events.
 
 
-def forward_sessions(
-    draft: PlanDraft,
-    node: Node,
-    model: ModelObservation,
-    stale: Iterable[Reason],
-    *,
-    build: bool,
-) -> Step | None:
-    """
-    The step of a forward-only change of sessions, if there is one to carry out.
-
-    It does what is ``stale`` too; all sessions are made again where it is to ``build``.
-    """
-    change, trace = model.redefined, model.trace
-    if change is None or trace is None or change.effective_from is None:
+def forward_from(model: ModelObservation) -> Reason | None:
+    """Why sessions from an instant on are made again, where a change is forward-only."""
+    change = model.redefined
+    if change is None or change.effective_from is None:
         return None
     since = change.effective_from
     later = Ranges((Interval(since, MAX),))
-    reasons = [Reason(Cause.DEFINITION, FORWARD.format(show_instant(since)), later), *stale]
-    step = draft.make_step(node, Action.BUILD if build else Action.FOLD, reasons)
-    assert step.trace is not None, "a planned step has a trace"
-    return replace(step, trace=replace(step.trace, earlier=trace.redefined_from(since, "")))
+    return Reason(Cause.DEFINITION, FORWARD.format(show_instant(since)), later)
+
+
+# Which definition is in force in which cells of a table; ordinarily it is one for all. A change of
+# an input makes a cell stale if the definition in force there reads it, and as far as that one
+# reaches. So everything that follows from a model's query is asked of each definition, for its own
+# cells.
+
+
+def definitions_in_force(node: Node, model: ModelObservation) -> tuple[tuple[Ranges, Node], ...]:
+    """The definitions of a model's table, each with the cells that it holds for; newest last."""
+    if not model.earlier:
+        return ((Ranges.ever(), node),)
+    earlier = tuple((one.cells, one.node) for one in model.earlier)
+    earlier_cells = Ranges.of(part for cells, _ in earlier for part in cells)
+    return (*earlier, (Ranges.ever() - earlier_cells, node))
+
+
+def by_definitions_in_force(node: Node, trace: Trace, change: Redefinition | None) -> Trace | None:
+    """
+    The trace of a table, with the earlier definitions that its next step goes by; None: by none.
+
+    Sessions that change forward-only are folded by those that are in force after the change.
+    """
+    since = change.effective_from if change is not None else None
+    if since is not None and node.model.kind is Kind.SESSIONS:
+        return replace(trace, earlier=trace.redefined_from(since, ""))
+    return trace if trace.earlier and trace.fingerprint == node.fingerprint else None
+
+
+def input_of(node: Node, name: str) -> Input | None:
+    """How a definition reads an input; None if it does not."""
+    return next((entry for entry in node.stored_inputs if entry.name == name), None)
+
+
+def inputs_in_force(node: Node, earlier: Iterable[Stretch]) -> tuple[str, ...]:
+    """The stored inputs of all definitions of a table, those of the newest first."""
+    nodes = (node, *(one.node for one in earlier))
+    return tuple(dict.fromkeys(entry.name for one in nodes for entry in one.stored_inputs))
+
+
+def cells_reached(
+    node: Node, model: ModelObservation, times: dict[str, list[Interval]]
+) -> list[Interval]:
+    """The cells that rows of the inputs at these times can affect, in order."""
+    granularity = node.model.granularity
+    if granularity is None:
+        return []
+    reached = Ranges.of(
+        part
+        for cells, by in definitions_in_force(node, model)
+        for entry in by.stored_inputs
+        if entry.time_column is not None and entry.name in times
+        for part in granularity.cover(entry.times_affected(Ranges.of(times[entry.name]))) & cells
+    )
+    return [cell for part in granularity.cover(reached) for cell in granularity.cells(part)]
+
+
+def built_one_by_one(node: Node, model: ModelObservation) -> bool:
+    """Whether a definition in force means a query for each cell."""
+    return any(
+        by.batches is Batches.PER_PARTITION_ONLY for _, by in definitions_in_force(node, model)
+    )
+
+
+def earlier_after(node: Node, model: ModelObservation, built: Ranges) -> tuple[EarlierCells, ...]:
+    """
+    The cells of earlier definitions once some are built, by the definitions in force there.
+
+    Those before the instant of a forward-only change are of the one that it changes.
+    """
+    if model.trace is None:
+        return ()
+    if model.redefined is not None and model.redefined.effective_from is not None:
+        return model.trace.redefined_from(model.redefined.effective_from, "")
+    if model.trace.fingerprint != node.fingerprint:
+        return ()
+    incremental = node.model.incremental
+    if incremental is not None and incremental.late is Late.NEW:
+        return model.trace.built_anew(built)
+    return model.trace.earlier

@@ -19,8 +19,8 @@ from infold.core.record import Receipt
 from infold.core.report import ModelState, State
 from infold.core.trace import UNKNOWN, Cause, Trace
 from infold.planning.buildable_cells import cells_with_rows, retained_range
+from infold.planning.forward_only import definitions_in_force
 from infold.planning.staleness import affected_cells, left_by_run
-from infold.planning.stretches import definitions_in_force
 
 
 def model_states(project: Project, observed: Observations, plan: Plan) -> tuple[ModelState, ...]:

@@ -20,6 +20,7 @@ from infold.core.project import Node, Project
 from infold.core.trace import Cause, Pending, Trace
 from infold.messages.errors import InfoldError
 from infold.planning.buildable_cells import retained_range
+from infold.planning.forward_only import definitions_in_force
 from infold.planning.staleness import (
     affected_cells,
     changed_input_reason,
@@ -27,13 +28,13 @@ from infold.planning.staleness import (
     merge_reasons,
     only_redefined,
 )
-from infold.planning.stretches import definitions_in_force
 
 
 def changes_rows(step: Step) -> bool:
     """Whether rows, or types of their values, may be others after a step."""
     return step.action is not Action.REBUCKET and (
-        step.action is not Action.EVOLVE or bool(step.retyped)
+        step.action is not Action.EVOLVE
+        or (step.derivation is None or bool(step.derivation.retyped))
     )
 
 
@@ -97,11 +98,41 @@ class PlanDraft:
         before = [self.steps[diff.name] for diff in built.inputs if diff.name in self.steps]
         is_kept = step.model in model.inputs_kept and only_redefined(step, built)
         change = built.redefined
-        if change is not None and change.retyped:
-            is_kept &= step.action is Action.EVOLVE
-        elif change is not None and not change.columns_kept:  # see ``kept_if_derived``
-            is_kept &= step.action is Action.DERIVE and not step.contested
+        if change is not None and not change.columns_kept:  # see ``kept_if_followed``
+            is_kept &= step.derivation is not None and not step.derivation.contested
         return is_kept and all(self.leaves_inputs(built, one) for one in before)
+
+    def is_mostly_new(self, node: Node, model: ModelObservation) -> bool:
+        """Whether most of the rows that feed a model are to be read since its trace."""
+        fed = [diff for diff in model.inputs if not node.is_lookup(diff.name)]
+        rows = sum(cell.rows for diff in fed for cell in diff.cells)
+        changed = sum(c.added + c.removed for diff in fed for c in diff.changes)
+        changed += 2 * sum(
+            diff.changed_keys.rows for diff in model.inputs if diff.changed_keys
+        )  # as they were
+        replaced = any(
+            diff.dropped_since or (diff.changed_keys and diff.changed_keys.everywhere)
+            for diff in model.inputs
+        )
+        for diff in fed:  # as it will be once the steps before this one are done
+            coming, unchanged = self._expected_changes(diff.name)
+            changed, rows = changed + coming, max(rows, unchanged)
+        return replaced or changed * 2 > rows > 0
+
+    def _expected_changes(self, name: str) -> tuple[int, int]:
+        """About how many rows of an input the plan changes, and how many it has then."""
+        step, observed = self.steps.get(name), self.observed.models.get(name)
+        if step is None or observed is None or not observed.rows or not changes_rows(step):
+            return 0, 0
+        if step.action in (Action.BUILD, Action.DERIVE):
+            return 2 * observed.rows, observed.rows  # all go, all come
+        removed, stays = (
+            sum(reason.rows for reason in step.reasons if reason.cause is cause)
+            for cause in (Cause.REMOVED, Cause.LOOKUP)
+        )
+        stays = stays if step.files is not None else 0  # these rows are there before and after
+        added = step.rows_to_read - removed - stays
+        return added + removed + 2 * stays, observed.rows + (added - removed if step.files else 0)
 
     def make_step(
         self,

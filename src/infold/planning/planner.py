@@ -21,7 +21,6 @@ from infold.core.plan import (
     UP_TO_DATE,
     Action,
     FileDiff,
-    InputDiff,
     ModelObservation,
     Observations,
     Plan,
@@ -34,6 +33,7 @@ from infold.core.project import Node, Project
 from infold.core.trace import Cause, Pending, merge_pending
 from infold.planning.buildable_cells import (
     BACKLOG,
+    cells_to_replace,
     cells_with_rows,
     completed_range,
     continued_build,
@@ -44,17 +44,9 @@ from infold.planning.buildable_cells import (
     split_into_batches,
     split_pending,
 )
-from infold.planning.derivations import (
-    derivable,
-    derive_events,
-    derive_table,
-    evolvable,
-    evolve_table,
-    in_order,
-    rebucket_table,
-    step_from_stored,
-)
-from infold.planning.plan_draft import PlanDraft, changes_rows
+from infold.planning.derivations import in_order, step_over_stored_rows
+from infold.planning.forward_only import earlier_after, forward_from
+from infold.planning.plan_draft import PlanDraft
 from infold.planning.plan_notes import plan_notes
 from infold.planning.staleness import (
     entry_reasons,
@@ -67,20 +59,15 @@ from infold.planning.staleness import (
     snapshot_reasons,
     whole_table_reason,
 )
-from infold.planning.stretches import earlier_after
 
 
 def incremental_table(draft: PlanDraft, node: Node, model: ModelObservation) -> Step | None:
     """
     The stale cells inside the window that are due; the others stay pending in the trace.
 
-    A changed definition replaces the table: by rows that follow from it, or built again.
+    A changed definition replaces the table.
     """
     first = whole_table_reason(node, model)
-    change = derivable(draft, node, model) if first is not None else None
-    forward = change is not None and change.effective_from is not None
-    if change is not None and (forward or not _cells_to_replace(node, model) - draft.window):
-        return derive_table(draft, node, model, change)
     if first is not None and first.cause is Cause.DEFINITION:
         return _replace_table(draft, node, model, first)
     return _recompute(draft, node, model, first)
@@ -166,7 +153,7 @@ def _replace_table(
     days that nobody asked about. So the old table stays until the new one is built whole.
     """
     retained = retained_range(node)
-    stored = _cells_to_replace(node, model)
+    stored = cells_to_replace(node, model)
     if stored - draft.window:
         draft.held_back.add(node.name)
         draft.skipped.append(Skipped(node.name, HELD_BACK, stored))
@@ -180,11 +167,6 @@ def _replace_table(
     step = draft.make_step(node, Action.BUILD, [reason], pending)
     pieces = tuple(split_into_batches(node, model, cells, draft.options))
     return replace(step, cells=cells, pieces=pieces if len(pieces) > 1 else ())
-
-
-def _cells_to_replace(node: Node, model: ModelObservation) -> Ranges:
-    """The cells of a table, and those that rows of its inputs belong to."""
-    return filled_cells(node, model) & retained_range(node)
 
 
 def _would_empty(
@@ -278,11 +260,8 @@ class _Planner(PlanDraft):
                 )
                 return
         model, before = self.observed.models[node.name], len(self.skipped)
-        renames = evolvable(self, node, model)
-        step = rebucket_table(self, node, model)
-        if renames is not None:
-            step = evolve_table(self, node, model, renames)
-        elif step is None:
+        step = step_over_stored_rows(self, node, model)
+        if step is None:
             step = _STEP_OF_KIND[node.model.kind](self, node, model)
         if step is not None:
             self.steps[node.name] = step
@@ -298,15 +277,11 @@ class _Planner(PlanDraft):
         """
         files = model.files if model.files is not None else FileDiff(node.source or "")
         redefined = whole_table_reason(node, model)
-        change = model.redefined
-        if redefined is not None and change is not None and change.effective_from is not None:
-            return derive_table(self, node, model, change)
         restated = self.restate_reasons(node)
         first = redefined or (None if model.earlier else next(iter(restated), None))
         if first is not None:
             rows = sum(cell.rows for cell in files.estimate or ())
-            build = self.make_step(node, Action.BUILD, [replace(first, rows=rows)])
-            return derive_events(self, node, model, files) or build
+            return self.make_step(node, Action.BUILD, [replace(first, rows=rows)])
         reingested = files_to_reingest(files, model, every=bool(restated))
         # Where rows of files with changed keys are, as they were and as they will be, is not known.
         stale = [
@@ -323,63 +298,24 @@ class _Planner(PlanDraft):
 
     def fold(self, node: Node, model: ModelObservation) -> Step | None:
         """A fold of what changed; a build where most of the input is new to the table."""
-        fed = [diff for diff in model.inputs if not node.is_lookup(diff.name)]
+        fed = (diff for diff in model.inputs if not node.is_lookup(diff.name))
         rows = sum(cell.rows for diff in fed for cell in diff.cells)
         first = whole_table_reason(node, model) or next(iter(self.restate_reasons(node)), None)
-        mostly_new = self._mostly_new(model, fed, rows)
         gap = (node.query.gap or 0) if node.query else 0
         reasons = [*self.stale_reasons(node, model, gap), *entry_reasons(model)]
         reasons += [*snapshot_reasons(model)]
-        if first is not None:
-            from infold.planning.forward_only import forward_sessions
-
-            is_built_again = mostly_new or node.name in self.options.restated
-            forward = forward_sessions(self, node, model, reasons, build=is_built_again)
-            stored = None if mostly_new or forward else step_from_stored(self, node, model)
-            step = forward or stored
-            step = step or self.make_step(node, Action.BUILD, [replace(first, rows=rows)])
-            return self._by_definitions_in_force(node, model, step)
+        action = Action.BUILD if self.is_mostly_new(node, model) else Action.FOLD
+        if since := forward_from(model):
+            reasons.insert(0, since)
+            action = Action.BUILD if node.name in self.options.restated else action
+        elif first is not None:
+            action, reasons = Action.BUILD, [replace(first, rows=rows)]
         if not reasons:
             return None
-        step = self.make_step(node, Action.BUILD if mostly_new else Action.FOLD, reasons)
-        return self._by_definitions_in_force(node, model, step)
-
-    @staticmethod
-    def _by_definitions_in_force(node: Node, model: ModelObservation, step: Step) -> Step:
-        """The step, which leaves cells of earlier definitions to them."""
+        step = self.make_step(node, action, reasons)
         assert step.trace is not None, "a planned step has a trace"
-        earlier = step.trace.earlier or earlier_after(node, model, Ranges())
+        earlier = earlier_after(node, model, Ranges())
         return replace(step, trace=replace(step.trace, earlier=earlier))
-
-    def _mostly_new(self, model: ModelObservation, fed: Sequence[InputDiff], rows: int) -> bool:
-        """Whether most of the ``rows`` that feed a model are to be read since its trace."""
-        changed = sum(c.added + c.removed for diff in fed for c in diff.changes)
-        changed += 2 * sum(
-            diff.changed_keys.rows for diff in model.inputs if diff.changed_keys
-        )  # as they were
-        replaced = any(
-            diff.dropped_since or (diff.changed_keys and diff.changed_keys.everywhere)
-            for diff in model.inputs
-        )
-        for diff in fed:  # as it will be once the steps before this one are done
-            coming, unchanged = self._expected_changes(diff.name)
-            changed, rows = changed + coming, max(rows, unchanged)
-        return replaced or changed * 2 > rows > 0
-
-    def _expected_changes(self, name: str) -> tuple[int, int]:
-        """About how many rows of an input the plan changes, and how many it has then."""
-        step, observed = self.steps.get(name), self.observed.models.get(name)
-        if step is None or observed is None or not observed.rows or not changes_rows(step):
-            return 0, 0
-        if step.action in (Action.BUILD, Action.DERIVE):
-            return 2 * observed.rows, observed.rows  # all go, all come
-        removed, stays = (
-            sum(reason.rows for reason in step.reasons if reason.cause is cause)
-            for cause in (Cause.REMOVED, Cause.LOOKUP)
-        )
-        stays = stays if step.files is not None else 0  # these rows are there before and after
-        added = step.rows_to_read - removed - stays
-        return added + removed + 2 * stays, observed.rows + (added - removed if step.files else 0)
 
     def whole_table(self, node: Node, model: ModelObservation) -> Step | None:
         """One cell: all of it when anything it reads changed."""

@@ -22,7 +22,7 @@ from infold.planning.buildable_cells import (
     replaces_by_parts,
     retained_range,
 )
-from infold.planning.stretches import definitions_in_force, input_of
+from infold.planning.forward_only import definitions_in_force, input_of
 
 
 def affected_cells(node: Node, name: str, touched: Ranges, reach: int = 0) -> Ranges:

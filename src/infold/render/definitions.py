@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from infold.core.definition import Category, Derivation, Difference, How, Redefinition
+from infold.core.definition import Category, Difference, How, Redefinition
 from infold.core.interval import show_instant
 from infold.core.model import OnLoss
-from infold.core.plan import UP_TO_DATE, Action, Plan, Step
+from infold.core.plan import UP_TO_DATE, Plan, Step
 from infold.core.project import Project
 from infold.messages.errors import Spot
-from infold.planning.derivations import FORWARD, REFOLDS, STATES
+from infold.planning.forward_only import FORWARD
 from infold.render import formatting
 
 if TYPE_CHECKING:
@@ -84,15 +84,6 @@ def _table_rows(plan: Plan, change: Redefinition, step: Step | None) -> Iterator
     yield [*names, _cost_text(plan, change, step), ""]
 
 
-_OF_OWN_ROWS = {
-    How.DERIVE: (Action.DERIVE, ""),
-    How.EVOLVE: (Action.EVOLVE, ""),
-    How.REBUCKET: (Action.REBUCKET, ""),
-    How.REFOLD: (Action.REFOLD, REFOLDS),
-}
-"""The actions that are about the rows that a table has, and what they cost."""
-
-
 def _cost_text(plan: Plan, change: Redefinition, step: Step | None) -> str:
     """What carrying out a change costs, in a line."""
     if change.category is Category.REMOVED:
@@ -103,16 +94,13 @@ def _cost_text(plan: Plan, change: Redefinition, step: Step | None) -> str:
         return f"refused: {dict(change.refused.facts).get('why', change.refused.what)}"
     if change.effective_from is not None:
         return FORWARD.format(show_instant(change.effective_from))
-    if change.how not in (How.NOTHING, How.RESTAMP) and _is_up_to_date(plan, change.model):
-        return "built in this environment"
-    action, cost = _OF_OWN_ROWS.get(change.how, (None, ""))
-    if change.derivation is not None and change.derivation.sessions is not None:
-        cost = STATES
-    if action is not None and (step is None or step.action is action):
-        return (cost or step.reasons[0].detail) if step is not None else "not built by this plan"
-    if action is None and change.how is not How.REBUILD:
+    if change.how in (How.NOTHING, How.RESTAMP):
         return "no row is written"
-    return _cost_of_building(change, step)
+    if _is_up_to_date(plan, change.model):
+        return "built in this environment"
+    if change.how is How.REBUILD or (step is not None and step.action.value != change.how.value):
+        return _cost_of_building(change, step)
+    return step.reasons[0].detail if step is not None else "not built by this plan"
 
 
 def _is_up_to_date(plan: Plan, model: str) -> bool:
@@ -206,7 +194,7 @@ def changes_json(
             "how": str(change.how),
             "effective_from": formatting.iso(change.effective_from),
             "rewrites_until": formatting.iso(change.rewrites_until),
-            "derived": None if change.derivation is None else _derived(change.derivation),
+            "derived": _derived(change),
             "rows": (rows or {}).get(change.model),
             "columns_kept": sorted(change.columns_kept),
             "losses": list(change.losses),
@@ -237,7 +225,10 @@ def destructive_json(plan: Plan) -> list[dict[str, object]]:
     ]
 
 
-def _derived(derivation: Derivation) -> dict[str, object]:
+def _derived(change: Redefinition) -> dict[str, object] | None:
+    derivation = change.derivation
+    if derivation is None or change.how is not How.DERIVE:
+        return None
     columns = [{"name": name, "sql": sql} for name, sql in derivation.columns]
     files = {"from_files": list(derivation.from_files)} if derivation.from_files else {}
     return {"columns": columns, "where": list(derivation.where), **files}

@@ -29,7 +29,7 @@ from infold.core.record import RunRecord
 from infold.core.trace import UNKNOWN, CellChange, CellState, Trace, Version, was_dropped
 from infold.messages import errors, run_errors
 from infold.messages.errors import InfoldError
-from infold.planning.stretches import by_definitions_in_force, inputs_in_force
+from infold.planning.forward_only import by_definitions_in_force, inputs_in_force
 from infold.running.damaged_tables import DAMAGED, Damage, given_up_if_damaged
 from infold.running.ledger_consistency import foreign_tables, refuse_other_project
 from infold.running.read_columns import InputChanges

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from infold.core.definition import Redefinition
 from infold.core.project import Node, Project, Stretch
 from infold.core.trace import CellChange, changes_of_columns, net_changes
-from infold.planning.stretches import input_of
+from infold.planning.forward_only import input_of
 
 if TYPE_CHECKING:
     from infold.core.ports import Ledger
@@ -44,10 +44,9 @@ class InputChanges:
         """
         Whether a changed definition is proven to keep all that a model reads of an input.
 
-        Where types become wider, only a step that evolves the table keeps it; of events, only one
-        that derives it may.
+        Of events some columns are kept only by a step of their own rows.
         """
-        kept_columns = (change.columns_kept or change.kept_if_derived) | change.kept_if_evolved
+        kept_columns = change.columns_kept or change.kept_if_followed
         columns = self.columns(node.name, name) if kept_columns else None
         return columns is not None and columns <= kept_columns
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -23,25 +22,22 @@ from infold.core.trace import CellState, Unchanged, was_dropped
 from infold.core.type_changes import Type
 from infold.inspecting.as_built import Stretches
 from infold.messages import errors, run_errors
-from infold.spark import evolved_columns
+from infold.spark import derivations
 from infold.spark.analyser import DefinitionAnalyser
 from infold.spark.content import cell_states, column, rows_in_cells
 from infold.spark.cumulative import fold, fold_versions
 from infold.spark.damaged_tables import damaged_table
 from infold.spark.events import build as events_build
-from infold.spark.events import derived as events_derived
 from infold.spark.inputs import changed_keys
 from infold.spark.maintenance import Maintenance
 from infold.spark.python_models import as_python_failure
-from infold.spark.sessions import build as sessions_build
-from infold.spark.sessions import derived as derived_sessions
 from infold.spark.sessions import in_force as sessions_in_force
 from infold.spark.step_commit import without_trace
 from infold.spark.step_context import Work
 from infold.spark.storages import storage_of
 from infold.spark.stored_types import as_stored
 from infold.spark.tables.port import MaintainedTables
-from infold.spark.time_range import derived, recompute
+from infold.spark.time_range import recompute
 from infold.system import failures
 
 CarryOut = Callable[[Work, Step], Outcome]
@@ -55,38 +51,6 @@ _KINDS: dict[Kind, CarryOut] = {
     Kind.INCREMENTAL_TABLE: recompute.carry_out,
 }
 
-
-def _derive(work: Work, step: Step) -> Outcome:
-    """The rows of a table follow from its stored rows."""
-    return _deriving_module(work.project, step).carry_out(work, step)
-
-
-class _DerivingModule(Protocol):
-    """A module that makes rows of a changed definition from stored ones."""
-
-    def derives_exactly(self, work: Work, step: Step) -> bool:
-        """As ``ports.Engine.derives_exactly``."""
-
-    def carry_out(self, work: Work, step: Step) -> Outcome:
-        """Replace the table by these rows, in one commit."""
-
-
-def _deriving_module(project: Project, step: Step) -> _DerivingModule:
-    """The module that carries out a step whose rows follow from stored ones."""
-    kind = project[step.model].model.kind
-    if kind is Kind.SESSIONS:
-        return derived_sessions
-    # After a forward-only change, stored events stay as they are.
-    is_forward_only = step.trace is not None and bool(step.trace.earlier)
-    return events_derived if kind is Kind.EVENTS and not is_forward_only else derived
-
-
-_ACTIONS: dict[Action, CarryOut] = {
-    Action.DERIVE: _derive,
-    Action.REBUCKET: evolved_columns.carry_out_rebucketed,
-    Action.EVOLVE: evolved_columns.carry_out_evolved,
-}
-"""What a step of any kind of table does by itself."""
 
 _BY_CELLS = (Action.RECOMPUTE, Action.INGEST)
 """Actions that compute each cell by the definition in force there, an earlier one maybe."""
@@ -124,7 +88,8 @@ class SparkEngine:
             with replace(self.work(step_id, earlier), announce=announce) as work:
                 if not earlier and _has_retyped_inputs(work, step):
                     return without_trace(work, step)
-                carry_out = _ACTIONS.get(step.action) or _KINDS[node.model.kind]
+                own_rows = step.action.of_own_rows
+                carry_out = derivations.carry_out if own_rows else _KINDS[node.model.kind]
                 return self._with_unchanged(work, step, carry_out(work, step))
         except (PySparkException, Py4JError) as error:
             if known := failures.known_failure(error):
@@ -196,9 +161,7 @@ class SparkEngine:
     def derives_exactly(self, step: Step) -> bool:
         """As ``ports.Engine.derives_exactly``."""
         with self.work("") as work:
-            if step.action is Action.REFOLD:
-                return sessions_build.refolds_exactly(work, step)
-            return _deriving_module(self.project, step).derives_exactly(work, step)
+            return derivations.derives_exactly(work, step)
 
     def concurrent(self, number: int) -> SparkEngine:
         """An engine with a session of its own, made once for each number."""

@@ -9,8 +9,8 @@ from tests.analysis.fingerprints import ALL, WITH_VERSIONS, fingerprints, redefi
 from tests.analysis.test_fingerprint import DEFINES
 from tests.declare.shop import SHOP, project
 
+from infold.analysis.definitions.compare import same_events
 from infold.analysis.definitions.meanings import Meanings
-from infold.analysis.definitions.same_events import same_events
 from infold.core.definition import Category, How, Redefinition, SameEvents
 
 # ruff: noqa: E501 (one case is one row of a table)

@@ -437,8 +437,8 @@ SHIFTED = "date_add(cast(session_start AS date), 1) AS day"
         (VOUCHED + " GROUP BY ALL", VOUCHED + " GROUP BY ALL HAVING max(revenue) > 1"),
         (HEAD + DAILY_ROWS, HEAD + DAILY_ROWS.replace("FROM sessions", "FROM sessions WHERE events > 1")),
         (
-            HEAD + DAILY_ROWS + " WHERE collate(user_id, 'UTF8_LCASE') = 'a'",
-            HEAD + DAILY_ROWS.replace(", revenue", " ") + " WHERE collate(user_id, 'UTF8_LCASE') = 'a'",
+            HEAD + DAILY_ROWS.replace("revenue", "collate(entry_url, 'UTF8_LCASE') = 'A' AS is_a"),
+            HEAD + DAILY_ROWS.replace("revenue", "collate(entry_url, 'UTF8_LCASE') = 'A' AS is_a, 1 AS one"),
         ),
     ],
     ids=["moved", "other cells", "whole", "limit", "vouched", "unknown", "letters"],

@@ -302,7 +302,9 @@ def test_a_renamed_column(
     """Tables of all kinds evolve; nothing is lost, and the columns beside it are kept."""
     found = change_of(model, *changes, front=front)
 
-    assert (found.how, found.category, found.renamed) == (How.EVOLVE, Category.METADATA, pairs)
+    assert (found.how, found.category) == (How.EVOLVE, Category.METADATA)
+    assert found.derivation is not None
+    assert found.derivation.renamed == pairs
     assert (found.losses, found.destroys) == ((), ())
     assert found.columns_kept.isdisjoint({name.lower() for pair in pairs for name in pair})
 
@@ -326,7 +328,6 @@ def test_what_is_no_renaming(model: str, changes: list[tuple[str, str]], front: 
     found = change_of(model, *changes, front=front)
 
     assert found.how is not How.EVOLVE
-    assert found.renamed == ()
 
 
 def test_two_columns_may_change_places() -> None:
@@ -498,9 +499,12 @@ def test_a_wider_type(before: str, after: str, parts: list[tuple[str, str, str, 
     found = change_of_type(before, after)
 
     assert (found.how, found.category) == (How.EVOLVE, Category.METADATA)
-    shown_parts = [(".".join(p.path), p.before, p.after, p.keeps_hash) for p in found.retyped]
-    assert shown_parts == parts
-    assert (found.columns_kept, found.kept_if_evolved) == (frozenset(), frozenset({"id", "at"}))
+    assert found.derivation is not None
+    assert [
+        (".".join(one.path), one.before, one.after, one.keeps_hash)
+        for one in found.derivation.retyped
+    ] == parts
+    assert (found.columns_kept, found.kept_if_followed) == (frozenset(), frozenset({"id", "at"}))
     assert (found.losses, found.destroys) == ((), ())
 
 
@@ -575,7 +579,7 @@ def test_what_the_ledger_tells(after: str, file: IngestedFile, action: Action, w
     [step] = plan(now, Observations(0, {"clicks": seen}), PlanOptions()).steps
 
     assert (step.action, step.reasons[0].detail) == (action, why)
-    assert step.retyped == (change.retyped if action is Action.EVOLVE else ())
+    assert step.derivation == (change.derivation if action is Action.EVOLVE else None)
     assert step.cells == (Ranges() if action is Action.EVOLVE else Ranges.ever())
 
 

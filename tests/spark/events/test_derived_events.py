@@ -32,7 +32,7 @@ from infold.core.model import table_name
 from infold.core.plan import Action, PlanOptions
 from infold.core.report import RunResult
 from infold.lake.reading import listing
-from infold.spark.events import derived
+from infold.spark import derivations
 from infold.spark.reading import source_rows
 
 if TYPE_CHECKING:
@@ -210,8 +210,8 @@ def test_columns_of_parquet(
             rows.select("_state", "id", "at", "c").explain("extended")
         return rows
 
-    real = derived._evaluated_files
-    monkeypatch.setattr(derived, "_evaluated_files", evaluated)
+    real = derivations._evaluated_files
+    monkeypatch.setattr(derivations, "_evaluated_files", evaluated)
     assert shop.actions() == {"clicks": ["derive"]}
     [read] = re.findall(r"ReadSchema: struct<(.*?)>", shown.getvalue())
     names = {part.partition(":")[0] for part in read.split(",")}

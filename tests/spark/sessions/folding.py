@@ -23,6 +23,7 @@ from tests.reference.compare import difference, stored
 from tests.reference.tables import Ends, Entry, all_sessions, numbered, quarantined, sessions
 from tests.reference.world import Row
 
+from infold.core.definition import Derivation
 from infold.core.interval import MIN, MINUTE, Granularity, Interval, Ranges, datetime_of
 from infold.core.model import Materialization, Model, Timeseries
 from infold.core.plan import Action, Step
@@ -33,6 +34,7 @@ from infold.core.record import Outcome, QuarantinedSession, Receipt
 from infold.core.sessions import ManualEntry, Sessions
 from infold.core.target import Target
 from infold.core.trace import CellChange, CellState, Trace, Version, signed
+from infold.spark import derivations
 from infold.spark.content import cell_of, cell_start, column, micros, row_hash, user_columns
 from infold.spark.sessions import build as kind
 from infold.spark.step_context import Work
@@ -379,7 +381,7 @@ class FoldedSessions:
             version=len(self.tables.snapshots) + 1,
             trace=trace,
             previous_trace=previous,
-            stored_by=stored_by,
+            derivation=Derivation((), sessions=stored_by) if stored_by is not None else None,
         )
         announced: list[Outcome] = []
         before = dict(self.ledger.states["sessions"])
@@ -407,9 +409,11 @@ class FoldedSessions:
         )
 
     def _outcome(self, step: Step, announce: Announce) -> Outcome:
-        if step.stored_by is not None:
-            assert kind.refolds_exactly(self._work(), step)
-        return kind.carry_out(replace(self._work(), announce=announce), step)
+        work = replace(self._work(), announce=announce)
+        if step.derivation is None:
+            return kind.carry_out(work, step)
+        assert derivations.derives_exactly(self._work(), step)
+        return derivations.carry_out(work, step)
 
     def _compare(self, step: Step, outcome: Outcome, announced: Sequence[Outcome]) -> None:
         """A build counts the events of nobody; a fold announces what it does, and does no more."""

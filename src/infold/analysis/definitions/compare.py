@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from types import MappingProxyType
+from typing import Any
 
 from sqlglot import exp
 
@@ -18,11 +20,24 @@ from infold.analysis.definitions.derive import derivation
 from infold.analysis.definitions.derived_sessions import sessions_derivation
 from infold.analysis.definitions.keys import key_differences, query_differences, sql_words
 from infold.analysis.definitions.meanings import Meaning, Meanings, given, input_form
-from infold.analysis.names.relation import Block, Origin, Table
-from infold.core.definition import Category, Derivation, Difference, How, Loss, Lost, Redefinition
+from infold.analysis.definitions.places import position
+from infold.analysis.names.relation import Block, Origin, Relation, Table
+from infold.core.definition import (
+    KEYS,
+    Category,
+    Decides,
+    Derivation,
+    Difference,
+    How,
+    Loss,
+    Lost,
+    Redefinition,
+    SameEvents,
+)
 from infold.core.formats import FORMATS
-from infold.core.model import Kind, Source
+from infold.core.model import Deduplicate, Kind, Source
 from infold.core.project import Node
+from infold.core.queries import quoted
 from infold.core.sessions import DECLARED_CUTS
 from infold.core.type_changes import (
     Retyping,
@@ -77,13 +92,9 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
     if before.node.fingerprint == node.fingerprint and _same_fields(before, after):
         return _same(before, after, keys.metadata)
     parts = {difference.part for difference in keys.content}
-    only_start, only_cells = parts <= {"start"}, parts == {"granularity"}
-    proven = _kept(before, after) if only_start or only_cells else frozenset[str]()
-    if only_cells and not node.downgraded and _same_rows(before, after, proven):
-        differences = (*keys.content, *_rewritten(before, after), *keys.metadata)
-        return Redefinition(
-            node.name, Category.METADATA, differences, How.REBUCKET, before.node, node, proven
-        )
+    proven = frozenset[str]()
+    if parts <= {"start"} or parts == {"granularity"}:
+        proven = _kept(before, after)
     equal = frozenset[str]() if keys.content else proven
     differences = (
         *keys.content,
@@ -93,53 +104,54 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
     )
     category = _category(before, after, equal, same=not keys.content, also=bool(keys.metadata))
     destroys = find_losses(before, after, differences)
+    lost = _column_names(before) - _column_names(after)
+    losses = tuple(c for c in before.node.columns if c.lower() in lost)
+    how, derived = How.REBUILD, None
     if category in (Category.NONE, Category.METADATA):
         states = _states_differ(before, after)
         how = How.RESTAMP if _same_order(before, after) and not states else How.REBUILD
         differences = (*_rewritten(before, after), *states, *keys.metadata)
-    else:
-        how = How.REBUILD
-    lost = _column_names(before) - _column_names(after)
-    losses = tuple(c for c in before.node.columns if c.lower() in lost)
-    open_ = how is How.REBUILD and only_start
-    renamed = renamed_columns(before, after) if open_ and not keys.content else ()
-    if renamed and not _states_differ(before, after):
-        gone = {old for old, _ in renamed}
+    if how is How.REBUILD:
+        how, derived = _from_stored_rows(before, after, keys.content, proven)
+    if derived is not None and how in (How.REBUCKET, How.EVOLVE):
+        category = Category.METADATA
+        names = [Difference("column", new, old, new) for old, new in derived.renamed]
+        differences = (*keys.content, *(names or _rewritten(before, after)), *keys.metadata)
+        equal = frozenset() if derived.retyped else _column_names(before) & _column_names(after)
+        gone = {old for old, _ in derived.renamed}
         losses = tuple(name for name in losses if name not in gone)
         destroys = tuple(difference for difference in destroys if difference.name not in gone)
-        return Redefinition(
-            node.name,
-            Category.METADATA,
-            (*(_renamed(*pair) for pair in renamed), *keys.metadata),
-            How.EVOLVE,
-            before.node,
-            node,
-            _column_names(before) & _column_names(after),
-            losses,
-            destroys=destroys,
-            renamed=renamed,
-        )
-    widened = retyped_columns(before, after, keys.content)
-    if widened and _same_rows(before, after, _kept(before, after)) and _same_fields(before, after):
-        return Redefinition(
-            node.name,
-            Category.METADATA,
-            (*keys.content, *_rewritten(before, after), *keys.metadata),
-            How.EVOLVE,
-            before.node,
-            node,
-            retyped=widened,
-        )
-    derived = _derivation(before, after, keys.content, proven) if how is How.REBUILD else None
     how = how if stored else How.NOTHING
-    if derived is not None:
-        how = How.DERIVE
-    elif ends_differ(keys.content) and _refolds(before, after):
-        how = How.REFOLD
     nodes = before.node, node
     return Redefinition(
-        node.name, category, differences, how, *nodes, equal, losses, derived, destroys
+        *(node.name, category, differences, how, *nodes, equal, losses, derived, destroys),
+        events=same_events(before, after),
     )
+
+
+def _from_stored_rows(
+    before: Meaning, after: Meaning, content: Sequence[Difference], proven: frozenset[str]
+) -> tuple[How, Derivation | None]:
+    """
+    How the rows of a changed definition come about: of the stored ones, if that is proven.
+
+    What writes least is tried first: the ledger, the columns of the table, then its rows.
+    """
+    parts = {difference.part for difference in content}
+    if parts == {"granularity"} and not after.node.downgraded:
+        if _same_rows(before, after, proven):
+            return How.REBUCKET, _column_by_column(before, after)
+    elif not content and are_renamed(before, after) and not _states_differ(before, after):
+        return How.EVOLVE, _column_by_column(before, after)
+    widened = retyped_columns(before, after, content)
+    if widened and _same_rows(before, after, _kept(before, after)) and _same_fields(before, after):
+        return How.EVOLVE, _column_by_column(before, after, retyped=widened)
+    derived = _derivation(before, after, content, proven)
+    if derived is not None:
+        return How.DERIVE, derived
+    if ends_differ(content) and _refolds(before, after):
+        return How.REFOLD, _column_by_column(before, after, sessions=before.node.query)
+    return How.REBUILD, None
 
 
 def _function_differences(before: Meaning, after: Meaning) -> Iterator[Difference]:
@@ -153,21 +165,36 @@ def _function_differences(before: Meaning, after: Meaning) -> Iterator[Differenc
 def _derivation(
     before: Meaning, after: Meaning, content: Sequence[Difference], proven: frozenset[str]
 ) -> Derivation | None:
-    """How the new rows follow from stored ones, where no more differs in ``content`` than may."""
-    events = after.node.model.kind is Kind.EVENTS
+    """How the new rows are computed of stored ones; None where that is not proven."""
+    nodes = before.node, after.node
+    kinds = {node.model.kind for node in nodes}
+    events = kinds == {Kind.EVENTS}
     if not all(entry.part == "start" or (events and _comes_or_goes(entry)) for entry in content):
         return None
-    derived = derivation(before, after, proven)
-    return sessions_derivation(before, after) if derived is None and not content else derived
+    if any(node.overrides_used or node.bounds_declared or node.downgraded for node in nodes):
+        return None
+    if any("collat" in sql.lower() for sql in (*before.queries, *after.queries)):
+        return None  # a table does not store how its strings compare
+    try:
+        if kinds == {Kind.SESSIONS}:
+            return None if content else sessions_derivation(before, after)
+        if kinds in ({Kind.INCREMENTAL_TABLE}, {Kind.EVENTS}):
+            return derivation(before, after, proven)
+    except (Doubt, RecursionError):
+        pass
+    return None
+
+
+def _column_by_column(before: Meaning, after: Meaning, **more: Any) -> Derivation:
+    """Each column is the stored one in its place, which may have another name."""
+    stored = before.node.columns
+    pairs = zip(after.node.columns, map(quoted, stored), strict=True)
+    return Derivation(tuple(pairs), stored=stored, **more)
 
 
 def _comes_or_goes(difference: Difference) -> bool:
     """Whether a difference is that a source has a column more, or one less."""
     return difference.part == "source column" and "" in (difference.before, difference.after)
-
-
-def _renamed(old: str, new: str) -> Difference:
-    return Difference("column", new, old, new)
 
 
 def _refolds(before: Meaning, after: Meaning) -> bool:
@@ -233,26 +260,35 @@ def _category(
     return Category.ADDITIVE
 
 
-def _kept(before: Meaning, after: Meaning) -> frozenset[str]:
-    """The columns that are proven to have the same values in the same rows."""
+def _kept(
+    before: Meaning, after: Meaning, called: Mapping[str, str] = MappingProxyType({})
+) -> frozenset[str]:
+    """
+    The columns that are proven to have the same values in the same rows, by their names before.
+
+    New columns had the names in ``called``, if any.
+    """
     doubtful = any(m.node.overrides_used or m.node.bounds_declared for m in (before, after))
     if doubtful or before.relation is None or after.relation is None:
         return frozenset()
     one, two = _canons(before, after)
     try:
         old, new = one.columns(before.relation), two.columns(after.relation)
-        equal = frozenset(name for name in old.keys() & new.keys() if old[name] == new[name])
-        if one.rows(before.relation, equal) != two.rows(after.relation, equal):
+        names = {called.get(name, name): name for name in new}
+        equal = frozenset(was for was in old.keys() & names.keys() if old[was] == new[names[was]])
+        rows = two.rows(after.relation, [names[was] for was in equal], called)
+        if one.rows(before.relation, equal) != rows:
             return frozenset()
         if after.node.model.kind is Kind.SESSIONS and not _same_input(before, after, one, two):
             return frozenset()
     except (Doubt, RecursionError):
         return frozenset()
-    unread = (_column_names(before) & _column_names(after)) - old.keys() - new.keys()
-    proven = equal | unread
+    stored = _column_names(before)
+    declared = frozenset(called.get(name, name) for name in _column_names(after))
+    proven = equal | (stored & declared) - old.keys() - names.keys()
     kind = after.node.model.kind
     chosen = kind is Kind.SCD_TYPE_2 or (kind is Kind.EVENTS and bool(after.node.model.unique_key))
-    if chosen and (proven != _column_names(before) or proven != _column_names(after)):
+    if chosen and not proven == stored == declared:
         return frozenset()  # all columns decide which copy of an event, or of a version, is kept
     return proven
 
@@ -370,10 +406,9 @@ def stored_sessions_tell(before: Node, after: Node) -> bool:
 # names.
 
 
-def renamed_columns(before: Meaning, after: Meaning) -> tuple[tuple[str, str], ...]:
+def are_renamed(before: Meaning, after: Meaning) -> bool:
     """
-    The stored columns that have other names in the new definition, with these; if nothing else
-    differs in the two queries.
+    Whether stored columns have other names in the new definition, and nothing else differs.
 
     Both definitions are equal in everything but the query. Nothing is proven where an author's word
     replaces a proof, or where the columns are in another order.
@@ -385,33 +420,10 @@ def renamed_columns(before: Meaning, after: Meaning) -> tuple[tuple[str, str], .
         for name, was in pairs.items()
         if name in new and name not in old and was in old and was not in new
     }
-    if not pairs or [pairs.get(name, name) for name in new] != old:
-        return ()
-    if len(set(old)) < len(old) or not _equal_queries(before, after, pairs):
-        return ()
-    stored = {name.lower(): name for name in before.node.columns}
-    return tuple(
-        (stored[pairs[name.lower()]], name) for name in after.node.columns if name.lower() in pairs
-    )
-
-
-def _equal_queries(before: Meaning, after: Meaning, pairs: dict[str, str]) -> bool:
-    vouched = (
-        m.node.overrides_used or m.node.bounds_declared or m.node.downgraded
-        for m in (before, after)
-    )
-    if any(vouched) or before.relation is None or after.relation is None:
+    if not pairs or [pairs.get(name, name) for name in new] != old or len(set(old)) < len(old):
         return False
-    one, two = _canons(before, after)
-    try:
-        old, new = one.columns(before.relation), two.columns(after.relation)
-        if old != {pairs.get(name, name): form for name, form in new.items()}:
-            return False
-        if one.rows(before.relation, old) != two.rows(after.relation, new, pairs):
-            return False
-        return after.node.model.kind is not Kind.SESSIONS or _same_input(before, after, one, two)
-    except (Doubt, RecursionError):
-        return False
+    downgraded = before.node.downgraded or after.node.downgraded
+    return not downgraded and _kept(before, after, pairs) == set(old)
 
 
 # A file's value that fits the earlier type is the same number in the wider one, whatever the file
@@ -588,3 +600,91 @@ _WORDS = {"group": "GROUP BY"}
 def _query_spot(meaning: Meaning) -> Spot:
     model = meaning.node.model
     return Spot(model.place.file, model.sql_line)
+
+
+# A forward-only change of events: a row of a file belongs to the definition in force at its event
+# time. So both have to see each row at the same time and with the same key, and to read files
+# alike: then no row is taken in by both, or by neither. If they also keep the same rows, none of a
+# file that was ingested is missing afterwards.
+
+
+def same_events(before: Meaning, after: Meaning) -> SameEvents | None:
+    """What both are proven to have in common; None unless both are events models."""
+    if {before.node.model.kind, after.node.model.kind} != {Kind.EVENTS}:
+        return None
+    other = _other_keys(before, after) or _other_source(before.source, after.source)
+    if other:
+        return SameEvents(other)
+    if any(meaning.node.overrides_used or meaning.node.downgraded for meaning in (before, after)):
+        return SameEvents("it builds upon an override")
+    try:
+        rows, events = _compared_rows(before, after)
+    except (Doubt, RecursionError):
+        rows = events = False
+    if not events:
+        return SameEvents("its key or its event time may have other values")
+    return SameEvents(rows=rows)
+
+
+def _other_keys(before: Meaning, after: Meaning) -> str:
+    """What identifies an event in another way."""
+    old, new = before.node.model, after.node.model
+    if not new.unique_key or before.node.landed or after.node.landed:
+        return "it has no key"
+    if [key.lower() for key in old.unique_key] != [key.lower() for key in new.unique_key]:
+        return "its unique_key changed"
+    if Deduplicate.EVERYWHERE in (old.deduplicate, new.deduplicate):
+        return "copies of an event may be on both sides (`deduplicate: everywhere`)"
+    return ""
+
+
+def _other_source(before: Source | None, after: Source | None) -> str:
+    """Why a row of a file may be another one; columns that are new are not read by the earlier."""
+    if before is None or after is None:
+        return "its source is not known"
+    for value in fields(Source):
+        key = f"Source.{value.name}"
+        decides = KEYS.get(key, Decides.CONTENT) is Decides.CONTENT and key != "Source.columns"
+        if decides and getattr(before, value.name) != getattr(after, value.name):
+            return f"its source is read in another way ({value.name})"
+    declared = {column.name: (column.type, column.default) for column in after.columns}
+    for column in before.columns:
+        if column.name not in declared:
+            return f"it reads column {column.name} of its source no longer"
+        if declared[column.name] != (column.type, column.default):
+            return f"column {column.name} of its source is declared otherwise"
+    return ""
+
+
+def _compared_rows(before: Meaning, after: Meaning) -> tuple[bool, bool]:
+    """Whether both keep the same rows, and whether each row has the same key and event time."""
+    series, key = after.node.model.timeseries, after.node.model.unique_key
+    if before.relation is None or after.relation is None or series is None:
+        raise Doubt
+    names = {name.lower() for name in (series.event_time_column, *key)}
+    one, two = _canons(before, after)
+    if one.rows(before.relation, names) == two.rows(after.relation, names):
+        return True, True
+    old, new = one.columns(before.relation), two.columns(after.relation)
+    same = all(old[name] == new[name] for name in names)
+    plain = _of_source(one, before.relation, names) and _of_source(two, after.relation, names)
+    return False, same and plain
+
+
+def _of_source(canon: Canon, relation: Relation, names: set[str]) -> bool:
+    """Whether columns follow from the row of a file alone: no lookup has a part in them."""
+    if not isinstance(relation, Block) or not _reads_one(relation.entries[0].relation):
+        return False
+    select = canon.select(relation)
+    needs = {need for name in names for need in select.output(position(relation, name))[1]}
+    return all(entry is relation.entries[0] for entry, _ in needs)
+
+
+def _reads_one(relation: Relation) -> bool:
+    """Whether it is a table, or a view of one table alone."""
+    while isinstance(relation, Table) and relation.view is not None:
+        view = relation.view
+        if not isinstance(view, Block) or len(view.entries) != 1:
+            return False
+        relation = view.entries[0].relation
+    return isinstance(relation, Table)

@@ -35,40 +35,32 @@ from infold.core.type_changes import holds_all_values, is_exact_number
 _CONDITIONS = ("where", "having")
 
 
-def derivation(before: Meaning, after: Meaning, proven: Collection[str]) -> Derivation | None:
+def derivation(before: Meaning, after: Meaning, proven: Collection[str]) -> Derivation:
     """
-    How the new rows follow from the stored ones; None where that is not proven.
+    How the new rows of events, or of a table built cell by cell, follow; raises Doubt.
 
     ``proven`` are the columns with a proof that they have the same values in the same rows. Both
     definitions are equal in everything but the query, and where the table starts.
     """
     old, new = before.node, after.node
-    kinds = {old.model.kind, new.model.kind}
-    if kinds not in ({Kind.INCREMENTAL_TABLE}, {Kind.EVENTS}) or old.landed or new.landed:
-        return None
-    if any(node.overrides_used or node.bounds_declared or node.downgraded for node in (old, new)):
-        return None
-    if any(node.model.python is not None for node in (old, new)):
-        return None
-    if any("collat" in sql.lower() for sql in (*before.queries, *after.queries)):
-        return None  # a table does not store how its strings compare
+    if any(node.landed or node.model.python is not None for node in (old, new)):
+        raise Doubt
     stored = {name.lower(): name for name in old.columns}
     names = [name.lower() for name in new.columns]
     if len(stored) < len(old.columns) or len(set(names)) < len(names):
-        return None
-    if kinds == {Kind.EVENTS}:
+        raise Doubt
+    if new.model.kind is Kind.EVENTS:
         return _derivation_of_events(before, after)
     if set(names) <= set(proven):
         columns = tuple((name, quoted(stored[name.lower()])) for name in new.columns)
         return Derivation(columns, stored=old.columns)
-    try:
-        derived = over_stored_rows(before, after)
-    except (Doubt, RecursionError):
-        return None
-    return derived if _stays_in_cells(new, derived) else None
+    derived = over_stored_rows(before, after)
+    if not _stays_in_cells(new, derived):
+        raise Doubt
+    return derived
 
 
-def _derivation_of_events(before: Meaning, after: Meaning) -> Derivation | None:
+def _derivation_of_events(before: Meaning, after: Meaning) -> Derivation:
     """
     The same for events: what the stored rows do not tell is read from the files.
 
@@ -77,22 +69,19 @@ def _derivation_of_events(before: Meaning, after: Meaning) -> Derivation | None:
     """
     new = after.node
     if before.node.start != new.start:
-        return None  # rows before the start are counted as they are read
-    try:
-        derived = over_stored_rows(before, after, files=True)
-    except (Doubt, RecursionError):
-        return None
+        raise Doubt  # rows before the start are counted as they are read
+    derived = over_stored_rows(before, after, files=True)
     series = new.model.timeseries
     identity = {name.lower() for name in new.model.unique_key}
     identity |= {series.event_time_column.lower()} if series is not None else set()
     if identity - {name.lower() for name, was in derived.plain if name.lower() == was.lower()}:
-        return None
+        raise Doubt
     read = [
         {column.name for column in meaning.source.columns} if meaning.source is not None else set()
         for meaning in (before, after)
     ]
     if read[1] - read[0] and not derived.from_files:
-        return None  # no file was ever checked for these
+        raise Doubt  # no file was ever checked for these
     return replace(derived, other_source_columns=read[0] != read[1])
 
 
@@ -120,7 +109,7 @@ def over_stored_rows(before: Meaning, after: Meaning, *, files: bool = False) ->
     stored = StoredValues(old, new, before.node.columns)
     columns = [(name, stored.known(at, files=files)) for at, name in enumerate(after.node.columns)]
     unknown = tuple(name for name, sql in columns if not sql)
-    added = {key: _added(old.conditions(key), new.conditions(key)) for key in _CONDITIONS}
+    added = {key: added_conditions(old.conditions(key), new.conditions(key)) for key in _CONDITIONS}
     if any(added.values()) and _has_window(new):
         raise Doubt
     where = [stored.condition(key, span) for key in _CONDITIONS for span in added[key].values()]
@@ -139,7 +128,7 @@ def over_stored_rows(before: Meaning, after: Meaning, *, files: bool = False) ->
     )
 
 
-def _added(before: Terms, after: Terms) -> dict[str, Range]:
+def added_conditions(before: Terms, after: Terms) -> dict[str, Range]:
     """The conditions that only the new query has, by their forms."""
     known = dict(before)
     return {form: span for form, span in after if form not in known}
@@ -196,7 +185,7 @@ class _StoredLoop:
 
 
 @dataclass(frozen=True, slots=True)
-class _Within:
+class Within:
     """What surrounds an expression: its clause, what it may be about, variables of lambdas."""
 
     clause: str = ""
@@ -268,7 +257,7 @@ class StoredValues:
         span = self.new.written(at)
         if span is None:
             raise Doubt
-        return self._whole(span, _Within())
+        return self._whole(span, Within())
 
     def known(self, at: int, *, files: bool) -> str:
         """The same; empty for one that is read from ``files``."""
@@ -291,7 +280,7 @@ class StoredValues:
         keys = self.new.grouped() if clause == "where" else None
         if keys is not None and not isinstance(keys, list):
             raise Doubt
-        return self._rewritten(span, _Within(clause, keys))
+        return self.rewritten(span, Within(clause, keys))
 
     def _stored(self, form: str) -> _Spot | None:
         spot = self._spots.get(form)
@@ -299,7 +288,7 @@ class StoredValues:
             self.needs |= spot.needs
         return spot
 
-    def _whole(self, span: Range, within: _Within) -> str:
+    def _whole(self, span: Range, within: Within) -> str:
         """An expression that is an output, a field of a struct, or what a loop is over or makes."""
         form = self.new.expression(span, set(), within.clause)
         if form in within.elements:
@@ -310,7 +299,7 @@ class StoredValues:
                 self.read_by_value.add(same.path)
             return same.sql
         span = self.new.unbracketed(span)
-        return self._widened(span) or self._made(span, within) or self._rewritten(span, within)
+        return self._widened(span) or self._made(span, within) or self.rewritten(span, within)
 
     def _widened(self, span: Range) -> str:
         """A CAST of a stored value to a wider type than it was cast to; empty if it is none."""
@@ -323,7 +312,7 @@ class StoredValues:
                 return f"cast({spot.sql} AS {cast[1]})"
         return ""
 
-    def _made(self, span: Range, within: _Within) -> str:
+    def _made(self, span: Range, within: Within) -> str:
         """A struct that is made of stored values, of each element too; empty if it is none."""
         looped = loop(self.new, span)
         if looped is not None:
@@ -334,7 +323,7 @@ class StoredValues:
         values = (f"'{member.name}', {self._whole(member.value, within)}" for member in fields)
         return f"named_struct({', '.join(values)})"
 
-    def _looped(self, looped: Loop, within: _Within) -> str:
+    def _looped(self, looped: Loop, within: Within) -> str:
         alike = [] if within.variables else self._loops.get(self._key(self.new, looped), [])
         for stored in alike:
             before = set(self.needs), set(self.read_by_value)
@@ -351,18 +340,18 @@ class StoredValues:
         variables = within.variables | {*looped.variables}
         return self._loop_sql(looped, over, replace(within, variables=variables, elements={}))
 
-    def _loop_sql(self, looped: Loop, over: str, inside: _Within) -> str:
+    def _loop_sql(self, looped: Loop, over: str, inside: Within) -> str:
         names = ", ".join(looped.variables)
         names = f"({names})" if len(looped.variables) > 1 else names
         return f"{looped.function}({over}, {names} -> {self._whole(looped.body, inside)})"
 
-    def _rewritten(self, span: Range, within: _Within) -> str:
+    def rewritten(self, span: Range, within: Within) -> str:
         """The text of an expression with stored values in place of what they are values of."""
         start, stop = span
         tokens, sql = self.new.block.text.tokens, self.new.block.text.sql
         parts, behind, at = list[str](), tokens[start].start, start
         while at < stop:
-            replacement = self._value(at, stop, within) or self._variable(at, stop, within)
+            replacement = self.value(at, stop, within) or self._variable(at, stop, within)
             if replacement is not None:
                 parts += [sql[behind : tokens[at].start], replacement[1]]
                 at = replacement[0]
@@ -373,7 +362,7 @@ class StoredValues:
                 at += 1
         return "".join([*parts, sql[behind : tokens[stop - 1].end + 1]])
 
-    def _value(self, at: int, stop: int, within: _Within) -> tuple[int, str] | None:
+    def value(self, at: int, stop: int, within: Within) -> tuple[int, str] | None:
         """A stored value that begins at a token: the index behind it, and its SQL."""
         end = self._end(at, stop)
         if end is None:
@@ -401,7 +390,7 @@ class StoredValues:
             return None, "", ""
         return self._stored(form[0]), form[0], "".join(f".{quoted(one)}" for one in form[1])
 
-    def _variable(self, at: int, stop: int, within: _Within) -> tuple[int, str] | None:
+    def _variable(self, at: int, stop: int, within: Within) -> tuple[int, str] | None:
         """A variable of a lambda, or a field of it: the index behind it, and its words."""
         tokens = self.new.block.text.tokens
         token, before = tokens[at], tokens[at - 1].token_type

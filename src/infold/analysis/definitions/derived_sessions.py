@@ -16,11 +16,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from sqlglot.tokenizer_core import TokenType
-
 from infold.analysis.definitions.canonical import Canon
 from infold.analysis.definitions.clauses import Doubt, Range
-from infold.analysis.definitions.derive import FUNCTIONS, is_known_word
+from infold.analysis.definitions.derive import StoredValues, Within, added_conditions
 from infold.analysis.definitions.expressions import Terms, digest
 from infold.analysis.definitions.meanings import Meaning, given, input_form, input_of
 from infold.analysis.definitions.places import Need, position
@@ -30,7 +28,6 @@ from infold.analysis.names.select_parts import QueryPieces, qualifier_spans
 from infold.analysis.sql.token_calls import Call, calls
 from infold.core.aggregates import AGGREGATES
 from infold.core.definition import Derivation
-from infold.core.model import Kind
 from infold.core.queries import Aggregate, SessionsQuery, quoted
 
 State = tuple[str, ...]
@@ -48,28 +45,18 @@ _EVENT_COUNT: State = ("count", "", "")
 """The number of events, which every session has."""
 
 
-def sessions_derivation(before: Meaning, after: Meaning) -> Derivation | None:
+def sessions_derivation(before: Meaning, after: Meaning) -> Derivation:
     """
-    How the new sessions follow from the stored ones; None where that is not proven.
+    How the new sessions follow from the stored ones; raises Doubt.
 
     Both definitions are equal in everything but the query.
     """
-    old, new = before.node, after.node
-    if {old.model.kind, new.model.kind} != {Kind.SESSIONS}:
-        return None
-    if any(node.overrides_used or node.bounds_declared or node.downgraded for node in (old, new)):
-        return None
     if before.renamed or after.renamed:
-        return None
-    if any("collat" in sql.lower() for sql in (*before.queries, *after.queries)):
-        return None  # a table does not store how its strings compare
-    try:
-        letters = before.structs or after.structs
-        return _sessions_derived(
-            _Sessions.of(before, letters=letters), _Sessions.of(after, letters=letters)
-        )
-    except (Doubt, RecursionError):
-        return None
+        raise Doubt
+    letters = before.structs or after.structs
+    return _sessions_derived(
+        _Sessions.of(before, letters=letters), _Sessions.of(after, letters=letters)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +182,7 @@ def _sessions_derived(old: _Sessions, new: _Sessions) -> Derivation:
     """What the new definition says about sessions of the old one; raises Doubt."""
     if _session_rules(old.query) != _session_rules(new.query) or old.own != new.own:
         raise Doubt
-    added = _added_conditions(old.where, new.where)
+    where = _conditions_on_owner(old, new)
     known = _in_words_of(old, new)
     events = old.events(old.spelled[aggregate.name] for aggregate in known)
     if events != new.events(new.spelled.values()):
@@ -217,7 +204,6 @@ def _sessions_derived(old: _Sessions, new: _Sessions) -> Derivation:
         if needed and not spelled.states <= stored_states:
             raise Doubt
     stored = replace(old.query, aggregates=(*known, *old.own))
-    where = tuple(_over_owner(new, span) for span in added.values())
     return Derivation(tuple(columns), where, stored=old.names, sessions=stored)
 
 
@@ -226,14 +212,6 @@ def _session_rules(query: SessionsQuery) -> SessionsQuery:
     return replace(
         query, where=None, before_start=None, aggregates=(), outputs=(), passed_columns=()
     )
-
-
-def _added_conditions(before: Terms, after: Terms) -> dict[str, Range]:
-    """The conditions that only the new query has, by their forms; raises Doubt if one is gone."""
-    old, new = dict(before), dict(after)
-    if not old.keys() <= new.keys():
-        raise Doubt
-    return {form: span for form, span in new.items() if form not in old}
 
 
 def _in_words_of(old: _Sessions, new: _Sessions) -> tuple[Aggregate, ...]:
@@ -256,26 +234,37 @@ def _in_words_of(old: _Sessions, new: _Sessions) -> tuple[Aggregate, ...]:
     return tuple(reworded)
 
 
-def _over_owner(sessions: _Sessions, span: Range) -> str:
-    """The text of a condition with the stored owner in place of the column of events."""
-    owner, select = _owner_column(sessions.query), sessions.select
-    tokens, sql = select.block.text.tokens, select.block.text.sql
-    parts, behind, at = list[str](), tokens[span[0]].start, span[0]
-    while at < span[1]:
-        column = select.column_at(at)
+def _conditions_on_owner(old: _Sessions, new: _Sessions) -> tuple[str, ...]:
+    """What the new definition says of owners beside; raises Doubt if it says less, or more."""
+    if not dict(old.where).keys() <= dict(new.where).keys():
+        raise Doubt
+    added = added_conditions(old.where, new.where)
+    if not added:
+        return ()
+    column = _owner_column(new.query)
+    stored = _StoredOwner(old.select, new.select, (), owner=column, column=new.query.user)
+    return tuple(stored.rewritten(span, Within("where")) for span in added.values())
+
+
+@dataclass(slots=True)
+class _StoredOwner(StoredValues):
+    """The owner of sessions alone, as their table has it, for a condition that is about no more."""
+
+    owner: str = ""
+    """The column of events that says it, in lower case."""
+    column: str = ""
+    """The one of sessions."""
+
+    def value(self, at: int, stop: int, within: Within) -> tuple[int, str] | None:
+        """The owner, if a column begins at a token; raises Doubt if it is another one."""
+        del within
+        column = self.new.column_at(at)
         if column is None:
-            known = is_known_word(tokens, at) or select.calls(at) in FUNCTIONS
-            if not known or select.kind(at - 1) is TokenType.DOT:
-                raise Doubt
-            at += 1
-            continue
-        origin = select.block.origins.get(column)
-        if not isinstance(origin, Origin) or origin.fields or origin.column.lower() != owner:
+            return None
+        origin = self.new.block.origins.get(column)
+        if not isinstance(origin, Origin) or origin.fields or origin.column.lower() != self.owner:
             raise Doubt
-        end = select.behind(column, at, span[1])
-        parts += [sql[behind : tokens[at].start], quoted(sessions.query.user)]
-        behind, at = tokens[end - 1].end + 1, end
-    return "".join([*parts, sql[behind : tokens[span[1] - 1].end + 1]])
+        return self.new.behind(column, at, stop), quoted(self.column)
 
 
 def _owner_column(query: SessionsQuery) -> str:

@@ -15,7 +15,6 @@ from functools import reduce
 
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -32,7 +31,7 @@ from infold.spark.content import micros, type_of
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.inputs.feed import Feed, foldable
 from infold.spark.session_facts import parallelism
-from infold.spark.sessions import quarantine, refold, unassigned
+from infold.spark.sessions import quarantine, unassigned
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.components import query_of
 from infold.spark.sessions.cuts import cuts_of
@@ -80,24 +79,11 @@ MOST_DIVIDED_ISLANDS = 200_000
 
 
 def carry_out(work: Work, step: Step) -> Outcome:
-    """Build the table, or fold in what changed since the step's trace: input, or definition."""
+    """Build the table, or fold in what changed of its input since the step's trace."""
     node = work.project[step.model]
-    folds = step.action is Action.FOLD and foldable(work, node, step)
-    if folds or step.action is Action.REFOLD:
+    if step.action is Action.FOLD and foldable(work, node, step):
         return SessionsFold(work, node, step).carry_out()
     return _build_table(work, node, step)
-
-
-def refolds_exactly(work: Work, step: Step) -> bool:
-    """Whether the stored sessions can be changed into those of the new definition, part by part."""
-    events = refold.events_as_folded(work, step)
-    if events is None:
-        return False
-    try:
-        rows = build(events, query_of(work, step)).schema
-    except PySparkException:  # the events had other names when they were folded
-        return False
-    return refold.refolds_exactly(work, step, rows)
 
 
 def build(

@@ -18,17 +18,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.definition import Derivation
 from infold.core.own_columns import FIRST, LAST, STATE
-from infold.core.plan import Step
+from infold.core.plan import Action, Step
 from infold.core.queries import Output, SessionsQuery, quoted
-from infold.core.record import Outcome, QuarantinedSession, Receipt
-from infold.core.trace import changes_of_rewrite
+from infold.core.record import QuarantinedSession, Receipt
+from infold.core.trace import CellState
 from infold.spark.content import column, micros, type_of
 from infold.spark.sessions.aggregates import CompiledAggregates, StateColumn, shown_columns
 from infold.spark.sessions.build import BY_MONTH, build
@@ -44,7 +43,7 @@ from infold.spark.sessions.stored import (
     table_rows,
     with_session_numbers,
 )
-from infold.spark.step_commit import Computed, WholeTable, commit_step
+from infold.spark.step_commit import Computed, WholeTable
 from infold.spark.step_context import Work
 from infold.spark.stored_types import contains_type, same_type, stored_type
 
@@ -59,30 +58,30 @@ _NOBODY = (None, None)
 """Owner and start that stand for all events without an owner: they are alike to a WHERE."""
 
 
-def derives_exactly(work: Work, step: Step) -> bool:
-    """Whether the derived sessions are those of a build."""
-    try:
-        derived = _derived_sessions(work, step)
-        return derived is not None and derived.is_exact()
-    except PySparkException:
-        return False
+def follows_exactly(work: Work, step: Step) -> bool:
+    """Whether stored sessions have what a build would store, or can be made into that."""
+    if step.action is Action.REFOLD:
+        events = events_as_folded(work, step)
+        if events is None:
+            return False
+        built, stored = build(events, query_of(work, step)), work.tables.read(step.model)
+        return dict(_described_columns(built)) == dict(_described_columns(stored))
+    derived = _derived_sessions(work, step)
+    return derived is not None and derived.is_exact()
 
 
-def carry_out(work: Work, step: Step) -> Outcome:
-    """Replace the sessions by those that follow from them, in one commit."""
+def new_table(work: Work, step: Step) -> tuple[WholeTable, Collection[CellState], Computed]:
+    """The sessions that follow, the states of their cells, and what else is recorded."""
     derived = _derived_sessions(work, step)
     assert derived is not None, "a derivation is checked before it is carried out"
     rows, before = derived.rows(), work.cells(step.model)
     granularity = work.project[step.model].model.granularity
-    changes = changes_of_rewrite(before, states_of_sessions(rows, granularity))
-    stored = sum(state.rows for state in before)
-    receipt = Receipt(
-        scanned=stored, sessions_removed=stored - sum(change.added for change in changes)
-    )
+    cells = states_of_sessions(rows, granularity).keys()
+    gone = sum(state.rows for state in before) - sum(state.rows for state in cells)
     entries, left_out = _entries_and_left_out(work, step, derived)
-    table = WholeTable(rows, BY_MONTH)
-    computed = Computed(changes, receipt, quarantined=entries, left_out=left_out)
-    return commit_step(work, step, table, computed)
+    receipt = Receipt(sessions_removed=gone)
+    computed = Computed(receipt=receipt, quarantined=entries, left_out=left_out)
+    return WholeTable(rows, BY_MONTH), cells, computed
 
 
 def _derived_sessions(work: Work, step: Step) -> DerivedSessions | None:

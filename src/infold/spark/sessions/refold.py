@@ -93,18 +93,6 @@ DIVIDED_SESSIONS = FrameSchema(
 )
 
 
-def refolds_exactly(work: Work, step: Step, rows: T.StructType) -> bool:
-    """
-    Whether the stored sessions have the columns and states that the new definition would store.
-
-    ``rows`` are the columns of its sessions over the events that the stored ones were made from.
-    """
-    stored = work.tables.read(step.model).schema
-    return {field.name: field.dataType.simpleString() for field in stored} == {
-        field.name: field.dataType.simpleString() for field in rows
-    }
-
-
 def events_as_folded(work: Work, step: Step) -> DataFrame | None:
     """The events that the stored sessions were made from; None if they are no longer there."""
     node = work.project[step.model]
