@@ -123,6 +123,7 @@ def essence(node: Node) -> Node:
     return replace(node, filters=(), unread_columns=() if node.landed else node.unread_columns)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("files", PROJECTS.values(), ids=PROJECTS)
 def test_a_definition_as_text_loses_nothing(files: Mapping[str, str]) -> None:
     """A definition that was written as JSON and read again is equal, and has the same digest;

@@ -60,6 +60,7 @@ def test_every_guide_is_tested() -> None:
     assert sorted(GUIDES) == sorted(path.stem for path in (DOCS / "how-to").glob("*.md"))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("guide", GUIDES)
 def test_check_accepts_the_files_of_a_guide(guide: str, tmp_path: Path) -> None:
     """The files of a guide pass `check` in the project of ``infold init``."""

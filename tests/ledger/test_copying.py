@@ -263,6 +263,7 @@ def test_a_kill_leaves_all_or_nothing(
     to.close()
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("where", ["original", "copy"])
 def test_a_copy_that_is_no_longer_the_same_is_a_ledger_of_its_own(
     original: SqlLedger, place: Place, there: Place, where: str
@@ -568,6 +569,7 @@ def test_a_step(place: Place, write: str, when: str) -> None:
     assert len(ledger.cells("events")) == (done >= 6)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_ledger_that_is_removed(place: Place, when: str) -> None:
     """It is whole, or there is none."""
@@ -584,6 +586,7 @@ def test_a_ledger_that_is_removed(place: Place, when: str) -> None:
     ledger.acquire("r3")
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_ledger_that_is_imported(
     original: SqlLedger, there: Place, tmp_path: Path, when: str

@@ -183,6 +183,7 @@ class TestOpening:
         assert list(SqlLedger(path).runs()) == []
         begin(SqlLedger(path)).close()
 
+    @pytest.mark.deep
     def test_two_processes_may_create_it_at_once(self, place: Place) -> None:
         """One makes the tables and the other finds them."""
 

@@ -251,6 +251,7 @@ def test_one_run_at_a_time(slow: PageRuns) -> None:
     assert slow.document()["models"] == []
 
 
+@pytest.mark.deep
 def test_a_run_is_the_command(tmp_path: Path) -> None:
     """It is `infold run` of the page's project and target, with that command's errors."""
     root = history(tmp_path / "a shop")

@@ -62,6 +62,7 @@ def test_the_target_chooses_the_adapters(tmp_path: Path, monkeypatch: pytest.Mon
     assert opened == ["lake of shop", "tables of shop over its lake"]
 
 
+@pytest.mark.deep
 def test_choosing_imports_no_engine() -> None:
     """Opening a target's tables starts at once: ``plan`` and ``status`` have 0.2 seconds."""
     code = (

@@ -186,6 +186,7 @@ served.serve(client, request, offer, mmap.mmap(-1, 16))
 """
 
 
+@pytest.mark.deep
 def test_a_reader_of_the_output_does_not_wait_until_the_jvm_is_tidy(tmp_path: Path) -> None:
     """Otherwise ``infold run | tail`` takes longer than ``infold run``."""
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -444,6 +444,7 @@ sys.exit(", ".join(slow & set(sys.modules)) or 0)
 """
 
 
+@pytest.mark.deep
 def test_a_look_imports_nothing_slow(tmp_path: Path, put: Put, catalog_db: Path) -> None:
     """
     An unchanged project, ledger and metadata are read without parsers, Arrow, SQLAlchemy or Spark,
