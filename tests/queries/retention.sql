@@ -24,7 +24,7 @@ SELECT cast(c.ts AS date) AS day, if(u.signup = cast(c.ts AS date), 'new', 'retu
 -- refused: window-over-cells: cohort_of_the_first_event
 SELECT cast(ts AS date) AS day, cohort, count(DISTINCT user_id) AS users FROM (SELECT user_id, ts, cast(min(ts) OVER (PARTITION BY user_id) AS date) AS cohort FROM clicks) GROUP BY 1, 2
 
--- refused: join-over-cells: cohort_by_join_to_first_days
+-- refused: group-over-cells: cohort_by_join_to_first_days
 SELECT cast(c.ts AS date) AS day, f.first_day, count(DISTINCT c.user_id) AS users FROM clicks AS c JOIN (SELECT user_id, min(cast(ts AS date)) AS first_day FROM clicks GROUP BY user_id) AS f ON f.user_id = c.user_id GROUP BY 1, 2
 
 -- admitted: monthly_cohort_return
