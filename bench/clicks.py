@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -92,6 +94,42 @@ def warm_commands(size: Size) -> list[Line]:
         _small_day(size),
         _watched(size),
     ]
+
+
+def after_a_plan(size: Size) -> list[Line]:
+    """The first `infold run` of the starter's project, after `infold plan` at a terminal."""
+    ready, at_once, alone = Clock(), Clock(), Clock()
+    infold(DATA.parent, "--version")  # its modules are compiled
+    for number in range(max(5, size.repeats)):
+        for clock in (ready, at_once, alone):
+            root = starter(f"early-{number}")
+            with engine_ends(root):
+                if clock is not alone:
+                    _plan_at_a_terminal(root)
+                if clock is ready:
+                    infold(root, "engine", "status")  # it waits until the engine has started
+                clock.add(infold(root, "run"))
+    return [
+        Line("first `infold run`, its engine is there", ready.median, 3.5, "s", str(ready)),
+        Line("the same, typed while it starts", at_once.median, None, "s", str(at_once)),
+        Line("the same without one", alone.median, None, "s", str(alone)),
+    ]
+
+
+def _plan_at_a_terminal(root: Path) -> None:
+    terminal, screen = pty.openpty()
+    environment = {key: value for key, value in os.environ.items() if key != "CI"}
+    environment["INFOLD_ENGINE"] = "on"
+    subprocess.run(
+        [str(COMMAND), "plan"],
+        cwd=root,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=screen,
+        check=True,
+    )
+    os.close(screen)
+    os.close(terminal)
 
 
 def _small_day(size: Size) -> Line:

@@ -86,6 +86,7 @@ CASES: dict[str, Case] = {
     "H": by_hand.first_run,
     "I": wide_tables.by_columns,
     "J": many_models.one_click,
+    "K": clicks.after_a_plan,
 }
 
 HERE = Path(__file__).parent
