@@ -172,7 +172,7 @@ def test_a_command_that_dies_takes_the_jvm_along(shop: Engine) -> None:
 
 
 def test_it_starts_before_it_is_needed(shop: Engine) -> None:
-    """Once a plan was looked at in a terminal; a run that comes meanwhile waits for it."""
+    """Once a plan was looked at in a terminal. Whoever asks for it waits until it is there."""
     done(shop, "engine", "stop")
     terminal, screen = pty.openpty()
     with shop.start("plan", stderr=screen, environment={"CI": ""}) as planned:
@@ -182,6 +182,7 @@ def test_it_starts_before_it_is_needed(shop: Engine) -> None:
     os.close(screen)
     os.close(terminal)
 
+    assert "is ready" in done(shop, "engine", "status")
     click(shop, "early")
     run = done(shop, "run", CI="")
 

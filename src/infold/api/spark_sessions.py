@@ -33,7 +33,7 @@ MEDIUM_HISTORY = 1_000_000
 LARGE_ROWS = 2_000_000
 LARGE_BYTES = 100 * 1024 * 1024
 
-MODELS_AT_ONCE = 4
+MODELS_AT_ONCE, SMALL_AT_ONCE = 4, 6
 """Models that are built side by side at most, where nobody asks for more."""
 
 _Key = tuple[str, Storage, Catalog, Stores, tuple[str, ...], str, int]
@@ -258,11 +258,13 @@ def _models_at_once(project: Project, size: Size, session: Any) -> int:
     """
     How many models a run builds side by side, if nobody says how many steps.
 
-    A small step keeps one core busy: with planning, which is the driver's. Those of a large run
-    have tasks for all cores, and need the heap for themselves.
+    A small step keeps one core busy, with planning, which is the driver's, or waits: half of a
+    commit's time Iceberg sleeps, ten milliseconds at a time, until its own threads are done. Those
+    of a large run have tasks for all cores, and need the heap for themselves.
     """
     if size == "large" or project.target.engine.remote:
         return 1
     from infold.spark.session_facts import parallelism
 
-    return min(MODELS_AT_ONCE, parallelism(session))
+    cores = parallelism(session)
+    return min(SMALL_AT_ONCE, 3 * cores) if size == "small" else min(MODELS_AT_ONCE, cores)

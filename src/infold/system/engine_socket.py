@@ -40,6 +40,8 @@ START_SECONDS = 60.0
 MOST_BYTES = 16 * 1024 * 1024
 KEEPER = "infold.cli.warm_engine.keeper"
 """The module that an engine's process runs."""
+STARTER = "infold.cli.warm_engine.early"
+"""The module that starts one early."""
 PREFIX, SUFFIX, STARTING = "engine", ".sock", ".starting"
 
 
@@ -101,8 +103,18 @@ def lock_start(file: str) -> int | None:
     return lock
 
 
-def await_start(file: str) -> None:
-    """Wait while a process starts an engine at a socket, if one does. Raises OSError."""
+def name_starter(lock: int, process: int) -> None:
+    """Write down which process has the right to start an engine, from now on."""
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, str(process).encode(), 0)
+
+
+def await_start(file: str, *, at_least: float = 0) -> None:
+    """
+    Wait while a process starts an engine at a socket, if one does. Raises OSError.
+
+    One that began less than ``at_least`` seconds ago is ended instead.
+    """
     import fcntl
     import time
 
@@ -115,10 +127,12 @@ def await_start(file: str) -> None:
         while time.monotonic() < until:
             try:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                time.sleep(START_SECONDS / 600)
-            else:
                 break
+            except BlockingIOError:
+                if time.time() - os.fstat(lock).st_mtime < at_least:
+                    _kill(int(os.pread(lock, 20, 0) or 0), STARTER, signal.SIGTERM)
+                    break
+            time.sleep(START_SECONDS / 600)
     finally:
         os.close(lock)
 
@@ -166,11 +180,15 @@ def peer(connection: socket.socket) -> tuple[int, int]:
 
 def kill_hung(connection: socket.socket) -> None:
     """Kill the engine at the other end, which gives no sign of life; never anything else."""
-    process, _ = peer(connection)
+    _kill(peer(connection)[0], KEEPER, signal.SIGKILL)
+
+
+def _kill(process: int, module: str, number: int) -> None:
+    """Send a signal to a process that runs a module, and to no other."""
     try:
         with open(f"/proc/{process}/cmdline", "rb") as opened:  # noqa: PTH123 (as above)
-            if KEEPER.encode() in opened.read().split(b"\0"):
-                os.kill(process, signal.SIGKILL)
+            if module.encode() in opened.read().split(b"\0"):
+                os.kill(process, number)
     except OSError:
         return  # it is gone
 

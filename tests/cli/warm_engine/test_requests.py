@@ -300,10 +300,10 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[list[
     """Processes that would start an engine: their words, and the folder that they begin in."""
     begun: list[tuple[list[str], str]] = []
 
-    def begin(words: list[str], *, cwd: Path, **_: object) -> None:
-        count = int(words[words.index("-c") + 2])
-        at = words.index("-c") + 3
-        begun.append((words[at : at + count], str(cwd)))
+    def begin(words: list[str], *, cwd: Path, **_: object) -> Any:
+        at = words.index(wire.STARTER) + 2
+        begun.append((words[at : at + int(words[at - 1])], str(cwd)))
+        return SimpleNamespace(pid=os.getpid())
 
     monkeypatch.setattr(subprocess, "Popen", begin)
     monkeypatch.setattr(early, "starts_early", lambda *_, **__: True)
@@ -370,6 +370,23 @@ def test_a_command_waits_for_an_engine_that_starts(tmp_path: Path) -> None:
         waiting.result(PATIENCE)
 
     assert waited
+
+
+def test_an_engine_that_has_only_begun_to_start_is_ended(tmp_path: Path) -> None:
+    """The command's own Spark is there sooner; nobody else is ended."""
+    file = str(tmp_path / "engine.sock")
+    words = [sys.executable, "-c", "import time; time.sleep(60)"]
+    for more, expected in (([wire.STARTER], -signal.SIGTERM), ([], None)):
+        lock = wire.lock_start(file)
+        assert lock is not None
+        with subprocess.Popen([*words, *more]) as starter:
+            wire.name_starter(lock, starter.pid)
+            wire.await_start(file, at_least=60)
+            ended = starter.wait(PATIENCE) if more else starter.poll()
+            starter.kill()
+        os.close(lock)
+
+        assert ended == expected
 
 
 TEXT = st.binary(max_size=8).filter(lambda text: b"\0" not in text)

@@ -391,8 +391,8 @@ def test_the_functions_are_those_of_spark(spark: SparkSession) -> None:
 AROUND = {
     "And", "Case", "DType", "Expr", "Having", "If", "Is", "Join", "Not", "Null", "Or", "Qualify",
     "Where", "Paren", "Identifier", "Binary", "Func", "DayOfYear", "Extract",
-    "CumeDist", "DenseRank", "Filter", "IgnoreNulls", "Lag", "Lead", "Ntile", "Order", "PercentRank",
-    "Rank", "RespectNulls", "RowNumber", "Window", "WindowSpec",
+    "CumeDist", "DenseRank", "Filter", "IgnoreNulls", "Lag", "Lead", "Ntile", "Order",
+    "PercentRank", "Rank", "RespectNulls", "RowNumber", "Window", "WindowSpec",
 }  # fmt: skip
 """
 Nodes that say where a predicate stands, and are no calls; kinds of nodes; calls that only name

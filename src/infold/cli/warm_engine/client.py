@@ -100,6 +100,9 @@ def starts_early(typed: Typed, environment: Mapping[str, str], *, terminal: bool
     return terminal and not environment.get("CI")
 
 
+WORTH_SECONDS = 3.0
+"""One that began to start less long ago is not there sooner than the command's own Spark."""
+
 LOST = "The process that carried out the command is gone, and nobody knows how far it came."
 
 
@@ -116,7 +119,7 @@ def carry_out(words: Sequence[str]) -> int | None:
         return None
     try:
         file = wire.socket_file(typed.root, typed.target)
-        wire.await_start(file)
+        wire.await_start(file, at_least=WORTH_SECONDS)
         connection = wire.connect(file)
     except (OSError, ValueError):
         return None

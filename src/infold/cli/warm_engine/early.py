@@ -2,7 +2,8 @@
 An engine before it is needed: who looks at a plan is likely to run it.
 
 At a terminal, a command that needs no Spark leaves a process that starts it, at low priority, and
-ends when a keeper has it. A command that comes meanwhile waits for it (``engine_socket``).
+ends when a keeper has it. A command that comes meanwhile waits for it, or ends it if it has only
+just begun (``engine_socket``).
 """
 
 from __future__ import annotations
@@ -72,14 +73,17 @@ def _start(began: Began, typed: Typed) -> str:
     target = () if typed.target is None else ("--target", typed.target)
     words = ["infold", "-C", root, *target, "engine", "restart"]
     begin = (
-        "import sys; count = int(sys.argv[1]); sys.path[:] = sys.argv[2 + count:]; "
-        f"sys.argv = sys.argv[2:2 + count]; from {__name__} import main; main()"
+        "import sys; _, _, count, *rest = sys.argv; sys.path[:] = rest[int(count):]; "
+        f"sys.argv = rest[:int(count)]; from {wire.STARTER} import main; main()"
     )
     here, there = os.getcwd(), str(folder.resolve())  # noqa: PTH109 (as `python -m` has it)
     path = [there if entry == here else entry for entry in began.path]
     options = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
-    subprocess.Popen(
-        [sys.executable, *options, "-P", "-c", begin, str(len(words)), *words, *path],
+    process = subprocess.Popen(
+        [
+            *(sys.executable, *options, "-P", "-c", begin, wire.STARTER),
+            *(str(len(words)), *words, *path),
+        ],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,  # what is wrong the next command says
@@ -88,6 +92,7 @@ def _start(began: Began, typed: Typed) -> str:
         pass_fds=(lock,),
         start_new_session=True,
     )
+    wire.name_starter(lock, process.pid)
     named = "".join(f" {word}" for word in target)
     return (
         "Spark starts in the background, for the command after this one: "
