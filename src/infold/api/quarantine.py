@@ -33,21 +33,43 @@ def add_quarantine_entries(
     """
     Put sessions into quarantine by hand, or release them (``in_quarantine`` is false).
 
-    None takes the earlier entries about them back. The next run applies the new entries. See
-    :func:`infold.api.quarantine.manual_entries_for`.
+    None takes the earlier entries about them back. Nothing is computed: the next run applies the
+    new entries, as every rebuild does.
+
+    A term is a session's id, or in sessions by identifier the identifier, which means all its
+    sessions, also later ones; so do ``users`` in sessions by user and gap. ``numbers`` are entries
+    about the sessions that are meant. Unknown users and identifiers are refused, unless ``force``
+    says that they are to come. An entry without a reason takes that of the entry before it, if it
+    does the same.
+
+    Raises ``command_errors.not_sessions``, ``command_errors.unknown_session`` and the like.
     """
+    if model not in project:
+        raise command_errors.unknown_model(model, [node.name for node in project])
+    sessions = project[model].model.sessions
+    if project[model].model.kind is not Kind.SESSIONS or sessions is None:
+        raise command_errors.not_sessions(
+            model, [n.name for n in project if n.model.kind is Kind.SESSIONS]
+        )
     ledger = ledger_of(project)
-    entries = manual_entries_for(
-        project,
-        ledger,
-        lake_of(project),
-        model,
-        terms=terms,
-        users=users,
-        numbers=numbers,
-        in_quarantine=in_quarantine,
-        reason=reason,
-        force=force,
+    finder = _SessionFinder(ledger, lake_of(project), model, sessions, force)
+    if users and sessions.identifier and sessions.fallback_gap is None:
+        raise command_errors.sessions_by_identifier(model=model)
+    spans = [
+        *(finder.sessions_of_term(term) for term in terms),
+        *((finder.owner_of_user(user), None, None) for user in users),
+        *(finder.sessions_of_entry(number) for number in numbers),
+    ]
+    entries = tuple(
+        ManualEntry(
+            0,
+            of,
+            in_quarantine,
+            start,
+            end,
+            reason or finder.earlier_reason(of, start, end, in_quarantine),
+        )
+        for of, start, end in spans
     )
     ledger.add_entries(model, entries)
     return tuple(_as_shown(project, model, entry) for entry in entries)
@@ -74,62 +96,6 @@ def _as_shown(project: Project, model: str, entry: ManualEntry) -> ManualEntry:
     declared = project[model].model.sessions if model in project else None
     fallback = declared is not None and declared.fallback_gap is not None
     return replace(entry, owner=entry.owner[1:]) if fallback else entry
-
-
-# Nothing is computed here. A table follows from its manual entries as from the events: the next run
-# applies them, and so does every rebuild.
-
-
-def manual_entries_for(
-    project: Project,
-    ledger: Ledger,
-    lake: Lake,
-    model: str,
-    *,
-    terms: Sequence[str],
-    users: Sequence[str] = (),
-    numbers: Sequence[int] = (),
-    in_quarantine: bool | None,
-    reason: str = "",
-    force: bool = False,
-) -> tuple[ManualEntry, ...]:
-    """
-    Entries about the sessions that people name, in the words of the ledger.
-
-    A term is a session's id, or in sessions by identifier the identifier, which means all its
-    sessions, also later ones; so do ``users`` in sessions by user and gap. ``numbers`` are entries
-    about the sessions that are meant. Unknown users and identifiers are refused, unless ``force``
-    says that they are to come. An entry without a reason takes that of the entry before it, if it
-    does the same.
-
-    Raises ``command_errors.not_sessions``, ``command_errors.unknown_session`` and the like.
-    """
-    if model not in project:
-        raise command_errors.unknown_model(model, [node.name for node in project])
-    sessions = project[model].model.sessions
-    if project[model].model.kind is not Kind.SESSIONS or sessions is None:
-        raise command_errors.not_sessions(
-            model, [n.name for n in project if n.model.kind is Kind.SESSIONS]
-        )
-    finder = _SessionFinder(ledger, lake, model, sessions, force)
-    if users and sessions.identifier and sessions.fallback_gap is None:
-        raise command_errors.sessions_by_identifier(model=model)
-    spans = [
-        *(finder.sessions_of_term(term) for term in terms),
-        *((finder.owner_of_user(user), None, None) for user in users),
-        *(finder.sessions_of_entry(number) for number in numbers),
-    ]
-    return tuple(
-        ManualEntry(
-            0,
-            of,
-            in_quarantine,
-            start,
-            end,
-            reason or finder.earlier_reason(of, start, end, in_quarantine),
-        )
-        for of, start, end in spans
-    )
 
 
 class _SessionFinder:
