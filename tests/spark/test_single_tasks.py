@@ -39,7 +39,7 @@ LIMITS = {
     "infold.spark.sessions.micro_islands": ("MOST_TIES", "SLICE_ROWS"),
     "infold.spark.time_range.recompute": (
         *("_ROWS_FOR_OWN_PARTITION", "_ROWS_FOR_PARTITIONS", "_ROWS_TO_CARRY"),
-        "_ROWS_IN_ONE_PART",
+        "FEW_ROWS",
     ),
 }
 """From how many rows on the program does something in another way, or in several tasks."""
@@ -59,7 +59,8 @@ def test_no_single_task_has_all_rows(tmp_path: Path, monkeypatch: pytest.MonkeyP
         for name in names:
             limit: int = getattr(import_module(module), name)
             monkeypatch.setattr(f"{module}.{name}", limit // SCALE)
-    monkeypatch.setattr("infold.api.spark_sessions.MODELS_AT_ONCE", 1)  # in the scaled session
+    for name in ("MODELS_AT_ONCE", "SMALL_AT_ONCE"):
+        monkeypatch.setattr(f"infold.api.spark_sessions.{name}", 1)  # in the scaled session
     large_session = runs.large_session
 
     def scaled(project: Project) -> SparkSession:

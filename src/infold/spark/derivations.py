@@ -47,7 +47,7 @@ from infold.spark.events.build import DICTIONARY
 from infold.spark.events.copies import PLACE, Identity, rank_copies, row_order
 from infold.spark.events.ingest import ROWS, FileAndCell, Ingest, content_of, model_columns
 from infold.spark.inputs.changed_rows import count_row_changes
-from infold.spark.jvm.session_settings import settings_for_few_rows
+from infold.spark.jvm.session_settings import FEW_ROWS, settings_for_few_rows
 from infold.spark.reading import failures, source_rows
 from infold.spark.sessions import derived as derived_sessions
 from infold.spark.sessions.fold import SessionsFold
@@ -64,8 +64,6 @@ _ROW = "_infold_row"
 _NEW = "_infold_new"
 """The columns read from files, by their numbers, until they have their names."""
 _FROM_FILE = "_infold_of"
-FEW_ROWS = 200_000
-"""Up to so many rows, a shuffle costs more time than a second processor saves."""
 
 NewTable = tuple[WholeTable, Iterable[CellState], Computed]
 """Rows in the place of a table's, the states of its cells then, and what else is to be recorded."""

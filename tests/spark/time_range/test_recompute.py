@@ -300,7 +300,7 @@ def test_cases_that_other_tools_get_wrong(
 
     shop.drop(gone)
     # As of many rows and cells.
-    monkeypatch.setattr(recompute, "_ROWS_IN_ONE_PART", -1)
+    monkeypatch.setattr(recompute, "FEW_ROWS", -1)
     monkeypatch.setattr(cell_states, "_FEW_CELLS", 0)
     shop.land("2024-02-28T12:00:00Z", "2024-03-01T11:00:00Z", who="bob", day="2024-06-01")
     sell(shop, "2025-01-15T09:00:00Z,1,4.00")

@@ -169,6 +169,10 @@ _UNSHUFFLED = {
 }
 
 
+FEW_ROWS = 200_000
+"""Up to so many rows to read, a shuffle costs more time than a second processor saves."""
+
+
 @contextmanager
 def settings_for_few_rows(session: SparkSession) -> Iterator[None]:
     """

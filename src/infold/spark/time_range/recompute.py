@@ -31,7 +31,7 @@ from infold.core.trace import CellChange, CellState, changes_of_rewrite
 from infold.messages import run_errors
 from infold.spark.content import column, range_predicate, time_predicate, time_type, user_columns
 from infold.spark.inputs.changed_rows import count_row_changes
-from infold.spark.jvm.session_settings import settings_for_few_rows
+from infold.spark.jvm.session_settings import FEW_ROWS, settings_for_few_rows
 from infold.spark.observed import Aggregates, observed
 from infold.spark.step_commit import Computed, WholeTable, Write, commit_step
 from infold.spark.step_context import DefinitionInForce, Work
@@ -49,8 +49,6 @@ _ROWS_FOR_OWN_PARTITION = 200_000
 _ROWS_FOR_PARTITIONS = 500_000
 _ROWS_TO_CARRY = 20_000
 """Up to so many rows of other cells are rewritten, to avoid one more file."""
-_ROWS_IN_ONE_PART = 200_000
-"""Up to so many rows to read, a shuffle costs more time than a second processor saves."""
 
 
 def carry_out(work: Work, step: Step) -> Outcome:
@@ -60,7 +58,7 @@ def carry_out(work: Work, step: Step) -> Outcome:
         return build(work, node, step, *_rows_and_counts(work, node, step))
     if not step.cells:  # an input changed where none of its cells reads it
         return commit_step(work, step, None, _computed_from(work, step, ()))
-    few = _rows_read(work, step) <= _ROWS_IN_ONE_PART
+    few = _rows_read(work, step) <= FEW_ROWS
     rows = _rows_with_cells(node, _query_rows(work, node, step, narrow=True, together=few))
     with settings_for_few_rows(work.spark) if few else nullcontext():
         return _recompute_cells(work, node, step, rows)
