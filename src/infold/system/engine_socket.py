@@ -115,13 +115,13 @@ def await_start(file: str, *, at_least: float = 0) -> None:
 
     One that began less than ``at_least`` seconds ago is ended instead.
     """
-    import fcntl
-    import time
-
     try:
         lock = os.open(file + STARTING, os.O_RDONLY)
     except FileNotFoundError:
         return
+    import fcntl
+    import time
+
     until = time.monotonic() + START_SECONDS
     try:
         while time.monotonic() < until:

@@ -81,23 +81,26 @@ def leaves(typed: Typed, environment: Mapping[str, str], *, terminal: bool) -> b
 
 def is_on(typed: Typed, environment: Mapping[str, str], *, terminal: bool) -> bool:
     """Whether a command may use an engine that is there."""
-    if typed.off or typed.command not in COMMANDS or sys.platform != "linux":
+    if typed.command not in COMMANDS or not _may_have_one(typed, environment):
         return False
-    if "PYSPARK_GATEWAY_PORT" in environment:  # of spark-submit, which gave its own Spark
-        return False
-    said = environment.get(VARIABLE, "").lower()
-    if said in ("on", "off"):
-        return said == "on"
-    return terminal and not environment.get("CI")
+    said_on = environment.get(VARIABLE, "").lower() == "on"
+    return said_on or (terminal and not environment.get("CI"))
 
 
 def starts_early(typed: Typed, environment: Mapping[str, str], *, terminal: bool) -> bool:
     """Whether a command may start an engine that it does not need: only where a person waits."""
-    if typed.off or typed.command not in COMMANDS_BEFORE or sys.platform != "linux":
-        return False
-    if "PYSPARK_GATEWAY_PORT" in environment or environment.get(VARIABLE, "").lower() == "off":
+    if typed.command not in COMMANDS_BEFORE or not _may_have_one(typed, environment):
         return False
     return terminal and not environment.get("CI")
+
+
+def _may_have_one(typed: Typed, environment: Mapping[str, str]) -> bool:
+    """Whether an engine can be there, and nobody says that none is to be used."""
+    if typed.off or sys.platform != "linux":
+        return False
+    # Of spark-submit, which gave its own Spark.
+    is_submitted = "PYSPARK_GATEWAY_PORT" in environment
+    return not is_submitted and environment.get(VARIABLE, "").lower() != "off"
 
 
 WORTH_SECONDS = 3.0

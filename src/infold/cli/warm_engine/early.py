@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infold.cli.warm_engine.client import Typed, starts_early
+from infold.cli.warm_engine.leaving import python_words
 from infold.core.target import EARLY
 from infold.system import engine_socket as wire
 from infold.system.circumstances import Began, free_memory, set_session_priority
@@ -37,19 +38,21 @@ def start(began: Began, project: Project | None, code: int) -> str:
     so; empty where none is started. No failure to start one is a failure of the command.
     """
     typed = Typed(sys.argv[1:])
-    if code or not starts_early(typed, os.environ, terminal=os.isatty(2)):
-        return ""
-    if project is not None and (project.target.engine.is_cluster or not _is_early(project)):
-        return ""
-    if typed.command != "init" and project is None:
+    terminal = os.isatty(2)
+    if code or not (
+        _is_wanted(typed, project) and starts_early(typed, os.environ, terminal=terminal)
+    ):
         return ""
     with suppress(Exception):
         return _start(began, typed)
     return ""
 
 
-def _is_early(project: Project) -> bool:
-    return project.target.engine.start == EARLY
+def _is_wanted(typed: Typed, project: Project | None) -> bool:
+    if project is None:
+        return typed.command == "init"
+    engine = project.target.engine
+    return engine.start == EARLY and not engine.is_cluster
 
 
 def _start(began: Began, typed: Typed) -> str:
@@ -72,18 +75,10 @@ def _start(began: Began, typed: Typed) -> str:
         return ""
     target = () if typed.target is None else ("--target", typed.target)
     words = ["infold", "-C", root, *target, "engine", "restart"]
-    begin = (
-        "import sys; _, _, count, *rest = sys.argv; sys.path[:] = rest[int(count):]; "
-        f"sys.argv = rest[:int(count)]; from {wire.STARTER} import main; main()"
-    )
     here, there = os.getcwd(), str(folder.resolve())  # noqa: PTH109 (as `python -m` has it)
     path = [there if entry == here else entry for entry in began.path]
-    options = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
     process = subprocess.Popen(
-        [
-            *(sys.executable, *options, "-P", "-c", begin, wire.STARTER),
-            *(str(len(words)), *words, *path),
-        ],
+        python_words(wire.STARTER, words, path),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,  # what is wrong the next command says

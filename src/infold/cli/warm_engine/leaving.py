@@ -16,6 +16,8 @@ from infold.system.circumstances import Began, place, set_session_priority
 from infold.system.kept_files import open_log
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from infold.api.spark_sessions import Home
     from infold.spark.jvm.lasting import Offer
 
@@ -105,9 +107,6 @@ def _start_keeper(home: Home, offer: Offer, began: Began) -> None:
         "large": offer.large,
         "locks": dict(locks),
     }
-    # Before anything is imported: nothing comes from elsewhere than in the command.
-    begin = f"import sys; sys.path[:] = sys.argv[2:]; from {wire.KEEPER} import main; main()"
-    options = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
     # A file, not a pipe: this process is not to wait until the other one reads.
     with (
         open_log(Path(home.socket).parent / LOG) as log,
@@ -116,7 +115,7 @@ def _start_keeper(home: Home, offer: Offer, began: Began) -> None:
         described.write(json.dumps(given).encode())
         described.seek(0)
         subprocess.Popen(
-            [sys.executable, *options, "-P", "-c", begin, wire.KEEPER, *began.path],
+            python_words(wire.KEEPER, ["infold"], began.path),
             stdin=described,
             stdout=log,
             stderr=log,
@@ -125,6 +124,24 @@ def _start_keeper(home: Home, offer: Offer, began: Began) -> None:
             start_new_session=True,
         )
     set_session_priority(offer.jvm.process.pid, 0)  # it may have been started early
+
+
+def python_words(module: str, argv: Sequence[str], path: Sequence[str]) -> list[str]:
+    """
+    The command line of a process that calls the ``main`` of a module, with ``argv``.
+
+    ``path`` is where it looks for modules, before anything is imported: nothing comes from
+    elsewhere than in the command that starts it.
+    """
+    begin = (
+        "import sys; _, _, count, *rest = sys.argv; sys.path[:] = rest[int(count):]; "
+        f"sys.argv = rest[:int(count)]; from {module} import main; main()"
+    )
+    options = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
+    return [
+        *(sys.executable, *options, "-P", "-c", begin, module),
+        *(str(len(argv)), *argv, *path),
+    ]
 
 
 def _link(home: Home) -> None:
