@@ -129,8 +129,9 @@ def await_start(file: str, *, at_least: float = 0) -> None:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
-                if time.time() - os.fstat(lock).st_mtime < at_least:
-                    _kill(int(os.pread(lock, 20, 0) or 0), STARTER, signal.SIGTERM)
+                has_just_begun = time.time() - os.fstat(lock).st_mtime < at_least
+                process = int(os.pread(lock, 20, 0) or 0)
+                if has_just_begun and process and _kill(process, STARTER, signal.SIGTERM):
                     break
             time.sleep(START_SECONDS / 600)
     finally:
@@ -183,14 +184,20 @@ def kill_hung(connection: socket.socket) -> None:
     _kill(peer(connection)[0], KEEPER, signal.SIGKILL)
 
 
-def _kill(process: int, module: str, number: int) -> None:
-    """Send a signal to a process that runs a module, and to no other."""
+def _kill(process: int, module: str, number: int) -> bool:
+    """
+    Send a signal to a process that runs a module, and to no other.
+
+    False while it can't be said what the process runs: its program is just being loaded.
+    """
     try:
         with open(f"/proc/{process}/cmdline", "rb") as opened:  # noqa: PTH123 (as above)
-            if module.encode() in opened.read().split(b"\0"):
-                os.kill(process, number)
+            words = opened.read()
+        if module.encode() in words.split(b"\0"):
+            os.kill(process, number)
     except OSError:
-        return  # it is gone
+        return True  # it is gone
+    return words != b""
 
 
 def send(connection: socket.socket, request: Request) -> None:

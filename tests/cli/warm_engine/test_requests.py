@@ -389,6 +389,27 @@ def test_an_engine_that_has_only_begun_to_start_is_ended(tmp_path: Path) -> None
         assert ended == expected
 
 
+def test_a_process_that_is_just_being_loaded_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its words are empty for a moment; it is not left to run for that."""
+    file = str(tmp_path / "engine.sock")
+    lock = wire.lock_start(file)
+    assert lock is not None
+    wire.name_starter(lock, os.getpid())
+    asked: list[int] = []
+
+    def kill(process: int, *_: object) -> bool:
+        asked.append(process)
+        return len(asked) == 2
+
+    monkeypatch.setattr(wire, "_kill", kill)
+    wire.await_start(file, at_least=60)
+    os.close(lock)
+
+    assert asked == [os.getpid()] * 2
+
+
 TEXT = st.binary(max_size=8).filter(lambda text: b"\0" not in text)
 NAME = TEXT.filter(lambda text: text != b"" and b"=" not in text)
 
