@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.running.standing_tables import day, drop, put, stand_up
+from tests.spark.events.clicks_project import ClicksProject
+from tests.spark.project import events, sessions
 from tests.spark.time_range.daily_project import DAILY, ROLLING, DailyProject, model
 
 from infold import api
 from infold.core.interval import DAY
+from infold.core.model import Source
 from infold.core.ports import SilentProgress
 from infold.core.project import Bound, Project
 from infold.core.record import Outcome, Receipt
@@ -21,6 +24,7 @@ from infold.core.trace import CellChange, Trace
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
 from infold.render.json_shapes import pair_rows
+from infold.spark.reading import source_rows
 from infold.spark.verify import verify
 from infold.spark.verify.compare import Comparison, compare
 from infold.spark.verify.verify import (
@@ -287,6 +291,69 @@ def test_a_run_in_a_comparison_changes_no_verdict(
     made = comparisons(take_out, at=0)
     clicks_shop.verify()
     assert len(made) == len(MODELS) + 1
+
+
+SAMPLED = {
+    "clicks": events("SELECT id, who, at, v FROM raw.clicks"),
+    "visits": sessions(
+        "user: who, gap: 30 minutes, session_number: true, quarantine_after: 40 minutes",
+        "SELECT sum(v) AS total FROM clicks",
+    ),
+    "daily": model("SELECT CAST(at AS DATE) AS day, sum(v) AS v FROM clicks GROUP BY 1").replace(
+        "event_time_column: day", "event_time_column: at"
+    ),
+}
+BORDER = ("03T23:50", "04T00:10")
+LONG = ("05T10:00", "05T10:25", "05T10:50")
+"""A visit over the border of two days, and one that is too long."""
+
+
+@pytest.mark.spark
+def test_a_sample_is_of_its_cells(
+    spark: SparkSession, warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Of a sample only files with rows in its cells are read, a visit is made of all its user's, and a
+    changed row is found in each kind of table: in its cell, and in no other.
+    """
+    columns = "columns: {id: string, who: string, at: timestamp, v: int}"
+    source = f"    event_time_column: at\n    {columns}\n"
+    shop = ClicksProject(tmp_path / "shop", warehouse, "", source)
+    shop.models(**SAMPLED)
+    for number, times in enumerate((("02T10:00",), BORDER, BORDER[:1], LONG, ("06T10:00",))):
+        who = "bob" if number == 4 else "ann"
+        rows = [f"{at},{who},2024-03-{at}:00Z,1" for at in times]  # the third is a copy
+        shop.write(f"landing/{number}.csv", "\n".join(["id,who,at,v", *rows]) + "\n")
+    shop.go()
+    files: list[int] = []
+    read = source_rows.read
+
+    def counted(spark: SparkSession, project: Project, source: Source, found: Any) -> Any:
+        files.append(len(found))
+        return read(spark, project, source, found)
+
+    monkeypatch.setattr(source_rows, "read", counted)
+
+    def differing(number: int) -> list[str]:
+        """The tables that differ in the cells of a day of March."""
+        monkeypatch.setattr(
+            "random.sample",
+            lambda cells, _: [one for one in cells if one.cell == day(number - 1)],
+        )
+        report = api.verify(shop.project(), sample=1)
+        return [verdict.model for verdict in report.models if not verdict.equal]
+
+    assert [differing(number) for number in (2, 3, 4, 5, 6)] == [[]] * 5
+    assert files == [1, 2, 1, 1, 1]
+
+    for change in (
+        "clicks SET v = 7 WHERE CAST(at AS DATE)",
+        "visits SET total = 8 WHERE CAST(session_start AS DATE)",
+        "daily SET v = 9 WHERE day",
+    ):
+        spark.sql(f"UPDATE infold.{shop.project().name}.{change} = '2024-03-03'")
+    assert {*differing(3)} == SAMPLED.keys()
+    assert differing(6) == []
 
 
 @pytest.mark.parametrize("key", [("id",), ()])

@@ -15,6 +15,7 @@ The frames are those of ``arrivals`` (rows on their way in) and ``fold`` (rows a
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -23,8 +24,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.files import IngestedFile
-from infold.core.interval import DAY, Granularity, Interval
-from infold.core.model import Source
+from infold.core.interval import DAY, Granularity, Interval, Ranges
+from infold.core.model import Deduplicate, Source
 from infold.core.own_columns import FILE, VERSION
 from infold.core.plan import Step
 from infold.core.project import Node
@@ -82,10 +83,18 @@ def carry_out(work: Work, step: Step) -> Outcome:
         return _fold_files(ingest)
 
 
-def definition(work: Work, node: Node, step: Step, ingested: Sequence[IngestedFile]) -> DataFrame:
+def definition(
+    work: Work,
+    node: Node,
+    step: Step,
+    ingested: Sequence[IngestedFile],
+    sample: Ranges | None = None,
+) -> DataFrame:
     """
     The model's rows from scratch: its query over all files that were ``ingested``, one copy of each
     event.
+
+    Of a ``sample``, at least those in its cells: files without rows there are not read.
 
     In each cell by the definition in force there. ``step`` names the versions of the lookups. The
     files are read by an action, later: whether they still were what was ingested is to be asked
@@ -96,6 +105,9 @@ def definition(work: Work, node: Node, step: Step, ingested: Sequence[IngestedFi
     source = work.project.sources[node.source or node.name].without_columns(node.unread_columns)
     files = _files_of_definition(work, ingested)
     if not work.earlier:
+        if sample is not None and node.model.deduplicate is not Deduplicate.EVERYWHERE:
+            source_rows.refuse_changed(work.project, source, files)
+            files = _files_of_cells(work, node, files, sample) or files[:1]
         return _defined_rows(work, node, step, source, files)
     stored = user_columns(work.tables.read(step.model)).schema
     parts = []
@@ -116,6 +128,23 @@ def refuse_changed(work: Work, node: Node, ingested: Sequence[IngestedFile]) -> 
 def _files_of_definition(work: Work, ingested: Sequence[IngestedFile]) -> Sequence[IngestedFile]:
     """The files whose rows can be a definition's: an earlier one may have had rows of any."""
     return ingested if work.earlier else [file for file in ingested if file.rows]
+
+
+def _files_of_cells(
+    work: Work, node: Node, files: Sequence[IngestedFile], cells: Ranges
+) -> Sequence[IngestedFile]:
+    """
+    The files that have rows in ``cells``, copies that are left out included, by the ledger.
+
+    And those of which it counts other rows by cell than in all: which cells they have is not known.
+    """
+    counted: dict[int, int] = defaultdict(int)
+    inside: set[int] = set()
+    for part in work.ledger.file_cells(node.name):
+        counted[part.file_id] += part.rows
+        if cells.overlaps(part.cell):
+            inside.add(part.file_id)
+    return [file for file in files if file.id in inside or counted[file.id] != file.rows]
 
 
 def _defined_rows(

@@ -470,6 +470,27 @@ ReadEvents = Callable[[Work, SessionsQuery, Step], DataFrame]
 """Reads the events of a query, at the versions that a step names."""
 
 
+def events_of_owners(events: DataFrame, query: SessionsQuery, cells: Ranges) -> DataFrame:
+    """
+    All events, at any time, of the owners that have one in ``cells``.
+
+    A session begins at an event, so the sessions that begin in these cells are those of all events.
+    A session's number counts the sessions of a user, who may have several owners: then all are
+    needed.
+    """
+    if query.numbered and (query.owner_sql or query.chosen_user or query.fallback):
+        return events
+    inside = events.where(time_predicate(events, query.time_column, cells, exact=True))
+    owners = inside.select(_owner(query).alias(_OWNER)).distinct().localCheckpoint()
+    if owners.count() <= _OWNERS_SENT:  # else Spark would sort all events by their owners
+        owners = F.broadcast(owners)
+    return events.withColumn(_OWNER, _owner(query)).join(owners, _OWNER, "left_semi").drop(_OWNER)
+
+
+_OWNERS_SENT = 500_000
+"""So many owners are sent to every task that reads events."""
+
+
 def sessions_of_stretches(work: Work, step: Step, read: ReadEvents) -> DataFrame:
     """All sessions of a model, each by the definition in force at its events."""
     parts = [sessions(events, query) for events, query in _stretches(work, step, read)]
@@ -486,19 +507,24 @@ def quarantined_in_stretches(
     """What each session in quarantine is of, its ends, and how many events it has."""
     return {
         (row["of"], row["start"], row["end"], row["events"])
-        for events, query in _stretches(work, step, read)
-        if query.may_quarantine
+        for events, query in _stretches(work, step, read, quarantining=True)
         # At most a row for each session in quarantine.
         for row in quarantined(events, query).collect()
     }
 
 
 def _stretches(
-    work: Work, step: Step, read: ReadEvents
+    work: Work, step: Step, read: ReadEvents, *, quarantining: bool = False
 ) -> Iterator[tuple[DataFrame, SessionsQuery]]:
-    """The events of each stretch, with the query in force there; the newest first."""
+    """
+    The events of each stretch, with the query in force there; the newest first.
+
+    ``quarantining``: only of those whose sessions may be in quarantine.
+    """
     for in_force in work.definitions_of(step.model):
         query = query_of(in_force.work, step)
+        if quarantining and not query.may_quarantine:
+            continue
         for part in in_force.cells:
             events = read(in_force.work, query, step)
             if work.earlier:

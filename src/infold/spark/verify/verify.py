@@ -95,15 +95,20 @@ class Verifier:
 
         ``sample`` limits the comparison to that many cells of each model, drawn at random.
         """
-        return tuple(
-            self._lasting_verdict(node, sample)
+        nodes = [
+            node
             for node in self.project
             if node.model.kind.is_stored and (selected is None or node.name in selected)
-        )
+        ]
+        verdicts = []
+        for number, node in enumerate(nodes, 1):
+            place = f" ({number} of {len(nodes)})" if len(nodes) > 1 else ""
+            self.progress.note(f"comparing {node.name} with its rebuild{place}")
+            verdicts.append(self._lasting_verdict(node, sample))
+        return tuple(verdicts)
 
     def _lasting_verdict(self, node: Node, sample: int | None) -> Verdict:
         """The verdict on a model; what a run may be the reason of is none."""
-        self.progress.note(f"comparing {node.name} with its rebuild")
         for _ in range(TRIES):
             moment = moment_of(self.project, self.ledger, self.lake, node)
             if moment is None:
@@ -163,12 +168,13 @@ class Verifier:
                 f"{dropped} was dropped since it was read: `infold run` brings both up to date",
             )
         stored = user_columns(work.tables.read(node.name, moment.snapshot))
-        rebuilt = self._rebuilt(work, node, step, moment)
+        time = _time_column(node)
+        cells = _cells_to_compare(node, moment, sample)
+        sampled = cells if sample is not None and time is not None else None
+        rebuilt = self._rebuilt(work, node, step, moment, sampled)
         if other_columns := _other_columns(node, stored, rebuilt):
             what = f"its table has other columns ({', '.join(other_columns)})"
             return _unequal_verdict(node, f"{what}: {CURE.format(node.name)}")
-        time = _time_column(node)
-        cells = _cells_to_compare(node, moment, sample)
         if cells != Ranges.ever() and time is not None:
             test = time_predicate(stored, time, cells, exact=True)
             stored, rebuilt = stored.where(test), rebuilt.where(test)
@@ -176,7 +182,7 @@ class Verifier:
         key = row_key(node)
         result = _comparison_of(work, node, moment, stored, rebuilt)
         unlike = _cells_unlike_ledger(moment, result, cells)
-        misplaced = self._quarantine_differences(work, node, step, moment)
+        misplaced = self._quarantine_differences(work, node, step, moment, sampled)
         if misplaced:
             notes.append(
                 f"{misplaced} sessions are in quarantine wrongly, or should be and are not"
@@ -235,11 +241,15 @@ class Verifier:
             inputs[name] = (current, current)
         return _built_from(node, trace, inputs), ""
 
-    def _rebuilt(self, work: Work, node: Node, step: Step, moment: Moment) -> DataFrame:
+    def _rebuilt(
+        self, work: Work, node: Node, step: Step, moment: Moment, sampled: Ranges | None
+    ) -> DataFrame:
+        """The model's rows from scratch: at least those in ``sampled`` cells (None: all)."""
         if node.model.kind is Kind.EVENTS:
-            return build.definition(work, node, step, moment.files)
+            return build.definition(work, node, step, moment.files, sampled)
         if node.model.kind is Kind.SESSIONS and node.query is not None:
-            return sessions_from_scratch.sessions_of_stretches(work, step, self._events)
+            read = self._events_for(sampled)
+            return sessions_from_scratch.sessions_of_stretches(work, step, read)
         if node.versions is not None:
             return sessions_from_scratch.versions_from_scratch(
                 recompute.definition(work, node, step),
@@ -249,15 +259,34 @@ class Verifier:
         # Rows beyond declared bounds are no part of the definition.
         return recompute.definition(work, node, step, narrow=node.bounds_declared)
 
-    def _quarantine_differences(self, work: Work, node: Node, step: Step, moment: Moment) -> int:
-        """How many sessions only the rebuild or only the ledger has in quarantine."""
+    def _quarantine_differences(
+        self, work: Work, node: Node, step: Step, moment: Moment, sampled: Ranges | None
+    ) -> int:
+        """
+        How many sessions only the rebuild or only the ledger has in quarantine.
+
+        Of a sample, of those that begin in its cells.
+        """
         if node.query is None:
             return 0
-        expected = sessions_from_scratch.quarantined_in_stretches(work, step, self._events)
+        read = self._events_for(sampled)
+        expected = sessions_from_scratch.quarantined_in_stretches(work, step, read)
         known = {
             (entry.owner, entry.start, entry.end, entry.events) for entry in moment.quarantined
         }
-        return len(expected ^ known)
+        differing = expected ^ known
+        return sum(1 for _, start, *_ in differing if sampled is None or start in sampled)
+
+    def _events_for(self, sampled: Ranges | None) -> sessions_from_scratch.ReadEvents:
+        """Reads the events that sessions in ``sampled`` cells (None: all) are made of."""
+
+        def read(work: Work, query: SessionsQuery, step: Step) -> DataFrame:
+            events = self._events(work, query, step)
+            if sampled is None:
+                return events
+            return sessions_from_scratch.events_of_owners(events, query, sampled)
+
+        return read
 
     def _events(self, work: Work, query: SessionsQuery, step: Step) -> DataFrame:
         """The events that a sessions query reads: a stored table, or a view over one."""
