@@ -30,7 +30,7 @@ from infold.declare.unit_tests import read_test_file
 from infold.messages.command_errors import not_built
 from infold.messages.errors import InfoldError, Spot
 from infold.render.unit_tests import junit_xml, report_json, report_screen, result_line
-from infold.testing.in_spark import branches
+from infold.testing.in_spark import branches, workers
 from infold.testing.play import Change_, Player, compare, variants
 from infold.testing.project import Tables, project_under_test
 from infold.testing.scratch import Scratch, State
@@ -233,6 +233,24 @@ def test_a_run_that_fails_is_the_tests_failure(tmp_path: Path) -> None:
     assert failure.after == "arrival 2"
     assert "not-built: clicks has not been built yet" in report_screen(report)
     assert report.results[1].passed
+
+
+@pytest.mark.parametrize(
+    ("cores", "files", "players"), [(1, 9, 2), (2, 9, 4), (16, 9, 4), (16, 3, 3), (2, 0, 1)]
+)
+def test_players_wait_for_spark_so_there_are_two_for_each_core(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: int, files: int, players: int
+) -> None:
+    """But four at most, and one for each file; they play in scratches of their own."""
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    monkeypatch.setattr(Scratch, "spark", None)
+    report, player = played(tmp_path / "0")
+    test = report.results[0].test
+    tests = [replace(test, at=Spot(f"tests/{at}.md")) for at in range(files)]
+
+    found = workers(player, tests, lambda _: None).players
+
+    assert len({each.scratch.root for each in found}) == len(found) == players
 
 
 @pytest.mark.parametrize(

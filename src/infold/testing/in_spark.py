@@ -292,7 +292,10 @@ def _plain(condition: exp.Expr) -> str:
 # Each has a scratch of its own, with tables, ledgers and a session; they share one Spark.
 
 MOST = 4
-"""Players at once: the rest of a run is in Spark, which has a thread for each core itself."""
+"""Players at once, so that one Spark is not asked for more sessions than it serves well."""
+
+_OF_A_CORE = 2
+"""Players for each core: by itself a run waits a quarter of its time, for jobs and answers."""
 
 
 @dataclass
@@ -356,8 +359,8 @@ class Workers:
 def workers(
     first: Player, tests: Sequence[UnitTest], done: Callable[[TestResult], None]
 ) -> Workers:
-    """As many as the machine has cores for, and no more than there are files."""
-    number = min(os.cpu_count() or 1, MOST, len({test.file for test in tests}))
+    """As many as keep the machine's cores at work, and no more than there are files."""
+    number = min((os.cpu_count() or 1) * _OF_A_CORE, MOST, len({test.file for test in tests}))
     players = [first]
     for at in range(1, number):
         scratch = Scratch(
