@@ -20,7 +20,7 @@ from bench.stock_spark import stock_spark
 
 from infold.spark.jvm.session_settings import default_memory
 from infold.spark.jvm.spark_session import start
-from infold.spark.tables.iceberg.catalogs import CATALOG
+from infold.spark.tables.iceberg.catalogs import PREFIX
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -104,7 +104,7 @@ def _stock(root: Path, cores: int) -> SparkSession:
     own = {
         "spark.master": f"local[{cores}]",
         "spark.driver.memory": default_memory(),
-        f"spark.sql.catalog.{CATALOG}.cache-enabled": "true",  # Iceberg's default
+        f"{PREFIX}.cache-enabled": "true",  # Iceberg's default
     }
     return stock_spark(root / "warehouse", root / "catalog.db", extra=own)
 

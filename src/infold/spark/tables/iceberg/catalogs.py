@@ -120,27 +120,23 @@ def _common() -> Mapping[str, str]:
         PREFIX: "org.apache.iceberg.spark.SparkCatalog",
         # A cached table would hide another process's commit for half a minute.
         f"{PREFIX}.cache-enabled": "false",
+        # A manifest never changes, and each step of a run reads those of the steps before: in a
+        # store an eighth of all requests.
+        f"{PREFIX}.io.manifest.cache-enabled": "true",
+        f"{PREFIX}.io.manifest.cache.max-total-bytes": str(32 * 1024 * 1024),
         "spark.sql.defaultCatalog": NAME,
     }
 
 
-CATALOG = "infold"
-"""The name of the catalog in Spark; pyiceberg finds its tables under the same name only."""
-
-
 def catalog_settings(warehouse: Path | str, catalog_db: Path) -> Mapping[str, str]:
     """The Iceberg catalog on SQLite, which pyiceberg reads without a JVM."""
-    prefix = f"spark.sql.catalog.{CATALOG}"
     return {
-        prefix: "org.apache.iceberg.spark.SparkCatalog",
-        f"{prefix}.catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
+        **_common(),
+        f"{PREFIX}.catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
         # Two runs may write at once; SQLite lets one wait for the other.
-        f"{prefix}.uri": f"jdbc:sqlite:{catalog_db.resolve()}?busy_timeout=30000",
-        f"{prefix}.jdbc.schema-version": "V1",
-        f"{prefix}.warehouse": absolute(str(warehouse)),
-        # A cached table would hide another process's commit for half a minute.
-        f"{prefix}.cache-enabled": "false",
-        "spark.sql.defaultCatalog": CATALOG,
+        f"{PREFIX}.uri": f"jdbc:sqlite:{catalog_db.resolve()}?busy_timeout=30000",
+        f"{PREFIX}.jdbc.schema-version": "V1",
+        f"{PREFIX}.warehouse": absolute(str(warehouse)),
     }
 
 
@@ -150,7 +146,7 @@ def refuse_without_catalog(session: SparkSession) -> None:
     from pyspark.errors import PySparkException
 
     try:
-        session.sql(f"USE {CATALOG}")
+        session.sql(f"USE {NAME}")
     except (PySparkException, Py4JError) as error:
         if known := failures.known_failure(error):
             raise known from error
