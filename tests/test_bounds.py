@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import infold
 
 SPARK = Path(infold.__file__).parent / "spark"
@@ -31,7 +29,6 @@ def of_frames(node: ast.AST, begins: int = 0) -> Iterator[tuple[int, int]]:
         yield from of_frames(child, first)
 
 
-@pytest.mark.deep
 def test_every_bound_is_said() -> None:
     """
     By a comment with "at most" or "one row": nothing that grows with the data comes to the driver.

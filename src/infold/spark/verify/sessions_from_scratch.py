@@ -483,7 +483,7 @@ def events_of_owners(events: DataFrame, query: SessionsQuery, cells: Ranges) -> 
     inside = events.where(time_predicate(events, query.time_column, cells, exact=True))
     owners = inside.select(_owner(query).alias(_OWNER)).distinct().localCheckpoint()
     if owners.count() <= _OWNERS_SENT:  # else Spark would sort all events by their owners
-        owners = F.broadcast(owners)
+        owners = F.broadcast(owners)  # at most so many
     return events.withColumn(_OWNER, _owner(query)).join(owners, _OWNER, "left_semi").drop(_OWNER)
 
 
