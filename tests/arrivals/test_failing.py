@@ -9,6 +9,8 @@ Without Spark, as ``test_dry``: the runner, the planner and the ledger are the p
 from __future__ import annotations
 
 import signal
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -168,6 +170,64 @@ def test_fail_fast_stops_at_the_first(play: DryPlay) -> None:
     assert len(end.result.failures) == 1
     assert end.result.steps == ()
     assert end.result.not_tried
+
+
+TOGETHER = ("sessions", "hourly", "payers", "places", "sections", "totals", "tours")
+"""The models that can be built when ``clicks`` is."""
+
+
+def test_who_waits_begins_when_another_ends(play: DryPlay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two at a time and no more, all by one plan; the ends are told in the plan's order."""
+    real, running, most = DryEngine.carry_out, set[str](), 0
+
+    def carry_out(self: DryEngine, step: Step, *more: Any) -> Outcome:
+        nonlocal most
+        running.add(step.model)
+        most = max(most, len(running))
+        time.sleep(0.001 * (TOGETHER[::-1].index(step.model) if step.model in TOGETHER else 0))
+        try:
+            return real(self, step, *more)
+        finally:
+            running.remove(step.model)
+
+    monkeypatch.setattr(DryEngine, "carry_out", carry_out)
+    play.models_at_once = 2
+    result = play._run(None, ())
+
+    assert most == 2
+    built = [step.model for step, _ in result.steps]
+    first = built.index(TOGETHER[0])
+    assert built[first : first + len(TOGETHER)] == list(TOGETHER)
+    assert sum(not plan.steps[0].expected for plan in result.plans if plan.steps) == 5
+    assert not play._run(None, ()).steps
+
+
+@pytest.mark.parametrize(
+    ("error", "fail_fast"),
+    [(refusal("sessions"), True), (run_errors.lease_lost("r"), False)],
+    ids=["--fail-fast", "an error that ends the run"],
+)
+def test_who_waits_does_not_begin(
+    play: DryPlay, error: errors.InfoldError, fail_fast: bool
+) -> None:
+    """What was begun beside the failed step is completed and recorded, and nothing else begins."""
+    play.models_at_once = 2
+    begun, has_failed = list[str](), threading.Event()
+
+    def chosen(step: Step) -> BaseException | None:
+        begun.append(step.model)
+        if step.model == "hourly":
+            has_failed.wait()
+            time.sleep(0.01)
+        if step.model != "sessions":
+            return None
+        has_failed.set()
+        return error
+
+    result = failed(play, chosen, fail_fast=fail_fast).result
+
+    assert sorted(begun[2:]) == ["hourly", "sessions"]
+    assert [step.model for step, _ in result.steps] == ["raw.pages", "clicks", "hourly"]
 
 
 @contextmanager

@@ -130,15 +130,17 @@ def side_by_side(
     project: Project, lake: Lake, current_plan: Plan, jobs: int | None, models_at_once: int = 1
 ) -> list[tuple[Step, CommitTurn]]:
     """
-    The steps that can be executed now, at most ``jobs`` of them, with their turns.
+    The steps that can be executed now and beside each other, with their turns.
 
+    As many models as there are, also if ``jobs`` of them or ``models_at_once`` are built at a time:
+    those that wait begin as others end, and nothing is planned in between. Where this is one, one.
     Of models that ingest files one at a time, as the rows they set aside go to one table. A model
     waits for earlier steps of tables that its audits read, and no such table is built beside it: so
-    an audit finds the same as one model after the other. When every ready model has a step, the
-    remaining jobs go to further batches of these models.
-
-    Without ``jobs`` they are those of ``models_at_once``, or the batches of one model.
+    an audit finds the same as one model after the other. If there are fewer models than jobs, the
+    remaining jobs go to further batches of these models. Without ``jobs`` the batches of one model
+    are built at the same time, and no model beside them.
     """
+    one_by_one = (jobs or models_at_once) == 1
 
     def ingests(step: Step) -> bool:
         return project[step.model].model.kind is Kind.EVENTS
@@ -153,14 +155,14 @@ def side_by_side(
         if jobs is None and models:
             waits |= bool(step.concurrent_batches or models[0].concurrent_batches)
         waits = waits or _follows_readers(project, current_plan, step)
-        if not step.expected and not waits and len(models) < (jobs or models_at_once):
+        if not (step.expected or waits or (models and one_by_one)):
             models.append(step)
             judged_on |= read
     # A table that somebody dropped is made by the first batch.
     in_batches = [
         one for one in models if one.concurrent_batches and lake.metadata(table_name(one.model))
     ]
-    room = None if jobs is None else jobs - len(models)
+    room = None if jobs is None else max(jobs - len(models), 0)
     startable = [(step, CommitTurn(step.cells)) for step in models if step not in in_batches]
     for step in in_batches:
         lock = CommitLock.of(step)

@@ -13,8 +13,9 @@ count of it.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -329,27 +330,53 @@ class Runner:
         ready: Sequence[tuple[Step, CommitTurn]],
         engine: Engine,
     ) -> None:
-        """Execute steps side by side; all of them end, even if others fail."""
-        numbered = list(enumerate(ready, progress.steps_begun + 1))
-        progress.steps_begun += len(numbered)
-        for seq, (step, _) in numbered:
-            self.progress.step(seq, total, step)
-        if len(numbered) == 1:
-            [(seq, (step, turn))] = numbered
+        """
+        Execute steps, at most so many at a time as the run or the engine says, or all batches of
+        one model. What was begun ends, even if others fail. Ends are reported in order.
+        """
+        if len(ready) == 1:
+            [(step, turn)] = ready
+            seq = self._announce_step(progress, total, step)
             self._report_end(progress, step, self._try_step(progress.run, seq, step, engine, turn))
             return
-        engines = [engine, *(engine.concurrent(at) for at in range(len(numbered) - 1))]
-        with ThreadPoolExecutor(len(numbered)) as pool:
-            begun = [
-                pool.submit(self._try_step, progress.run, seq, step, own, turn)
-                for (seq, (step, turn)), own in zip(numbered, engines, strict=True)
-            ]
-        for (seq, (step, _)), future in zip(numbered, begun, strict=True):
-            if future.exception() is None:
-                self.progress.step(seq, total, step)
-                self._report_end(progress, step, future.result())
-        for future in begun:
+        batches = sum(turn.lock is not None for _, turn in ready)
+        at_once = min(progress.options.jobs or max(engine.models_at_once, batches), len(ready))
+        idle = [engine, *(engine.concurrent(at) for at in range(at_once - 1))]
+        waiting, begun = deque(ready), list[tuple[int, Step, Future[Receipt | InfoldError]]]()
+        running: dict[Future[Receipt | InfoldError], Engine] = {}
+        reported, goes_on = 0, True
+        # No `with`: it would wait for what runs, also after Ctrl-C.
+        pool = ThreadPoolExecutor(at_once)
+        try:
+            while running or (waiting and goes_on):
+                while waiting and idle and goes_on:
+                    step, turn = waiting.popleft()
+                    seq, own = self._announce_step(progress, total, step), idle.pop()
+                    future = pool.submit(self._try_step, progress.run, seq, step, own, turn)
+                    begun.append((seq, step, future))
+                    running[future] = own
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    idle.append(running.pop(future))
+                    failed = future.exception() is not None or (
+                        progress.fail_fast and isinstance(future.result(), InfoldError)
+                    )
+                    goes_on = goes_on and not failed
+                while reported < len(begun) and begun[reported][2].done():
+                    seq, step, future = begun[reported]
+                    reported += 1
+                    if future.exception() is None:
+                        self.progress.step(seq, total, step)
+                        self._report_end(progress, step, future.result())
+        finally:
+            pool.shutdown(wait=False)
+        for _, _, future in begun:
             future.result()  # raises what ends the run
+
+    def _announce_step(self, progress: RunProgress, total: int, step: Step) -> int:
+        """Say that a step begins; returns its number in the run, from 1."""
+        progress.steps_begun += 1
+        self.progress.step(progress.steps_begun, total, step)
+        return progress.steps_begun
 
     def _report_end(
         self, progress: RunProgress, step: Step, result: Receipt | errors.InfoldError
