@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from bench.stock_spark import stock_spark
 
 from infold.spark.jvm.session_settings import default_memory
-from infold.spark.jvm.spark_session import start
+from infold.spark.jvm.spark_session import JavaProcess, start
 from infold.spark.tables.iceberg.catalogs import PREFIX
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _with_infold_settings(root: Path, cores: int) -> SparkSession:
         root / "warehouse",
         root / "catalog.db",
         size="large",
-        log=root / "spark.log",
+        process=JavaProcess(log=root / "spark.log"),
         extra={"spark.master": f"local[{cores}]"},
     )
 

@@ -50,9 +50,10 @@ def _default(folder: Path) -> SparkSession:
 
 def _small(folder: Path) -> SparkSession:
     """Settings for a small run, without the archive of classes."""
-    from infold.spark.jvm.spark_session import start
+    from infold.spark.jvm.spark_session import JavaProcess, start
 
-    return start(folder / "warehouse", folder / "catalog.db", size="small", app_cds=False)
+    process = JavaProcess(has_class_archive=False)
+    return start(folder / "warehouse", folder / "catalog.db", size="small", process=process)
 
 
 def _archived(folder: Path) -> SparkSession:

@@ -300,18 +300,11 @@ def _every_jar(request: pytest.FixtureRequest) -> Iterator[None]:
         jars += [POSTGRESQL, *(jar for each in CONNECTORS.values() for jar in each)]
 
     def first_session(
-        settings: dict[str, str],
-        size: Any,
-        log: Any,
-        inherit: Any,
-        parents: Any,
-        catalog: SparkCatalog,
-        *words: Any,
-        **options: Any,
+        settings: dict[str, str], size: Any, process: Any, catalog: SparkCatalog, *words: Any
     ) -> Any:
         every = {**settings, **more, "spark.sql.extensions": extensions(*Storage)}
         with_all = replace(catalog, jars=tuple(dict.fromkeys((*catalog.jars, *jars))))
-        return first(every, size, log, inherit, parents, with_all, *words, **options)
+        return first(every, size, process, with_all, *words)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spark_session, "_first_session", first_session)

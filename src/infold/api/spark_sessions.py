@@ -184,7 +184,7 @@ def _remote_session(project: Project, size: Size, number: int) -> Any:
 
 def _new_session(project: Project, size: Size) -> Any:
     """A session of the process's Spark, which starts with the first."""
-    from infold.spark.jvm.spark_session import start
+    from infold.spark.jvm.spark_session import JavaProcess, start
     from infold.spark.reading.avro_files import source_jars
     from infold.spark.storages import storage_of
 
@@ -192,20 +192,22 @@ def _new_session(project: Project, size: Size) -> Any:
         project.warehouse.mkdir(parents=True, exist_ok=True)
     project.catalog_db.parent.mkdir(parents=True, exist_ok=True)
     belongs_to(project)
-    catalog = storage_of(project).catalog(project)
+    catalog, own = storage_of(project).catalog(project), project.root / ".infold"
     return start(
         project.warehouse_location,
         project.catalog_db,
         size=size,
-        log=project.root / ".infold" / "spark.log",
-        inherit=inherited_descriptors(project.root, project.target.name),
-        spill=project.root / ".infold" / "spill",
+        process=JavaProcess(
+            log=own / "spark.log",
+            inherit=inherited_descriptors(project.root, project.target.name),
+            spill=own / "spill",
+            meanwhile=_import_steps,
+        ),
         extra=dict(project.target.spark),
         storage=project.target.storage,
         catalog=replace(catalog, jars=(*catalog.jars, *source_jars(project))),
         engine=project.target.engine,
         target=project.target.name,
-        meanwhile=_import_steps,
     )
 
 

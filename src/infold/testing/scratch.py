@@ -126,7 +126,7 @@ class Scratch:
 
         Where files of the project are protected they are in the cache.
         """
-        from infold.spark.jvm.spark_session import start, tune
+        from infold.spark.jvm.spark_session import JavaProcess, start, tune
 
         analysed = self.analysed
         analysed.warehouse.mkdir(parents=True, exist_ok=True)
@@ -135,9 +135,9 @@ class Scratch:
         session = start(
             analysed.warehouse,
             analysed.catalog_db,
-            log=own / "spark.log" if locks else None,
-            inherit=locks,
-            spill=own / "spill" if locks else None,
+            process=JavaProcess(log=own / "spark.log", inherit=locks, spill=own / "spill")
+            if locks
+            else None,
             extra=dict(analysed.target.spark),
             storage=analysed.target.storage,
         )

@@ -154,8 +154,9 @@ def test_functions_run_in_this_python(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(spark_session, "find_java", lambda: Java(tmp_path, "17"))
     monkeypatch.setattr(spark_session, "jar_paths", lambda *_: ())
     monkeypatch.setattr(spark_session, "_running_session", lambda: None)
+    process = spark_session.JavaProcess(log=tmp_path / "spark.log")
     with pytest.raises(InterruptedError):
-        spark_session.start(tmp_path, tmp_path / "catalog.db", log=tmp_path / "spark.log")
+        spark_session.start(tmp_path, tmp_path / "catalog.db", process=process)
 
     assert seen == [sys.executable] * 2
 
@@ -261,7 +262,7 @@ START = """
 import subprocess, sys
 from pathlib import Path
 from infold.spark.jvm import gateway
-from infold.spark.jvm.spark_session import start
+from infold.spark.jvm.spark_session import JavaProcess, start
 
 imported = []
 
@@ -275,7 +276,8 @@ class NoJvm(subprocess.Popen):
 gateway.subprocess.Popen = NoJvm
 folder = Path(sys.argv[1])
 try:
-    start(folder / "w", folder / "c.db", meanwhile=lambda: imported.append("meanwhile"))
+    process = JavaProcess(meanwhile=lambda: imported.append("meanwhile"))
+    start(folder / "w", folder / "c.db", process=process)
 except Exception as error:
     assert "before it was ready" in str(error), error
 print(imported, "pyspark.testing.utils" in sys.modules)

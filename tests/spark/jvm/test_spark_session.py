@@ -155,12 +155,13 @@ def test_a_target_s_own_settings_go_before_those_of_a_run_s_size(
 STARTS = """
     import fcntl, os, sys, time
     from pathlib import Path
-    from infold.spark.jvm.spark_session import start
+    from infold.spark.jvm.spark_session import JavaProcess, start
 
     folder = Path(sys.argv[1])
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    spark = start(folder, folder / "catalog.db", log=folder / "spark.log", inherit=[lock])
+    process = JavaProcess(log=folder / "spark.log", inherit=[lock])
+    spark = start(folder, folder / "catalog.db", process=process)
     print(spark.sql("SELECT 1 AS one").toArrow().to_pydict())
     from pyspark import SparkContext
     print(SparkContext._gateway.proc.pid, flush=True)

@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -71,37 +72,55 @@ CLASS_PATH = "spark.driver.extraClassPath"
 CATALOG_SETTINGS = f"spark.sql.catalog.{FIXED['spark.sql.defaultCatalog']}."
 
 
+@dataclass(frozen=True)
+class JavaProcess:
+    """
+    How a process starts its JVM, if it has none yet.
+
+    ``memory`` is the heap (``2g``; None: the environment's ``INFOLD_MEMORY``, or the default).
+    Whatever the JVM prints goes to ``log``, by default a file in the cache; the terminal stays the
+    caller's.
+    ``inherit`` are open file descriptors that the JVM gets too. A JVM can outlive a killed Python
+    by a moment, and commit in it; a lock on such a descriptor is free when both have ended.
+    Rows that do not fit in memory go to a private folder of the process below ``spill`` (by default
+    beside the log).
+    ``meanwhile`` is called while the JVM starts: to import what is needed next.
+    """
+
+    memory: str | None = None
+    has_class_archive: bool = True
+    log: Path = field(default_factory=lambda: cache_dir() / "spark.log")
+    inherit: Sequence[int] = ()
+    spill: Path | None = None
+    meanwhile: Callable[[], object] = lambda: None
+
+    def spill_parents(self, settings: Mapping[str, str]) -> tuple[Path, ...]:
+        """The folders for spilled rows: below those configured for them, else our own."""
+        configured = settings.get("spark.local.dir") or os.environ.get("SPARK_LOCAL_DIRS") or ""
+        names = [name.strip() for name in configured.split(",") if name.strip()]
+        own = self.spill or self.log.parent / "spill"
+        return tuple(Path(name) / f"infold-{os.getuid()}" for name in names) or (own.resolve(),)
+
+
 def start(
     warehouse: Path | str,
     catalog_db: Path,
     *,
     size: Size = "small",
-    memory: str | None = None,
-    app_cds: bool = True,
-    log: Path | None = None,
-    inherit: Sequence[int] = (),
-    spill: Path | None = None,
+    process: JavaProcess | None = None,
     extra: Mapping[str, str] | None = None,
     storage: Storage = DEFAULT_STORAGE,
     catalog: SparkCatalog | None = None,
     engine: Engine = LOCAL_ENGINE,
     target: str = "dev",
-    meanwhile: Callable[[], object] = lambda: None,
 ) -> SparkSession:
     """
     A Spark session whose default catalog has the tables of ``warehouse``, of one ``storage``.
 
     ``catalog_db`` is the SQLite file of the catalog, made when it is missing, unless another
-    ``catalog`` is given. ``memory`` is the heap (``2g``; the environment's ``INFOLD_MEMORY`` comes
-    before the default). Whatever the JVM prints goes to ``log``, by default a file in the cache;
-    the terminal stays the caller's.
-    ``inherit`` are open file descriptors that the JVM gets too. A JVM can outlive a killed Python
-    by a moment, and commit in it; a lock on such a descriptor is free when both have ended.
-    Rows that do not fit in memory go to a private folder of the process below ``spill`` (by default
-    beside the log).
+    ``catalog`` is given. ``process`` says how the JVM is started, if this process has none.
     ``extra`` overrides any setting but those that exactness depends on (``fixed_settings``).
     ``engine`` is that of ``target``: where Spark computes, here or with executors elsewhere.
-    ``meanwhile`` is called while a JVM starts: to import what is needed next.
 
     A process has one JVM. Called again while Spark runs, this gives a new session with a catalog
     and SQL settings of its own in the same JVM; heap, compiler and executors stay as they were.
@@ -137,26 +156,15 @@ def start(
         quieten_py4j()
         return submitted.start(settings, extra or {}, adapters, engine, catalog)
     refuse_environment(spark_home())
-    settings.setdefault("spark.driver.memory", memory or default_memory())
-    log = log or cache_dir() / "spark.log"
-    parents = _spill_parents(settings, spill or log.parent / "spill")
+    process = process or JavaProcess()
+    settings.setdefault("spark.driver.memory", process.memory or default_memory())
     given = f"`engine` of target {target} in infold.yml"
     if engine.is_cluster:
         cluster.refuse_unreachable(engine, given)
         settings = {**cluster.driver_settings(engine, settings, jar_paths(catalog.jars))}
     else:
         settings = {**local_settings(engine.master), **settings}
-    session = _first_session(
-        settings,
-        size,
-        log,
-        inherit,
-        parents,
-        catalog,
-        adapters,
-        app_cds=app_cds,
-        meanwhile=meanwhile,
-    )
+    session = _first_session(settings, size, process, catalog, adapters)
     catalog.set_secrets(session)
     if engine.is_cluster:
         try:
@@ -234,27 +242,15 @@ def refuse_missing_jars(running: SparkSession, jars: Sequence[Jar], target: str)
         raise catalog_errors.other_jars(target=target, jars=missing)
 
 
-def _spill_parents(settings: Mapping[str, str], own: Path) -> tuple[Path, ...]:
-    """The folders for spilled rows: below those that are configured for them, else ``own``."""
-    configured = settings.get("spark.local.dir") or os.environ.get("SPARK_LOCAL_DIRS") or ""
-    names = [name.strip() for name in configured.split(",") if name.strip()]
-    return tuple(Path(name) / f"infold-{os.getuid()}" for name in names) or (own.resolve(),)
-
-
 def _first_session(
     settings: dict[str, str],
     size: Size,
-    log: Path,
-    inherit: Sequence[int],
-    parents: Sequence[Path],
+    process: JavaProcess,
     catalog: SparkCatalog,
     adapters: StorageAdapters,
-    *,
-    app_cds: bool,
-    meanwhile: Callable[[], object],
 ) -> SparkSession:
     """
-    Start the JVM, with its output going to ``log``, and a session in it.
+    Start the JVM and a session in it.
 
     Where a JVM is offered that was started with the same, a session in that.
     """
@@ -263,7 +259,7 @@ def _first_session(
     # first of them.
     settings[CLASS_PATH] = os.pathsep.join(map(str, jar_paths(catalog.jars)))
     of_java = (str(java.home), java.version, *java_options("large"))
-    needed = lasting.needs(settings, of_java, inherit, catalog.secrets)
+    needed = lasting.needs(settings, of_java, process.inherit, catalog.secrets)
     _set_environment(java.home, settings)
     if lasting.attach(needed, size):
         running = _running_session()
@@ -272,16 +268,16 @@ def _first_session(
     options = [
         *java_options(size),
         f"-Dlog4j2.configurationFile={log_settings().as_uri()}",
-        *(class_archive.reading_options(java, jars) if app_cds else ()),
+        *(class_archive.reading_options(java, jars) if process.has_class_archive else ()),
     ]
     more = settings.get("spark.driver.extraJavaOptions", "")
     ours = " ".join(f'"{option}"' for option in options)
     settings["spark.driver.extraJavaOptions"] = f"{more} {ours}".strip()
     try:
-        session = _launch(settings, log, inherit, parents, meanwhile)
+        session = _launch(settings, process)
     except Exception as error:
         raise failures.known_failure(error) or spark_failed_to_start(
-            why=_first_line(error), log=str(log)
+            why=_first_line(error), log=str(process.log)
         ) from error
     try:
         refuse_session(session, ours=True)
@@ -309,23 +305,17 @@ def _set_environment(java_home: Path, settings: Mapping[str, str]) -> None:
             del os.environ["SPARK_LOCAL_IP"]
 
 
-def _launch(
-    settings: dict[str, str],
-    log: Path,
-    inherit: Sequence[int],
-    parents: Sequence[Path],
-    meanwhile: Callable[[], object],
-) -> SparkSession:
+def _launch(settings: dict[str, str], process: JavaProcess) -> SparkSession:
     gateway = existing_gateway()
     if gateway is None:
-        spills = [new_spill_folder(parent) for parent in parents]
+        spills = [new_spill_folder(parent) for parent in process.spill_parents(settings)]
         folders = [folder for folder, _ in spills]
         settings["spark.local.dir"] = ",".join(map(str, folders))
         # Last, so that it wins: jars unpack their native libraries here.
         settings["spark.driver.extraJavaOptions"] += f' "-Djava.io.tmpdir={folders[0]}"'
-        with _open_log(log) as output:
-            descriptors = (*inherit, *(lock for _, lock in spills))
-            gateway = launch(settings, folders[0], output, descriptors, meanwhile)
+        with _open_log(process.log) as output:
+            descriptors = (*process.inherit, *(lock for _, lock in spills))
+            gateway = launch(settings, folders[0], output, descriptors, process.meanwhile)
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from infold.core.storages import Storage
 from infold.spark.jvm import class_archive
-from infold.spark.jvm.spark_session import start, stop
+from infold.spark.jvm.spark_session import JavaProcess, start, stop
 from infold.spark.storages import adapters_of
 
 if TYPE_CHECKING:
@@ -27,9 +27,7 @@ def record(written: Path, folder: Path, more: Callable[[Path], None]) -> None:
     spark = start(
         folder / "warehouse",
         folder / "catalog.db",
-        memory="1g",
-        app_cds=False,
-        log=folder / "spark.log",
+        process=JavaProcess("1g", has_class_archive=False, log=folder / "spark.log"),
         extra={"spark.driver.extraJavaOptions": " ".join(class_archive.recording_options(written))},
     )
     try:
