@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -33,6 +34,7 @@ from infold.lake.databases.columns import (
 from infold.lake.databases.extracted_files import LIST, Extracted
 from infold.lake.databases.extraction import extract
 from infold.lake.databases.postgresql import _column
+from infold.lake.iceberg.sql_catalog import table_rows
 from infold.messages.errors import InfoldError
 
 T = "CREATE TABLE t (id INTEGER, at DATETIME, v TEXT)"
@@ -475,6 +477,40 @@ def test_a_damaged_list_is_named(tmp_path: Path) -> None:
         for look in (database.extract, database.files):
             with pytest.raises(InfoldError, match="extracted-files-damaged"):
                 look()
+
+
+def copied_in_a_commit(file: Path, to: Path) -> None:
+    """The file and its journal as whoever dies in the middle of a commit leaves them."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA cache_size = 1")  # so pages are written before the commit
+        connection.execute("BEGIN")
+        connection.execute("UPDATE t SET x = x || 'changed'")
+        for suffix in ("", "-journal"):
+            shutil.copy(f"{file}{suffix}", f"{to}{suffix}")
+        connection.execute("ROLLBACK")
+
+
+def test_who_was_killed_in_a_commit_has_changed_nothing(tmp_path: Path) -> None:
+    """One who only reads undoes it, in a source as in a catalog; who may not write is told."""
+    whole = tmp_path / "whole.db"
+    rows = [("a" * 1000,)] * 200
+    with closing(sqlite3.connect(whole)) as connection, connection:
+        connection.execute("CREATE TABLE t (x TEXT)")
+        connection.executemany("INSERT INTO t VALUES (?)", rows)
+    database = Database(tmp_path, columns={"x": "string"})
+    copied_in_a_commit(whole, database.file)
+    reads_only = sqlite3.connect(f"{database.file.as_uri()}?mode=ro", uri=True)
+    with closing(reads_only), pytest.raises(sqlite3.OperationalError, match="readonly"):
+        reads_only.execute("SELECT * FROM t")
+
+    database.extract()
+    assert database.table()["x"].to_pylist() == [x for (x,) in rows]
+
+    catalog = tmp_path / "catalog.db"
+    copied_in_a_commit(whole, catalog)
+    assert table_rows(catalog) == ()  # it has no table of a catalog
+    assert not Path(f"{catalog}-journal").exists()
 
 
 EXACT = [

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from infold.core.model import Source
 from infold.lake.databases.columns import (
@@ -27,6 +26,7 @@ from infold.lake.databases.columns import (
     WantedColumn,
 )
 from infold.messages import database_errors
+from infold.system.sqlite_file import connect_to_read
 
 SQLITE = "sqlite:///"
 """What the URL of a file begins with; the path is relative to the project."""
@@ -55,11 +55,11 @@ def opened(source: Source, root: Path) -> Iterator[SqliteTable]:
     assert source.table is not None
     key, file = f"source {source.name}", root / source.url.removeprefix(SQLITE)
     try:
-        connection = sqlite3.connect(
-            f"file:{quote(str(file.absolute()))}?mode=ro", uri=True, isolation_level=None
-        )
+        connection = connect_to_read(file)
     except sqlite3.Error as error:
-        raise database_errors.unreachable(key=key, at=source.url, why=str(error)) from None
+        is_open = getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_CANTOPEN
+        raised = database_errors.read_failed if is_open else database_errors.unreachable
+        raise raised(key=key, at=source.url, why=str(error)) from None
     try:
         connection.execute("BEGIN")
         yield SqliteTable(connection, source.table, key, source.url)

@@ -9,7 +9,7 @@ several in one transaction (:meth:`SqlCatalog.change`).
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from infold.core import write_points
 from infold.core.swap import Renaming
 from infold.messages import run_errors
+from infold.system.sqlite_file import connect_to_read
 
 if TYPE_CHECKING:
     from infold.lake.iceberg.table_catalog import Key, Row
@@ -290,7 +291,7 @@ class SqliteDatabase:
             return
         if not self.file.is_file():  # a pipe: SQLite would wait for a writer
             raise run_errors.catalog_unreadable(path=self.place, why="it is no file")
-        with self._opened(f"{self.file.absolute().as_uri()}?mode=ro", uri=True) as statements:
+        with self._opened(lambda: connect_to_read(self.file, BUSY_SECONDS)) as statements:
             yield statements
 
     @contextmanager
@@ -300,7 +301,7 @@ class SqliteDatabase:
         if not self.file.exists():
             yield None
             return
-        with self._opened(str(self.file), uri=False) as statements:
+        with self._opened(self._connect_to_write) as statements:
             if statements is None:
                 yield None
                 return
@@ -308,12 +309,14 @@ class SqliteDatabase:
             yield statements
             statements.connection.execute("ROLLBACK" if statements.undone else "COMMIT")
 
+    def _connect_to_write(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.file, timeout=BUSY_SECONDS, isolation_level=None)
+
     @contextmanager
-    def _opened(self, name: str, *, uri: bool) -> Iterator[_Connection | None]:
+    def _opened(self, connect: Callable[[], sqlite3.Connection]) -> Iterator[_Connection | None]:
         """A connection; None where the engine has made the file and no table in it."""
         try:
-            opened = sqlite3.connect(name, uri=uri, timeout=BUSY_SECONDS, isolation_level=None)
-            with closing(opened) as connection:
+            with closing(connect()) as connection:
                 has_tables = connection.execute(
                     "SELECT 1 FROM sqlite_master WHERE name = 'iceberg_tables'"
                 ).fetchone()
