@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -210,6 +210,24 @@ def test_states_are_kept_as_they_are_and_read_many_at_a_time(
     finally:
         spark.conf.set("spark.sql.codegen.wholeStage", str(whole))
     assert "ColumnarToRow" in plan
+
+
+def test_no_process_is_started_for_a_file(
+    spark: SparkSession, project: Project, tables: MaintainedTables
+) -> None:
+    """Java sets the permissions of a table's files itself, as Hadoop would, and sums are kept."""
+    if project.target.storage is not Storage.ICEBERG:
+        return
+    tables.create("made", rows(spark, "2024-01-05"), LAYOUTS[0], Stamp("r", "m-1", 1))
+    jvm: Any = spark._jvm
+    load = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable
+    loaded = load(spark._jsparkSession, "infold.`my-shop`.made")
+    made = loaded.io().newOutputFile(f"{loaded.location()}/data/of-another-name")
+
+    assert made.getFileSystem().getClass().getSimpleName() == "BareLocalFileSystem"
+    files = list(Path(loaded.location()).rglob("*.parquet*"))
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o644}
+    assert sorted(file.suffix for file in files) == [".crc", ".parquet"]
 
 
 def test_values_of_every_type_come_back(

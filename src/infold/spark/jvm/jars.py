@@ -31,7 +31,14 @@ from infold.spark.storages import common_jars
 from infold.spark.tables.catalog import Jar
 from infold.system.kept_files import cache_dir, is_own
 
-JARS = common_jars()
+LOCAL_FILES = Jar(
+    "com.globalmentor",
+    "hadoop-bare-naked-local-fs",
+    "0.1.0",
+    "e0cc30fb0531eb0b59468dc0abf5b257533d2365b5e9f45e795edd707aa78c62",
+)
+"""Hadoop's local file system, but for the permissions of files: Java sets them itself."""
+JARS = (*common_jars(), LOCAL_FILES)
 """What every JVM has."""
 
 CENTRAL = "https://repo1.maven.org/maven2"

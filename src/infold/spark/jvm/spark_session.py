@@ -54,6 +54,7 @@ from infold.spark.jvm.session_settings import (
     refuse_given,
     refuse_session,
     size_settings,
+    table_file_settings,
 )
 from infold.spark.session_facts import parallelism
 from infold.spark.storages import StorageAdapters, adapters_of
@@ -140,6 +141,9 @@ def start(
     refuse_given("targets.spark of infold.yml", extra or {})
     forget_dead()
     running = _running_session()
+    is_ours = running is None or has_started()
+    if is_ours and not (engine.is_cluster or engine.submitted):
+        settings = {**table_file_settings(CATALOG_SETTINGS), **settings}
     if running is not None:
         quieten_py4j()
         if submitted.has_started():
