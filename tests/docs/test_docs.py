@@ -65,6 +65,21 @@ def test_the_readme_is_short() -> None:
     assert len(lines) < 120
 
 
+def test_pages_say_the_same_times() -> None:
+    """What a first run and a click take: the README and the FAQ say what the table of times has."""
+    times = (DOCS / "operations.md").read_text()
+    table = [
+        re.search(rf"^\| {row}.* \| (\d+ s) \|$", times, re.MULTILINE)
+        for row in ("a project's first run", "a run for one click")
+    ]
+    first, click = (found[1] for found in table if found)
+
+    readme = (ROOT / "README.md").read_text()
+    assert f"a project's first one {first}, one for a click {click}." in readme
+    faq = " ".join((DOCS / "faq.md").read_text().split())
+    assert f"takes {first} in a fresh process, and {click} where" in faq
+
+
 def test_make_targets_shown_exist() -> None:
     """Every `make …` that a page shows is a target of the Makefile."""
     makefile = (ROOT / "Makefile").read_text()

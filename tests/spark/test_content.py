@@ -11,10 +11,12 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from tests.spark.events.clicks_project import MODEL, NewShop
 
-from infold.core.interval import DAY, Granularity, Interval, Ranges, parse_instant_text
+from infold.core.interval import DAY, MIN, Granularity, Interval, Ranges, parse_instant_text
 from infold.core.model import Column as Declared
 from infold.core.own_columns import STATE
-from infold.core.trace import signed
+from infold.core.project import Match, Validity
+from infold.core.queries import GroupedQuery, Output, VersionedQuery
+from infold.core.trace import CellChange, signed
 from infold.spark.content import (
     cell_start,
     cell_stats,
@@ -23,9 +25,14 @@ from infold.spark.content import (
     range_predicate,
     row_hash,
     rows_in_cells,
+    rows_without,
     state_hash,
 )
+from infold.spark.inputs.changed_keys import changed_lookup_rows, rows_with_changed_key
+from infold.spark.inputs.changed_rows import ChangedRows
 from infold.spark.reading import fit
+from infold.spark.sessions.aggregates import FirstOrLast, differ_in_a_tie
+from infold.spark.versions import versions_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -266,6 +273,49 @@ MODELS = {
     "visits": "---\nmaterialization: sessions\nsessions: {user: id, gap: 1 hour}\n---\n"
     "SELECT first(v) AS v, count(*) AS n FROM clicks",
 }
+
+
+ZEROS = {
+    "double": ("0D", "double('-0.0')"),
+    "array<float>": ("array(0.0F)", "array(-0.0F)"),
+    "struct<a:double>": ("named_struct('a', 0D)", "named_struct('a', double('-0.0'))"),
+    "text": ("'a' COLLATE UTF8_LCASE", "'A' COLLATE UTF8_LCASE"),
+}
+"""Values by their type that are equal to Spark, and not the same."""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("one", "other"), ZEROS.values(), ids=ZEROS)
+def test_values_that_spark_takes_for_equal(spark: SparkSession, one: str, other: str) -> None:
+    """
+    Rows of a lookup that differ in them are other rows, also as of a time; which of two versions at
+    one instant counts is a matter of their values, and two events at one instant differ.
+    """
+    instant = "TIMESTAMP'2024-03-01'"
+    old, new = (
+        spark.sql(f"SELECT 'k' AS k, {value} AS v, {instant} AS f, CAST(NULL AS TIMESTAMP) AS t")
+        for value in (one, other)
+    )
+    change = CellChange(Interval(MIN, MIN + DAY), 1, 1, 1, 1, 0, 1)
+    changed = ChangedRows(old, new, [change], 1, None)
+    assert repr(changed.added().collect()) == repr(new.collect())
+    assert changed_lookup_rows(changed).count() == 2
+    assert rows_without(old.unionAll(old), old).count() == 1
+    match = Match("l", "e", (("k", "k"),), Validity("f", "f", "t", open=True, passed_on=False))
+    assert rows_with_changed_key(new, [match], {"l": changed}).count() == 1
+
+    query = VersionedQuery(GroupedQuery("rates", (Output("k", "k"),)), "f", ("v",))
+    orders = (old.unionAll(new), new.unionAll(old))
+    first, second = (repr(versions_of(rows, query).toArrow().to_pylist()) for rows in orders)
+    assert first == second
+
+    pick = FirstOrLast("f", "v", last=False, argument="v", where="", edge=True, alike=True)
+    stored = old.withColumn("known", F.lit(True))
+    tied = [
+        stored.unionAll(event.withColumn("known", F.lit(False))).agg(differ_in_a_tie(pick, "known"))
+        for event in (new, old)
+    ]
+    assert [[*map(bool, *answer.collect())] for answer in tied] == [[True], [False]]
 
 
 @pytest.mark.spark

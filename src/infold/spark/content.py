@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, reduce
 from operator import add
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -166,6 +166,32 @@ def has_type(what: type[T.DataType] | tuple[type[T.DataType], ...], type_: T.Dat
         return any(has_type(what, field.dataType) for field in type_)
     return isinstance(type_, what)
 
+
+_ALIKE = ("float", "double", "collate")
+
+
+def has_alike_values(type_: T.DataType) -> bool:
+    """Whether Spark takes values of a type for equal that a query tells apart, as 0.0 and -0.0."""
+    return any(word in type_.simpleString() for word in _ALIKE)
+
+
+def rows_without(rows: DataFrame, others: DataFrame) -> DataFrame:
+    """The rows without the others, as multisets: those are alike that no query tells apart."""
+    others = others.select(*map(column, rows.columns))
+    if not has_alike_values(rows.schema):
+        return rows.exceptAll(others)
+    # By their hashes: Spark's own way gives a row with 0.0 for one with -0.0.
+    numbered, other_hashes = (
+        side.withColumn(_OF_ROW, row_hash(side.schema)).withColumn(
+            _NTH, F.row_number().over(Window.partitionBy(_OF_ROW).orderBy(_OF_ROW))
+        )
+        for side in (rows, others)
+    )
+    matched = other_hashes.select(_OF_ROW, _NTH)
+    return numbered.join(matched, [_OF_ROW, _NTH], "left_anti").select(*map(column, rows.columns))
+
+
+_OF_ROW, _NTH = "_hash_of_row", "_nth"
 
 JSON = {
     "ignoreNullFields": "false",

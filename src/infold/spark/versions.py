@@ -17,7 +17,7 @@ from pyspark.sql import types as T
 
 from infold.core.files import IngestedFile, written_at
 from infold.core.queries import VALID_FROM, VALID_TO, VersionedQuery
-from infold.spark.content import column
+from infold.spark.content import column, has_alike_values, row_hash
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 
 VERSIONS = FrameSchema(
@@ -64,6 +64,7 @@ def versions_of(
     """
     keys, time = [column(name) for name in query.keys], column(query.updated_at)
     order = [compared(field).desc_nulls_last() for field in rows.schema.fields]
+    order += [row_hash(rows.schema)] if has_alike_values(rows.schema) else []
     at_once = Window.partitionBy(*keys, time).orderBy(*order)
     dated = rows.where(time.isNotNull())
     versions = dated.withColumn(_PLACE, F.row_number().over(at_once)).where(F.col(_PLACE) == 1)

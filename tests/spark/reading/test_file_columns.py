@@ -22,7 +22,7 @@ from infold.lake.reading.delta_table import ColumnMapping, mapping_of
 from infold.lake.reading.source_file import SourceFile
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
-from infold.spark.reading.arrow_types import type_fit
+from infold.spark.reading.arrow_types import readable_type, type_fit
 from infold.spark.reading.delta_table import FileFields, NoIdsError, as_in_file, fields_in
 from infold.spark.reading.drift import PresentFile, differences, refuse_moved
 from infold.spark.reading.failures import naming_files, unread_file
@@ -238,6 +238,15 @@ DRIFTS = {
 def test_parts_that_do_not_fit_are_drift(name: str) -> None:
     """Narrower, other, or only fitting value by value."""
     assert type_fit(*DRIFTS[name], "iso") is None
+
+
+@pytest.mark.parametrize("type_", [pa.time64("us"), pa.time32("ms"), pa.decimal256(39, 0)], ids=str)
+def test_types_that_spark_does_not_read(type_: pa.DataType) -> None:
+    """The text of a row that is set aside leaves them out, in lists, maps and objects too."""
+    nests = (type_, pa.list_(type_), pa.map_(pa.string(), type_), pa.struct([("a", type_)]))
+
+    assert [*map(readable_type, nests)] == [None] * 4
+    assert readable_type(pa.list_(pa.decimal128(38, 2))) == T.ArrayType(T.DecimalType(38, 2))
 
 
 SIMPLE: dict[T.DataType, pa.DataType] = {

@@ -20,7 +20,15 @@ from infold.core.model import Kind
 from infold.core.own_columns import FILE
 from infold.core.plan import ChangedKeyRows
 from infold.core.project import Match, Node, Validity
-from infold.spark.content import cell_of, cell_start, column, user_columns
+from infold.spark.content import (
+    cell_of,
+    cell_start,
+    column,
+    has_alike_values,
+    row_hash,
+    rows_without,
+    user_columns,
+)
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.inputs.changed_rows import ChangedRows, changed_table, traceable_table
 from infold.spark.reading import source_rows
@@ -184,7 +192,9 @@ def _changed_stretches(match: Match, validity: Validity, changed: ChangedRows) -
         lasts = (end > start) | (end.isNull() & F.lit(validity.open))
         valid = rows.where(start.isNotNull() & lasts)
         keys = [F.expr(sql).alias(f"__key{at}") for at, (_, sql) in enumerate(match.pairs)]
-        values = F.struct(F.lit(0), *map(column, names)).alias(_VALUES)
+        passed = T.StructType([rows.schema[name] for name in names])
+        exactly = [row_hash(passed)] if has_alike_values(passed) else []
+        values = F.struct(F.lit(0), *map(column, names), *exactly).alias(_VALUES)
         for at, step in ((start, sign), (end, -sign)):
             points.append(valid.select(*keys, values, at.alias(_FROM), F.lit(step).alias(_STEP)))
     names = [f"__key{at}" for at in range(len(match.pairs))]
@@ -210,4 +220,4 @@ def changed_lookup_rows(changed: ChangedRows) -> DataFrame:
     removed = user_columns(removed).select(*map(column, added.columns))
     if not changed.numbered:  # they were compared
         return added.unionAll(removed)
-    return added.exceptAll(removed).unionAll(removed.exceptAll(added))
+    return rows_without(added, removed).unionAll(rows_without(removed, added))

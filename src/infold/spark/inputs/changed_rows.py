@@ -24,7 +24,15 @@ from infold.core.model import Kind
 from infold.core.own_columns import FILE, ID, KEY, VERSION
 from infold.core.project import Node, Project
 from infold.core.trace import CellChange, net_changes
-from infold.spark.content import cell_of, cell_start, column, row_hash, rows_in_cells, user_columns
+from infold.spark.content import (
+    cell_of,
+    cell_start,
+    column,
+    row_hash,
+    rows_in_cells,
+    rows_without,
+    user_columns,
+)
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.step_context import Work
 
@@ -113,7 +121,7 @@ class ChangedRows:
 def _rows_not_in(rows: DataFrame, others: DataFrame) -> DataFrame:
     """The rows without the others, as multisets; technical columns are left out of both."""
     rows = user_columns(rows)
-    return rows.exceptAll(others.select(*map(column, rows.columns)))
+    return rows_without(rows, others)
 
 
 def changed_table(

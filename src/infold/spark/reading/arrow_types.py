@@ -29,6 +29,7 @@ _BITS: dict[type[T.DataType], int] = {
     T.IntegerType: 32,
     T.LongType: 64,
 }
+_MOST_DIGITS = 38
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 _EXACT_IN: dict[type[T.DataType], int] = {T.FloatType: 16, T.DoubleType: 32}
 _TIMES = (T.TimestampType, T.TimestampNTZType)
@@ -177,7 +178,7 @@ def _same_or_wider_fit(arrow: pa.DataType, target: T.DataType) -> TypeFit | None
 
 
 def _spark_type(arrow: pa.DataType) -> T.DataType | None:
-    if _has_nanos(arrow):
+    if _is_unread(arrow):
         return None
     try:
         return from_arrow_type(arrow)
@@ -185,13 +186,18 @@ def _spark_type(arrow: pa.DataType) -> T.DataType | None:
         return None
 
 
-def _has_nanos(arrow: pa.DataType) -> bool:
-    """Whether a list or an object contains nanoseconds, which are not checked there."""
-    if pa.types.is_timestamp(arrow):
-        return bool(arrow.unit == "ns")
-    if not pa.types.is_nested(arrow):
-        return False
-    return any(_has_nanos(arrow.field(i).type) for i in range(arrow.num_fields))
+def _is_unread(arrow: pa.DataType) -> bool:
+    """
+    Whether Spark does not read a type that it has a name for: times of a day, long decimals.
+
+    Nanoseconds in a list or an object it reads, and nothing checks them there.
+    """
+    if pa.types.is_nested(arrow):
+        return any(_is_unread(arrow.field(i).type) for i in range(arrow.num_fields))
+    if pa.types.is_decimal(arrow):
+        return bool(arrow.precision > _MOST_DIGITS)
+    is_nanos = pa.types.is_timestamp(arrow) and arrow.unit == "ns"
+    return bool(is_nanos or pa.types.is_time(arrow))
 
 
 def readable_type(arrow: pa.DataType) -> T.DataType | None:

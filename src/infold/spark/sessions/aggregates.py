@@ -14,7 +14,7 @@ from pyspark.sql import types as T
 
 from infold.core.aggregates import AGGREGATES
 from infold.core.queries import Aggregate, Output, quoted
-from infold.spark.content import expression_types
+from infold.spark.content import expression_types, has_alike_values
 from infold.spark.sessions.frames import TIME
 
 # An aggregate is *mergeable* if its value for two islands together follows from a small state of
@@ -68,6 +68,7 @@ class FirstOrLast:
 
     ``argument`` is the column of prepared events that it is taken from, ``where`` the FILTER clause
     for the events that take part. At the ``edge`` all do, and the time is the island's own end.
+    Values may be ``alike``: equal to Spark, and not the same.
     """
 
     at: str
@@ -76,6 +77,7 @@ class FirstOrLast:
     argument: str
     where: str
     edge: bool
+    alike: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +121,11 @@ def differ_in_a_tie(pick: FirstOrLast, known: str) -> Column:
     end, by = ("max", "max_by") if pick.last else ("min", "min_by")
     old, new = f"FILTER (WHERE {known})", f"FILTER (WHERE NOT {known})"
     at, value = pick.at, pick.value
-    return F.expr(
-        f"coalesce({end}({at}) {old} = {end}({at}) {new}, false) AND NOT"
-        f" ({by}({value}, {at}) {old} <=> {by}({value}, {at}) {new})"
-    )
+    stored, arrived = (f"{by}({value}, {at}) {side}" for side in (old, new))
+    same = f"{stored} <=> {arrived}"
+    if pick.alike:
+        same += f" AND to_json(struct({stored})) = to_json(struct({arrived}))"
+    return F.expr(f"coalesce({end}({at}) {old} = {end}({at}) {new}, false) AND NOT ({same})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +241,7 @@ def _compile(
             type_
         ):  # whether two at one instant differ could not be seen
             return in_order(aggregate, prepared)
-        return first_or_last(aggregate, prepared, value)
+        return first_or_last(aggregate, prepared, type_, value)
     compiled = MERGES[aggregate.call](aggregate.name, prepared, type_, value)
     return compiled or in_order(aggregate, prepared)
 
@@ -443,7 +446,9 @@ MERGES: dict[str, Merge] = {
 }
 
 
-def first_or_last(aggregate: Aggregate, prepared: PreparedArguments, value: str | None) -> Compiled:
+def first_or_last(
+    aggregate: Aggregate, prepared: PreparedArguments, type_: T.DataType | None, value: str | None
+) -> Compiled:
     """The value of the first or last event, and its time; ties go by the total order."""
     last = aggregate.call == "last"
     end, by = ("max", "max_by") if last else ("min", "min_by")
@@ -465,6 +470,7 @@ def first_or_last(aggregate: Aggregate, prepared: PreparedArguments, value: str 
             state, f"{by}({prepared.argument}, {ORDER}){where}", f"{by}({state}, {at})", value
         ),
     )
+    alike = type_ is not None and has_alike_values(type_)
     return Compiled(
-        parts, state, FirstOrLast(at, state, last, prepared.argument, where, edge=always)
+        parts, state, FirstOrLast(at, state, last, prepared.argument, where, always, alike)
     )
