@@ -20,7 +20,7 @@ from uuid import UUID
 import fastavro
 import pyarrow as pa
 import pytest
-from py4j import java_gateway, protocol
+from py4j.protocol import Py4JJavaError
 from pyarrow import parquet
 from tests.spark.reading.folder import Folder, utc
 
@@ -307,12 +307,9 @@ PIECES = (*_PIECES.split(), " ")
 
 
 @pytest.mark.spark
-def test_each_letter_and_what_is_between_them(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("quick_errors")
+def test_each_letter_and_what_is_between_them(spark: SparkSession) -> None:
     """Each letter, as often in a row as any may be there; and two thousand patterns by chance."""
-    # PySpark asks for the texts of each error, which are a dozen calls.
-    monkeypatch.setattr(java_gateway, "get_return_value", protocol.get_return_value)
     jvm: Any = spark._jvm
     util = jvm.org.apache.spark.sql.catalyst.util
     formatters = getattr(getattr(util, "TimestampFormatter$"), "MODULE$")
@@ -321,7 +318,7 @@ def test_each_letter_and_what_is_between_them(
     def spark_reads(pattern: str) -> bool:
         try:
             formatters.apply(pattern, zone, True)
-        except protocol.Py4JJavaError:
+        except Py4JJavaError:
             return False
         return True
 
