@@ -60,8 +60,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if slow and f"not {slow[1]}" in config.option.markexpr.split(" and ") else None
 
 
-FIRST, LAST = ("docs",), ("system", "servers")
-"""Folders with tests that end the JVM of their process, which those between them share."""
+LAST = ("system", "servers", "docs/test_python_api.py")
+"""Folders and files with tests that end the JVM of their process, which all before them share."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -81,10 +81,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     seconds = read_longest()
 
     def order(item: pytest.Item) -> tuple[int, float, str]:
-        file = item.path.relative_to(TESTS)
-        folder = file.parts[0]
-        part = -1 if folder in FIRST else LAST.index(folder) + 1 if folder in LAST else 0
-        return part, -seconds.get(file.as_posix(), 0.0), file.as_posix()
+        file = item.path.relative_to(TESTS).as_posix()
+        part = next((at for at, one in enumerate(LAST, 1) if file.startswith(one)), 0)
+        return part, -seconds.get(file, 0.0), file
 
     items.sort(key=order)
 

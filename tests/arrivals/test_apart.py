@@ -238,30 +238,34 @@ SHARES = 2
 @pytest.mark.parametrize("share", range(SHARES))
 def test_killed_at_every_write_point(story: Story, tmp_path: Path, share: int) -> None:
     """Readers have one table or the other, and later runs complete it; one death for each write."""
-    close_all()  # what is copied is the file alone
 
-    def changed(name: str, at: int) -> tuple[Story, Life]:
-        play = copy.copy(story)
-        play.folder, play.memory = tmp_path / name, deepcopy(story.memory)
-        play.branches, play.borders = dict(story.branches), Borders(lost=True)
-        shutil.copytree(story.folder, play.folder)
-        play.to_version(1)
+    def copied(play: Story, name: str) -> Story:
+        close_all()  # what is copied is the file alone
+        made = copy.copy(play)
+        made.folder, made.memory = tmp_path / name, deepcopy(play.memory)
+        made.branches, made.borders = dict(play.branches), Borders(lost=True)
+        shutil.copytree(play.folder, made.folder)
+        return made
+
+    def run(play: Story, at: int = 0) -> Life:
         with play.outside(), living(at) as life:
-            for _ in range(3):
-                play._run(play.project)
-        if life.dead:
-            play._after_death()
-        return play, life
+            play._run(play.project)
+        return life
 
-    _, lived = changed("lived", 0)
-    points = [at for at, (_, name) in enumerate(lived.passed, 1) if ": after" not in name]
+    plays, points = [copied(story, "0")], list[tuple[int, int]]()
+    plays[0].to_version(1)
+    for number in range(3):
+        plays.append(copied(plays[-1], f"{number + 1}"))
+        passed = enumerate(run(plays[-1]).passed, 1)
+        points += [(number, at) for at, (_, name) in passed if ": after" not in name]
     assert len(points) > 20
-    for at in points[share::SHARES]:
-        play, life = changed(str(at), at)
-        assert life.dead
+    for number, at in points[share::SHARES]:
+        play = copied(plays[number], f"{number} {at}")
+        assert run(play, at).dead
+        play._after_death()
         assert set(play.days().values()) in ({1}, {2})
         with play.outside():
-            play.go(3)
+            play.go(3 - number)
         assert play.days() == dict.fromkeys(range(1, 7), 2)
         assert not play.apart
         shutil.rmtree(play.folder)

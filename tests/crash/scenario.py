@@ -327,7 +327,7 @@ class Reader(threading.Thread, Generic[Seen]):
     def run(self) -> None:
         """Look until asked to end."""
         try:
-            while not self._end.wait(0.05):
+            while not self._end.wait(0.3):  # a look takes the time of what it looks at
                 found = self.look()
                 self.looks += 1
                 if not self.seen or found != self.seen[-1]:

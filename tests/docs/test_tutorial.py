@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
@@ -10,6 +11,9 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from click.testing import CliRunner
+
+from infold.cli import cli
 
 DOCS = Path(__file__).parents[2] / "docs"
 README = DOCS.parent / "README.md"
@@ -17,10 +21,15 @@ STEP = re.compile(
     r"^```sh\n(.*?)^```$(?:\n\n(?:\S[^\n]*\n\n)?```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL
 )
 END = "-- end of a block"
-START = """
-end() { for target in "" "--target prod"; do infold $target engine stop || true; done; }
-trap end EXIT
+INFOLD = """#!/bin/bash
+case " $* " in *" --no-engine "*) exec {program} "$@";; esac
+printf '%s\\0' "$PWD" "$@" > {asked}
+read -r code < {answered}
+cat {folder}/out
+cat {folder}/err >&2
+exit "$code"
 """
+"""The command: this process carries it out, but for what is to have a process of its own."""
 
 pytestmark = pytest.mark.spark
 
@@ -39,30 +48,51 @@ def lines_of(screen: str) -> list[str]:
     return [line.strip() for line in screen.splitlines() if line.strip()]
 
 
+def carry_out(asked: Path, answered: Path) -> None:
+    """Commands that a shell asks for, until it ends."""
+    while words := asked.read_bytes().decode().split("\0")[:-1]:
+        with contextlib.chdir(words[0]):
+            done = CliRunner().invoke(cli, words[1:])
+        (asked.parent / "out").write_text(done.stdout)
+        (asked.parent / "err").write_text(done.stderr)
+        answered.write_text(f"{done.exit_code}\n")
+
+
 def typed(page: str, folder: Path) -> str:
     """
     All that a page prints, whose blocks are typed in one shell, one after the other.
 
     Each of its screens shows lines of what its block prints. Spark stays between the commands, as
-    it does at a terminal, and ends with the last one.
+    it does at a terminal.
     """
     steps = STEP.findall((DOCS / page).read_text(encoding="utf-8"))
     blocks = "".join(f"{script}\necho '{END}'\n" for script, _ in steps)
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    with (folder / "printed").open("w+") as out:  # no pipe: who stays would hold it open
-        shell = subprocess.run(
-            ["bash", "-eu", "-o", "pipefail", "-c", START + blocks],
+    own = folder / "own"
+    own.mkdir()
+    asked, answered = own / "asked", own / "answered"
+    os.mkfifo(asked)
+    os.mkfifo(answered)
+    program = Path(sys.executable).with_name("infold")
+    (own / "infold").write_text(
+        INFOLD.format(program=program, asked=asked, answered=answered, folder=own)
+    )
+    (own / "infold").chmod(0o755)
+    with (
+        (folder / "printed").open("w+") as out,
+        subprocess.Popen(
+            ["bash", "-eu", "-o", "pipefail", "-c", f"trap ': > {asked}' EXIT\n{blocks}"],
             cwd=folder,
-            env=os.environ | {"INFOLD_ENGINE": "on", "PATH": path},
+            env=os.environ | {"PATH": f"{own}:{os.environ['PATH']}"},
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
-            timeout=400,
-            check=False,
-        )
+        ) as shell,
+    ):
+        carry_out(asked, answered)
+        code = shell.wait(60)
         out.seek(0)
         everything = out.read()
-    assert shell.returncode == 0, everything
+    assert code == 0, everything
     texts = everything.split(f"{END}\n")
     missing: list[str] = []
     for (_, screen), text in zip(steps, texts, strict=False):

@@ -234,14 +234,16 @@ class TestWholeReasons:
         seen, change = built(daily), CellChange(EVER, 1, 1, 5, 5, 1, 2)
         diff = InputDiff("users", 1, 2, (change,), (CellState(EVER, 5, 2),))
 
-        def searched(found: ChangedKeyRows | None) -> Plan:
-            inputs = (seen.inputs[0], replace(diff, changed_keys=found))
+        def searched(found: ChangedKeyRows | None, **more: Any) -> Plan:
+            inputs = (seen.inputs[0], replace(diff, changed_keys=found, **more))
             return planned(daily, daily=replace(seen, inputs=inputs))
 
         unknown = searched(None)
         assert unknown.steps[0].reasons[0].cause is Cause.LOOKUP
         for found in (unknown, searched(ChangedKeyRows(everywhere=True))):
             assert found.steps[0].cells == ALL
+        [gone] = searched(ChangedKeyRows(everywhere=True), dropped_since=True).steps
+        assert gone.reasons[0].detail == "2 rows in 1 cell of users, dropped since it was read"
         assert unknown.notes == (
             "daily: at most this; a run finds the rows with changed keys of users first",
         )

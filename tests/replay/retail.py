@@ -190,7 +190,6 @@ def trade(folder: Path, name: str, data: Sequence[Path], together: int = 1, ever
         play.run(Op("all", 0))
     play.checking = True
     deliver(data[0], "again.csv.gz")
-    play.run(Op("all", 0))
     deliver(data[1], data[2].name)
     play.run(Op("all", 0))
     play.changed()

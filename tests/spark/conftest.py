@@ -36,6 +36,14 @@ def _frames_are_checked() -> None:
 
 
 @pytest.fixture
+def quick_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Spark refuses raises py4j's error: for its own PySpark asks a dozen times in the JVM."""
+    from py4j import java_gateway, protocol
+
+    monkeypatch.setattr(java_gateway, "get_return_value", protocol.get_return_value)
+
+
+@pytest.fixture
 def new_shop(tmp_path: Path, warehouse: Path) -> NewShop:
     """A project of clicks in the folder of a test."""
     return partial(shop_with, tmp_path, warehouse)

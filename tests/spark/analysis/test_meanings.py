@@ -279,6 +279,7 @@ def right(shape: Shape, t: int, v: int) -> bool:
     return low <= v <= high
 
 
+@pytest.mark.usefixtures("quick_errors")
 def test_every_call_is_as_the_analysis_bounds_it(spark: SparkSession) -> None:
     """Spark's value of every form, unit and time fits the bounds that the analysis gives for it."""
     session = interpreted(spark)

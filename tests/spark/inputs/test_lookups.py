@@ -10,7 +10,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.running.standing_tables import drop
 from tests.spark.cumulative.clicks_by_user import CLICKS, CROWD, SOURCE, WITH_RATES, put
 from tests.spark.events.clicks_project import ClicksProject, NewShop
 from tests.spark.project import VIEW
@@ -151,20 +150,6 @@ def test_cells_with_changed_keys(new_shop: NewShop, spark: SparkSession) -> None
         "known": Action.RECOMPUTE,
         **built,
     }
-
-    # So is whoever reads a lookup that was dropped by hand, as what it was cannot be compared; one
-    # that is made again before its readers run is no other case.
-    drop(project, "best")
-    steps(shop, "best")
-    drop(project, "raw__rates")
-    rates(shop, "/0,10", "/1,21", "/a,7")
-    done = steps(shop)
-    again = ("raw.rates", "best", "priced", "listed", "best_price")
-    assert {name: step.action for name, (step, _) in done.items()} == dict.fromkeys(
-        again, Action.BUILD
-    )
-    why = [reason.detail for reason in done["best_price"][0].reasons]
-    assert any(detail.endswith("of best, dropped since it was read") for detail in why)
     assert shop.proven()
 
 

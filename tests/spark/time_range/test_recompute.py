@@ -304,7 +304,7 @@ def test_cases_that_other_tools_get_wrong(
     monkeypatch.setattr(cell_states, "_FEW_CELLS", 0)
     shop.land("2024-02-28T12:00:00Z", "2024-03-01T11:00:00Z", who="bob", day="2024-06-01")
     sell(shop, "2025-01-15T09:00:00Z,1,4.00")
-    result = shop.go(batch_size=3)
+    result = shop.go(batch_size=5)
 
     assert cells(result, "daily_revenue") == 1
     assert [str(row[4]) for row in shop.rows("daily_revenue")] == ["3.000000", "3.000000"]
