@@ -29,8 +29,16 @@ from infold.core.interval import MAX, MIN, Granularity, Ranges
 from infold.core.model import table_name
 from infold.core.own_columns import PARTITION
 from infold.core.queries import quoted
+from infold.lake.delta.commit import Action
+from infold.lake.delta.files import (
+    files_during,
+    files_of_partitions,
+    live_files,
+    removal,
+    with_deleted,
+)
 from infold.lake.delta.folders import clear
-from infold.lake.delta.log import Log, layout_metadata
+from infold.lake.delta.log import Log, layout_metadata, layout_of, without_details
 from infold.lake.delta.tables import DeltaLake
 from infold.lake.stores import places
 from infold.messages import delta_errors, run_errors
@@ -49,6 +57,7 @@ from infold.spark.tables.commit import (
     writing_tasks,
 )
 from infold.spark.tables.delta.session_settings import ONE_TRY, USER_METADATA, writing
+from infold.spark.tables.delta.transactions import commit, rows_of_version
 from infold.spark.tables.port import Layout, PartitionFiles, Stamp
 
 if TYPE_CHECKING:
@@ -83,26 +92,49 @@ class DeltaTables:
         """Whether the table is there."""
         return self._refreshed_log(table) is not None
 
-    def read(self, table: str, snapshot: int | None = None) -> DataFrame:
+    def read(
+        self,
+        table: str,
+        snapshot: int | None = None,
+        *,
+        column: str | None = None,
+        ranges: Ranges | None = None,
+    ) -> DataFrame:
         """
         All rows of a version, by default of the newest one there is now.
 
         The frame stays at it: without a version, Delta would follow the table's commits.
         """
-        rows = self._stored_rows(table, snapshot)
-        return with_struct(rows.drop(PARTITION) if PARTITION in rows.columns else rows)
-
-    def _stored_rows(self, table: str, snapshot: int | None = None) -> DataFrame:
         log = self._refreshed_log(table)
-        if log is None:
-            version = snapshot or 0  # Delta's own error says that there is no table
-        elif snapshot is None:
-            version = log.newest
-        else:
-            known = log.version(snapshot)
-            version = snapshot if known is None else known  # and here that there is no version
-        reader = self.spark.read.format("delta").option("versionAsOf", str(version))
-        return reader.load(self._folder(table))
+        return _shown(self._rows(table, log, snapshot, column=column, ranges=ranges))
+
+    def _rows(
+        self,
+        table: str,
+        log: Log | None,
+        snapshot: int | None = None,
+        *,
+        column: str | None = None,
+        ranges: Ranges | None = None,
+    ) -> DataFrame:
+        version = None if log is None else log.newest if snapshot is None else log.version(snapshot)
+        if log is None or version is None:  # Delta's own error says what is missing
+            reader = self.spark.read.format("delta").option("versionAsOf", str(snapshot or 0))
+            return reader.load(self._folder(table))
+        files = self._files_for(log, version, column, ranges)
+        return rows_of_version(self.spark, log.folder, version, files)
+
+    def _files_for(
+        self, log: Log, version: int, column: str | None, ranges: Ranges | None
+    ) -> Sequence[Action] | None:
+        """The files that rows of some times are in; None for Delta itself to find them."""
+        layout = layout_of(log.schema(version).fields)
+        if ranges is None and layout.column is not None:
+            return None
+        files = live_files(log, version)
+        if files is None or column is None or ranges is None:
+            return None if files is None else [*files.values()]
+        return files_during(log, files.values(), column, ranges, layout)
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
         """Distinct strings of a column, without NULL, maybe more; None if files list none."""
@@ -124,8 +156,11 @@ class DeltaTables:
 
     def append(self, table: str, rows: DataFrame, stamp: Stamp) -> int:
         """Add rows; columns are matched by name."""
-        self._refreshed_log(table)
-        return self._write(table, rows, self.layout(table), stamp, mode="append")
+        log = self._refreshed_log(table)
+        stored = self._as_stored(rows, self.layout(table))
+        if log is None or not _has_types_of(stored, log):
+            return self._write(table, rows, self.layout(table), stamp, mode="append")
+        return self._commit(table, log, stored, stamp)
 
     def merge(
         self,
@@ -136,9 +171,36 @@ class DeltaTables:
         on: Sequence[str],
         condition: str,
         stamp: Stamp,
+        column: str | None = None,
+        ranges: Ranges | None = None,
+    ) -> int:
+        """
+        Mark the rows to remove as deleted, where they are, and write those to add.
+
+        MERGE would read the files of both three times.
+        """
+        log = self._refreshed_log(table)
+        files = None if log is None else live_files(log, log.newest)
+        stored = self._as_stored(insert, self.layout(table))
+        if log is None or files is None or not _has_types_of(stored, log):
+            return self._merge(table, insert, delete, on, condition, stamp)
+        read = self._rows(table, log, column=column, ranges=ranges)
+        rows = _positions(read.where(condition), delete, on)
+        by_name = {file.rpartition("/")[2]: file for file in files}
+        deleted = {by_name[name]: positions for name, positions in rows.items()}
+        removed, added = with_deleted(log.folder, files, deleted)
+        return self._commit(table, log, stored, stamp, removed, added)
+
+    def _merge(
+        self,
+        table: str,
+        insert: DataFrame,
+        delete: DataFrame,
+        on: Sequence[str],
+        condition: str,
+        stamp: Stamp,
     ) -> int:
         """One MERGE: rows to remove match on their keys, rows to add have none and match none."""
-        self._refreshed_log(table)
         source = merge_source(self._as_stored(insert, self.layout(table)), delete, on)
         jvm: Any = self.spark._jvm  # noqa: SLF001 (SQL takes no paths: FIXED says so)
         session = self.spark._jsparkSession  # noqa: SLF001 (as above)
@@ -176,9 +238,18 @@ class DeltaTables:
         """Overwrite the partitions of ``ranges``, with the rows of other cells in them."""
         layout = self.layout(table)
         touched = touched_partitions(layout, ranges)
-        result = with_other_cells(self.read(table), rows, column, ranges, touched)
+        log = self._refreshed_log(table)
+        stored = _shown(self._rows(table, log, column=column, ranges=touched))
+        result = with_other_cells(stored, rows, column, ranges, touched)
         result = result.coalesce(writing_tasks(touched, about))
         whole = any(part.start <= MIN and part.end >= MAX for part in touched)
+        files = None if log is None else live_files(log, log.newest)
+        new = self._as_stored(result, layout)
+        if log is not None and files is not None and _has_types_of(new, log):
+            old = list(files.values())
+            if not whole and layout.partition is not None:
+                old = files_of_partitions(old, layout.partition, touched)
+            return self._commit(table, log, new, stamp, [removal(file) for file in old], ())
         options = {} if whole else {"replaceWhere": _partitions(layout, touched)}
         return self._write(table, result, layout, stamp, mode="overwrite", **options)
 
@@ -191,7 +262,7 @@ class DeltaTables:
     def rewrite(self, table: str, partition: Any) -> None:
         """Rewrite one partition, by a commit that says of itself that it changes no row."""
         layout = self.layout(table)
-        rows = self._stored_rows(table)
+        rows = self._rows(table, self._refreshed_log(table))
         where = "true"
         if partition is not None:
             assert layout.partition is not None
@@ -246,6 +317,21 @@ class DeltaTables:
         writer = writer.option("userMetadata", _user_metadata(stamp))
         with commit_point(table), self._committing(table, stamp.step):
             writer.save(self._folder(table))
+        return self._committed_snapshot(table, stamp)
+
+    def _commit(
+        self,
+        table: str,
+        log: Log,
+        rows: DataFrame,
+        stamp: Stamp,
+        removed: Sequence[Action] = (),
+        added: Sequence[Action] | None = None,
+    ) -> int:
+        """One commit of rows with the columns of the table, after a version that is known here."""
+        settings = {USER_METADATA: _user_metadata(stamp)}
+        with commit_point(table), self._committing(table, stamp.step, settings):
+            commit(rows, log.folder, log.newest, removed=removed, added=added)
         return self._committed_snapshot(table, stamp)
 
     @contextmanager
@@ -324,6 +410,36 @@ def _partitions(layout: Layout, touched: Ranges) -> str:
 
 def _user_metadata(stamp: Stamp) -> str:
     return json.dumps(dict(stamped(stamp)))
+
+
+def _shown(rows: DataFrame) -> DataFrame:
+    """Rows without the column that is only on disk, and with states as they were before."""
+    return with_struct(rows.drop(PARTITION) if PARTITION in rows.columns else rows)
+
+
+def _has_types_of(rows: DataFrame, log: Log) -> bool:
+    """Whether rows have the columns of a table, which are written as they are."""
+    stored = {one["name"]: without_details(one["type"]) for one in log.schema().fields}
+    return stored == {one.name: without_details(one.dataType.jsonValue()) for one in rows.schema}
+
+
+def _positions(
+    stored: DataFrame, delete: DataFrame, on: Sequence[str]
+) -> Mapping[str, Sequence[int]]:
+    """Where the stored rows that equal one of ``delete`` are: the names of files, and positions."""
+    place = stored.metadataColumn("_metadata")
+    rows = stored.select(
+        *(column_of(name).alias(f"_on_{at}") for at, name in enumerate(on)),
+        place["file_name"].alias("_file"),
+        place["row_index"].alias("_at"),
+    )
+    removed = delete.select(*(column_of(name).alias(f"_on_{at}") for at, name in enumerate(on)))
+    rows = rows.join(removed, [f"_on_{at}" for at in range(len(on))], "left_semi")
+    # A number for each row that is removed.
+    places = rows.select("_file", "_at").toArrow()
+    grouped = places.group_by("_file").aggregate([("_at", "list")])
+    names, positions = grouped["_file"].to_pylist(), grouped["_at_list"].to_pylist()
+    return dict(zip(names, positions, strict=True))
 
 
 # It takes for granted that a path is one table, with versions that only rise. infold gives tables
