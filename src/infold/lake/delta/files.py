@@ -11,8 +11,9 @@ import base64
 import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from uuid import UUID, uuid4
 from zlib import crc32
@@ -32,6 +33,9 @@ from infold.core.ports import StoredLayout
 from infold.lake.delta.commit import LOG, Action, fingerprint, read_actions
 from infold.lake.delta.log import Log
 from infold.lake.stores import places
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _MILLISECOND = 1000
 
@@ -155,19 +159,19 @@ def removal(file: Action) -> Mapping[str, Any]:
 
 
 def with_deleted(
-    folder: str, files: Mapping[str, Action], rows: Mapping[str, Sequence[int]]
-) -> tuple[Sequence[Action], Sequence[Action]]:
+    folder: str, files: Mapping[str, Action], rows: Mapping[str, pa.Array]
+) -> tuple[Sequence[Mapping[str, Any]], Sequence[Action]]:
     """
-    What is removed from a table, and added, for some rows to be deleted, by the paths of files.
+    What is removed from a table, and added, so that rows are deleted: some positions of files.
 
-    Their vectors are written, all in one file.
+    The vectors are written, all in one file. A file without any other rows is removed as a whole.
     """
     content, number = bytearray(b"\x01"), uuid4()
     removed, added = [], []
     for path, positions in rows.items():
         file = files[path]
         before = file.get("deletionVector")
-        deleted = sorted({*positions} | {*(read_vector(folder, before) if before else ())})
+        deleted = sorted({*positions.to_pylist(), *(read_vector(folder, before) if before else ())})
         removed.append(removal(file))
         statistics = json.loads(file.get("stats") or "{}")
         if statistics.get("numRecords") == len(deleted):
@@ -196,7 +200,13 @@ def read_vector(folder: str, vector: Mapping[str, Any]) -> Iterator[int]:
     name = vector_file(vector)
     assert name is not None, "no other table has files of infold's"
     start = int(vector.get("offset") or 0) + 4
-    return decoded(places.read(places.below(folder, name))[start : start + vector["sizeInBytes"]])
+    return decoded(_vectors(places.below(folder, name))[start : start + vector["sizeInBytes"]])
+
+
+@lru_cache(maxsize=16)
+def _vectors(file: str) -> bytes:
+    """A file of vectors, whose name no other one ever has."""
+    return places.read(file)
 
 
 def files_of(add: Action) -> Iterator[str]:

@@ -72,6 +72,8 @@ _PROPERTIES = {
     "delta.deletedFileRetentionDuration": _FOR_EVER,
 }
 _STATISTICS = "delta.dataSkippingNumIndexedCols"
+_MOST_FILES = 10_000
+"""Of more files it is Spark that finds those a plan needs."""
 _FILE_BYTES = 128 * 1024 * 1024
 _REWRITE = "infold.rewrite"
 _VERSION_IS_THERE = ("DELTA_MAX_COMMIT_RETRIES_EXCEEDED", "DELTA_PROTOCOL_CHANGED")
@@ -118,7 +120,8 @@ class DeltaTables:
         ranges: Ranges | None = None,
     ) -> DataFrame:
         version = None if log is None else log.newest if snapshot is None else log.version(snapshot)
-        if log is None or version is None:  # Delta's own error says what is missing
+        if log is None or version is None or version < log.commits[0]:
+            # Delta's own error says what is missing.
             reader = self.spark.read.format("delta").option("versionAsOf", str(snapshot or 0))
             return reader.load(self._folder(table))
         files = self._files_for(log, version, column, ranges)
@@ -131,10 +134,10 @@ class DeltaTables:
         layout = layout_of(log.schema(version).fields)
         if ranges is None and layout.column is not None:
             return None
-        files = live_files(log, version)
-        if files is None or column is None or ranges is None:
-            return None if files is None else [*files.values()]
-        return files_during(log, files.values(), column, ranges, layout)
+        files = [*(live_files(log, version) or {}).values()] or None
+        if files is not None and column is not None and ranges is not None:
+            files = files_during(log, files, column, ranges, layout)
+        return None if files is not None and len(files) > _MOST_FILES else files
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
         """Distinct strings of a column, without NULL, maybe more; None if files list none."""
@@ -423,9 +426,7 @@ def _has_types_of(rows: DataFrame, log: Log) -> bool:
     return stored == {one.name: without_details(one.dataType.jsonValue()) for one in rows.schema}
 
 
-def _positions(
-    stored: DataFrame, delete: DataFrame, on: Sequence[str]
-) -> Mapping[str, Sequence[int]]:
+def _positions(stored: DataFrame, delete: DataFrame, on: Sequence[str]) -> Mapping[str, pa.Array]:
     """Where the stored rows that equal one of ``delete`` are: the names of files, and positions."""
     place = stored.metadataColumn("_metadata")
     rows = stored.select(
@@ -438,8 +439,8 @@ def _positions(
     # A number for each row that is removed.
     places = rows.select("_file", "_at").toArrow()
     grouped = places.group_by("_file").aggregate([("_at", "list")])
-    names, positions = grouped["_file"].to_pylist(), grouped["_at_list"].to_pylist()
-    return dict(zip(names, positions, strict=True))
+    positions = (scalar.values for scalar in grouped["_at_list"])
+    return dict(zip(grouped["_file"].to_pylist(), positions, strict=True))
 
 
 # It takes for granted that a path is one table, with versions that only rise. infold gives tables
