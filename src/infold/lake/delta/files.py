@@ -121,9 +121,25 @@ def files_of_partitions(files: Iterable[Action], unit: Granularity, ranges: Rang
     return [file for file in files if _is_partition_of(file, unit, ranges)]
 
 
+def partition_of(file: Action) -> str | None:
+    """The start of the partition that a file is in, as the log has it; None also without one."""
+    start: str | None = file["partitionValues"].get(PARTITION)
+    return start or None
+
+
+def partition_files(files: Iterable[Action]) -> Iterator[tuple[str | None, int, int, int]]:
+    """For each partition the files with data, those of them with deleted rows, and the bytes."""
+    parts: dict[str | None, list[Action]] = {}
+    for file in files:
+        parts.setdefault(partition_of(file), []).append(file)
+    for start, own in parts.items():
+        marked = sum(1 for file in own if file.get("deletionVector"))
+        yield start, len(own), marked, sum(file["size"] for file in own)
+
+
 def _is_partition_of(file: Action, unit: Granularity, ranges: Ranges) -> bool:
-    start = file["partitionValues"].get(PARTITION)  # none of rows without a time
-    return bool(start) and ranges.overlaps(unit.cell(parse_instant_text(start)))
+    start = partition_of(file)  # none of rows without a time
+    return start is not None and ranges.overlaps(unit.cell(parse_instant_text(start)))
 
 
 def _bounds(file: Action, column: str, type_: str) -> Interval | None:
@@ -144,13 +160,13 @@ def as_json(actions: Iterable[Mapping[str, Any]]) -> str:
     return json.dumps([*map(dict, actions)])
 
 
-def removal(file: Action) -> Mapping[str, Any]:
+def removal(file: Action, *, changes: bool = True) -> Mapping[str, Any]:
     """The action by which a file, with its vector, is no longer one of the table's."""
     kept = ("path", "partitionValues", "size", "tags", "deletionVector", "stats")
     return {
         **{key: file[key] for key in kept if file.get(key) is not None},
         "deletionTimestamp": now() // _MILLISECOND,
-        "dataChange": True,
+        "dataChange": changes,
         "extendedFileMetadata": True,
     }
 

@@ -34,6 +34,8 @@ from infold.lake.delta.files import (
     files_during,
     files_of_partitions,
     live_files,
+    partition_files,
+    partition_of,
     removal,
     with_deleted,
 )
@@ -257,33 +259,27 @@ class DeltaTables:
         return self._write(table, result, layout, stamp, mode="overwrite", **options)
 
     def partition_files(self, table: str) -> Sequence[PartitionFiles]:
-        """Files of each partition, counted in the table's log."""
-        from infold.lake.delta.rows import partition_files
-
-        return [PartitionFiles(*counts) for counts in partition_files(self._folder(table))]
+        """Files of each partition, counted in the table's log; none where that has gaps."""
+        log = self._refreshed_log(table)
+        files = None if log is None else live_files(log, log.newest)
+        return [PartitionFiles(*counts) for counts in partition_files((files or {}).values())]
 
     def rewrite(self, table: str, partition: Any) -> None:
         """Rewrite one partition, by a commit that says of itself that it changes no row."""
-        layout = self.layout(table)
-        rows = self._rows(table, self._refreshed_log(table))
-        where = "true"
-        if partition is not None:
-            assert layout.partition is not None
-            kind = "DATE" if layout.partition is not Granularity.HOUR else "TIMESTAMP"
-            where = f"{PARTITION} = {kind} '{partition}'"
-            rows = rows.where(where)
+        log = self._refreshed_log(table)
+        files = None if log is None else live_files(log, log.newest)
+        if log is None or files is None:
+            return
+        old = [file for file in files.values() if partition_of(file) == partition]
+        rows, layout = rows_of_version(self.spark, log.folder, log.newest, old), self.layout(table)
         if layout.column is not None:
             rows = rows.sortWithinPartitions(column_of(layout.column))
-        files = [
-            part for part in self.partition_files(table) if partition in (None, part.partition)
-        ]
-        tasks = max(1, sum(part.bytes for part in files) // _FILE_BYTES)
-        writer = rows.coalesce(tasks).write.format("delta").mode("overwrite")
-        writer = writer.option("dataChange", "false").option("replaceWhere", where)
+        rows = rows.coalesce(max(1, sum(file["size"] for file in old) // _FILE_BYTES))
         mark = uuid4().hex
         settings = {USER_METADATA: json.dumps({_REWRITE: mark})}
+        removed = [removal(file, changes=False) for file in old]
         with self._committing(table, mark, settings):
-            writer.save(self._folder(table))
+            commit(rows, log.folder, log.newest, removed=removed, added=(), changes=False)
 
     def expire(self, table: str, *, before: float, keep: int) -> None:
         """Forget versions older than ``before`` (seconds since 1970), but the ``keep`` newest."""

@@ -7,6 +7,7 @@ a version with jobs of Spark, for each plan; those here are told them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -44,11 +45,13 @@ def commit(
     *,
     removed: Iterable[Mapping[str, Any]] = (),
     added: Iterable[Action] | None = None,
+    changes: bool = True,
 ) -> None:
     """
     Write rows and commit them after a version, with files that go, and some that have other rows.
 
     ``added`` None: nothing was read, so that it is in order whatever others commit meanwhile.
+    Without ``changes`` the commit says that the table has the rows that it had.
     """
     spark = rows.sparkSession
     jvm: Any = spark._jvm  # noqa: SLF001
@@ -59,6 +62,10 @@ def commit(
     if added is not None:
         transaction.readWholeTable()
     actions = transaction.writeFiles(rows._jdf)  # noqa: SLF001
+    if not changes:
+        text = jvm.org.apache.spark.sql.delta.util.JsonUtils.mapper().writeValueAsString(actions)
+        same = ({**file, "dataChange": False} for file in json.loads(text))
+        actions = _actions(jvm, _ADDED, same)
     actions = actions.appendedAll(_actions(jvm, _REMOVED, removed))
     actions = actions.appendedAll(_actions(jvm, _ADDED, added or ()))
     operations = jvm.org.apache.spark.sql.delta
