@@ -107,6 +107,14 @@ class TestFiles:
         assert live_files(log, 2) is None
         Path(log.file(3)).with_suffix(".checkpoint.parquet").unlink()
         assert live_files(log_of(made), 3) is None
+        for n in range(3):
+            made.write("other", {"n": [n]}, f"s-{n}")
+        other = made.lake.log("other")
+        assert other is not None
+        Path(other.file(1)).unlink()
+        with_gap = made.lake.log("other")
+        assert with_gap is not None
+        assert live_files(with_gap, 2) is None
 
 
 def test_files_are_chosen_by_partitions_and_statistics(made: Made) -> None:

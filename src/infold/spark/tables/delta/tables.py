@@ -28,6 +28,7 @@ from pyspark.sql.types import DataType
 from infold.core.interval import MAX, MIN, Granularity, Ranges
 from infold.core.model import table_name
 from infold.core.own_columns import PARTITION
+from infold.core.ports import StoredLayout
 from infold.core.queries import quoted
 from infold.lake.delta.commit import Action
 from infold.lake.delta.files import (
@@ -43,14 +44,13 @@ from infold.lake.delta.folders import clear
 from infold.lake.delta.log import Log, layout_metadata, layout_of, without_details
 from infold.lake.delta.tables import DeltaLake
 from infold.lake.stores import places
-from infold.messages import delta_errors, run_errors
-from infold.spark.content import column, range_predicate
+from infold.messages import command_errors, delta_errors, run_errors
+from infold.spark.content import column
 from infold.spark.content import column as column_of
 from infold.spark.stored_types import as_stored
 from infold.spark.tables.commit import (
     commit_point,
     evolved,
-    merge_source,
     stamped,
     touched_partitions,
     with_columns,
@@ -161,11 +161,7 @@ class DeltaTables:
 
     def append(self, table: str, rows: DataFrame, stamp: Stamp) -> int:
         """Add rows; columns are matched by name."""
-        log = self._refreshed_log(table)
-        stored = self._as_stored(rows, self.layout(table))
-        if log is None or not _has_types_of(stored, log):
-            return self._write(table, rows, self.layout(table), stamp, mode="append")
-        return self._commit(table, log, stored, stamp)
+        return self._commit(table, self._known_log(table), rows, stamp)
 
     def merge(
         self,
@@ -182,42 +178,15 @@ class DeltaTables:
         """
         Mark the rows to remove as deleted, where they are, and write those to add.
 
-        MERGE would read the files of both three times.
+        Delta's MERGE looks for the files with jobs, and reads them three times.
         """
-        log = self._refreshed_log(table)
-        files = None if log is None else live_files(log, log.newest)
-        stored = self._as_stored(insert, self.layout(table))
-        if log is None or files is None or not _has_types_of(stored, log):
-            return self._merge(table, insert, delete, on, condition, stamp)
-        read = self._rows(table, log, column=column, ranges=ranges)
-        rows = _positions(read.where(condition), delete, on)
+        log = self._known_log(table)
+        stored = self._rows(table, log, column=column, ranges=ranges)
+        rows, files = _positions(stored.where(condition), delete, on), _files(log)
         by_name = {file.rpartition("/")[2]: file for file in files}
         deleted = {by_name[name]: positions for name, positions in rows.items()}
         removed, added = with_deleted(log.folder, files, deleted)
-        return self._commit(table, log, stored, stamp, removed, added)
-
-    def _merge(
-        self,
-        table: str,
-        insert: DataFrame,
-        delete: DataFrame,
-        on: Sequence[str],
-        condition: str,
-        stamp: Stamp,
-    ) -> int:
-        """One MERGE: rows to remove match on their keys, rows to add have none and match none."""
-        source = merge_source(self._as_stored(insert, self.layout(table)), delete, on)
-        jvm: Any = self.spark._jvm  # noqa: SLF001 (SQL takes no paths: FIXED says so)
-        session = self.spark._jsparkSession  # noqa: SLF001 (as above)
-        stored = jvm.io.delta.tables.DeltaTable.forPath(session, self._folder(table))
-        rows = source.rows.alias("s")._jdf  # noqa: SLF001 (as above)
-        merge = getattr(stored, "as")("t").merge(rows, f"{source.matches} AND {condition}")
-        merge = merge.whenMatched().delete()
-        merge = merge.whenNotMatched(source.is_new).insertExpr(dict(source.values))
-        settings = {USER_METADATA: _user_metadata(stamp)}
-        with commit_point(table), self._committing(table, stamp.step, settings):
-            merge.execute()
-        return self._committed_snapshot(table, stamp)
+        return self._commit(table, log, insert, stamp, removed, added)
 
     def evolve(
         self,
@@ -243,34 +212,25 @@ class DeltaTables:
         """Overwrite the partitions of ``ranges``, with the rows of other cells in them."""
         layout = self.layout(table)
         touched = touched_partitions(layout, ranges)
-        log = self._refreshed_log(table)
+        log = self._known_log(table)
         stored = _shown(self._rows(table, log, column=column, ranges=touched))
         result = with_other_cells(stored, rows, column, ranges, touched)
         result = result.coalesce(writing_tasks(touched, about))
+        old = list(_files(log).values())
         whole = any(part.start <= MIN and part.end >= MAX for part in touched)
-        files = None if log is None else live_files(log, log.newest)
-        new = self._as_stored(result, layout)
-        if log is not None and files is not None and _has_types_of(new, log):
-            old = list(files.values())
-            if not whole and layout.partition is not None:
-                old = files_of_partitions(old, layout.partition, touched)
-            return self._commit(table, log, new, stamp, [removal(file) for file in old], ())
-        options = {} if whole else {"replaceWhere": _partitions(layout, touched)}
-        return self._write(table, result, layout, stamp, mode="overwrite", **options)
+        if layout.partition is not None and not whole:
+            old = files_of_partitions(old, layout.partition, touched)
+        return self._commit(table, log, result, stamp, [removal(file) for file in old])
 
     def partition_files(self, table: str) -> Sequence[PartitionFiles]:
-        """Files of each partition, counted in the table's log; none where that has gaps."""
-        log = self._refreshed_log(table)
-        files = None if log is None else live_files(log, log.newest)
-        return [PartitionFiles(*counts) for counts in partition_files((files or {}).values())]
+        """Files of each partition, counted in the table's log."""
+        files = _files(self._known_log(table)).values()
+        return [PartitionFiles(*counts) for counts in partition_files(files)]
 
     def rewrite(self, table: str, partition: Any) -> None:
         """Rewrite one partition, by a commit that says of itself that it changes no row."""
-        log = self._refreshed_log(table)
-        files = None if log is None else live_files(log, log.newest)
-        if log is None or files is None:
-            return
-        old = [file for file in files.values() if partition_of(file) == partition]
+        log = self._known_log(table)
+        old = [file for file in _files(log).values() if partition_of(file) == partition]
         rows, layout = rows_of_version(self.spark, log.folder, log.newest, old), self.layout(table)
         if layout.column is not None:
             rows = rows.sortWithinPartitions(column_of(layout.column))
@@ -279,7 +239,7 @@ class DeltaTables:
         settings = {USER_METADATA: json.dumps({_REWRITE: mark})}
         removed = [removal(file, changes=False) for file in old]
         with self._committing(table, mark, settings):
-            commit(rows, log.folder, log.newest, removed=removed, added=(), changes=False)
+            commit(rows, log.folder, log.newest, removed=removed, changes=False)
 
     def expire(self, table: str, *, before: float, keep: int) -> None:
         """Forget versions older than ``before`` (seconds since 1970), but the ``keep`` newest."""
@@ -325,12 +285,13 @@ class DeltaTables:
         rows: DataFrame,
         stamp: Stamp,
         removed: Sequence[Action] = (),
-        added: Sequence[Action] | None = None,
+        added: Sequence[Action] = (),
     ) -> int:
-        """One commit of rows with the columns of the table, after a version that is known here."""
+        """One commit of rows, and of changes to files, after a version that is known here."""
+        stored = _in_columns_of(self._as_stored(rows, layout_of(log.schema().fields)), log)
         settings = {USER_METADATA: _user_metadata(stamp)}
         with commit_point(table), self._committing(table, stamp.step, settings):
-            commit(rows, log.folder, log.newest, removed=removed, added=added)
+            commit(stored, log.folder, log.newest, removed=removed, added=added)
         return self._committed_snapshot(table, stamp)
 
     @contextmanager
@@ -362,7 +323,7 @@ class DeltaTables:
         log = self.lake.log(table_name(table))
         return log is not None and mark in log.commit(log.newest).own.values()
 
-    def _as_stored(self, rows: DataFrame, layout: Layout) -> DataFrame:
+    def _as_stored(self, rows: DataFrame, layout: Layout | StoredLayout) -> DataFrame:
         """Rows as the table has them: types, columns for states, and one for the partition."""
         stored = in_types_of_tables(with_columns(rows))
         if layout.column is None or layout.partition is None:
@@ -378,6 +339,13 @@ class DeltaTables:
         """The log now; the JVM forgets what it knows of another table, or of later versions."""
         log = self.lake.log(table_name(table))
         forget_changed(self.spark, self._folder(table), log)
+        return log
+
+    def _known_log(self, table: str) -> Log:
+        """The log now. Raises ``not_built`` without a table."""
+        log = self._refreshed_log(table)
+        if log is None:
+            raise command_errors.not_built(name=table)
         return log
 
     def _committed_snapshot(self, table: str, stamp: Stamp) -> int:
@@ -401,12 +369,6 @@ _PARTITION_START = {
 """The start of a row's partition."""
 
 
-def _partitions(layout: Layout, touched: Ranges) -> str:
-    """The partitions of a stretch of time, as a predicate on the column that they have."""
-    type_ = "timestamp" if layout.partition is Granularity.HOUR else "date"
-    return range_predicate(PARTITION, type_, touched, exact=True)
-
-
 def _user_metadata(stamp: Stamp) -> str:
     return json.dumps(dict(stamped(stamp)))
 
@@ -416,10 +378,37 @@ def _shown(rows: DataFrame) -> DataFrame:
     return with_struct(rows.drop(PARTITION) if PARTITION in rows.columns else rows)
 
 
-def _has_types_of(rows: DataFrame, log: Log) -> bool:
-    """Whether rows have the columns of a table, which are written as they are."""
-    stored = {one["name"]: without_details(one["type"]) for one in log.schema().fields}
-    return stored == {one.name: without_details(one.dataType.jsonValue()) for one in rows.schema}
+def _files(log: Log) -> Mapping[str, Action]:
+    """The files of the newest version. Raises ``metadata_missing``."""
+    files = live_files(log, log.newest)
+    if files is None:
+        raise run_errors.metadata_missing(path=log.folder, why="its log has a gap")
+    return files
+
+
+def _in_columns_of(rows: DataFrame, log: Log) -> DataFrame:
+    """Rows with the columns of a table, as from here on they are written as they are."""
+    stored = T.StructType.fromJson({"fields": list(log.schema().fields)})
+    if [(one.name, _type_of(one)) for one in rows.schema] == [
+        (one.name, _type_of(one)) for one in stored
+    ]:
+        return rows
+    given = {field.name.lower(): field for field in rows.schema}
+    columns = []
+    for field in stored:
+        own = given.pop(field.name.lower(), None)
+        value = F.lit(None) if own is None else column_of(own.name)
+        if own is None or _type_of(own) != _type_of(field):
+            nested = isinstance(field.dataType, T.ArrayType | T.MapType | T.StructType)
+            assert own is None or not nested, f"{field.name} has another type than in the table"
+            value = value.cast(field.dataType)
+        columns.append(value.alias(field.name, metadata=field.metadata))
+    assert not given, f"the table has no {', '.join(given)}"
+    return rows.select(*columns)
+
+
+def _type_of(field: T.StructField) -> Any:
+    return without_details(field.dataType.jsonValue())
 
 
 def _positions(stored: DataFrame, delete: DataFrame, on: Sequence[str]) -> Mapping[str, pa.Array]:

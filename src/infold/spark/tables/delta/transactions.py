@@ -44,13 +44,15 @@ def commit(
     version: int,
     *,
     removed: Iterable[Mapping[str, Any]] = (),
-    added: Iterable[Action] | None = None,
+    added: Iterable[Action] = (),
     changes: bool = True,
 ) -> None:
     """
     Write rows and commit them after a version, with files that go, and some that have other rows.
 
-    ``added`` None: nothing was read, so that it is in order whatever others commit meanwhile.
+    It is refused where others removed one of the files that go, or rows of it, meanwhile. What else
+    they did, who commits finds in the log.
+
     Without ``changes`` the commit says that the table has the rows that it had.
     """
     spark = rows.sparkSession
@@ -59,15 +61,13 @@ def commit(
     nothing = jvm.scala.Option.empty()
     before = jvm.scala.Option.apply(_snapshot(jvm, log, version))
     transaction = log.startTransaction(nothing, before)
-    if added is not None:
-        transaction.readWholeTable()
     actions = transaction.writeFiles(rows._jdf)  # noqa: SLF001
     if not changes:
         text = jvm.org.apache.spark.sql.delta.util.JsonUtils.mapper().writeValueAsString(actions)
         same = ({**file, "dataChange": False} for file in json.loads(text))
         actions = _actions(jvm, _ADDED, same)
     actions = actions.appendedAll(_actions(jvm, _REMOVED, removed))
-    actions = actions.appendedAll(_actions(jvm, _ADDED, added or ()))
+    actions = actions.appendedAll(_actions(jvm, _ADDED, added))
     operations = jvm.org.apache.spark.sql.delta
     mode = jvm.org.apache.spark.sql.SaveMode.Append
     operation = getattr(operations, "DeltaOperations$Write")(mode, *[nothing] * 8)
