@@ -141,6 +141,7 @@ def test_files_are_chosen_by_partitions_and_statistics(made: Made) -> None:
     assert chosen("t", "2024-01-06", "2024-02-02", months) == ["2024-02-01"]
     assert chosen("d", "2024-01-05", "2024-01-06", months) == ["2024-01-01", "None"]
     assert chosen("d", "2024-01-06T01:00", "2024-01-07", months) == ["None"]
+    assert len(chosen("t", "0001-01-01", "9999-12-31", months)) == 3
     assert len(chosen("n", "2024-01-05", "2024-01-06", months)) == 3
 
 

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _MILLISECOND = 1000
+_FIRST, _END = parse_instant_text("0001-01-01"), parse_instant_text("9999-12-31")
+"""Of what reaches so far no predicate is made."""
 
 # -- the files of a version
 
@@ -104,8 +106,9 @@ def files_during(
     """The files that may have rows with a time in some ranges, in a column of dates or instants."""
     fields = {str(one["name"]).lower(): one for one in log.schema().fields}
     field = fields.get(column.lower(), {})
-    if ranges == Ranges.ever() or field.get("type") not in ("date", "timestamp"):
-        return list(files)
+    at_any_time = any(part.start <= _FIRST and part.end >= _END for part in ranges)
+    if at_any_time or field.get("type") not in ("date", "timestamp"):
+        return list(files)  # those without a time, too
     unit = layout.partition if column.lower() == (layout.column or "").lower() else None
     name, type_ = str(field["name"]), str(field["type"])
     return [
