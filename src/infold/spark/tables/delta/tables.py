@@ -30,7 +30,7 @@ from infold.core.model import table_name
 from infold.core.own_columns import PARTITION
 from infold.core.ports import StoredLayout
 from infold.core.queries import quoted
-from infold.lake.delta.commit import Action
+from infold.lake.delta.commit import Action, fingerprint
 from infold.lake.delta.files import (
     files_during,
     files_of_partitions,
@@ -432,7 +432,7 @@ def _positions(stored: DataFrame, delete: DataFrame, on: Sequence[str]) -> Mappi
 # other names, drops them, and takes versions of scratch tables away.
 
 _known_logs: dict[str, tuple[str, int, str]] = {}
-"""The table, its newest version and where that is, as this process last saw each folder."""
+"""The table, its newest version and what tells that from others, as last seen of each folder."""
 
 
 def forget_changed(spark: SparkSession, folder: str, log: Log | None) -> None:
@@ -441,7 +441,8 @@ def forget_changed(spark: SparkSession, folder: str, log: Log | None) -> None:
     if log is None:
         _known_logs.pop(folder, None)
     else:
-        head = (log.schema().table_id, log.newest, log.location)
+        file = fingerprint(log.file(log.newest), log.mark(log.newest))
+        head = (log.schema().table_id, log.newest, f"{log.location}:{file}")
         _known_logs[folder] = head
         if before is not None and before[0] == head[0] and (before[1] < head[1] or before == head):
             return
