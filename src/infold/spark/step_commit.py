@@ -24,6 +24,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from infold.core.files import FilesOutcome
+from infold.core.interval import Ranges
 from infold.core.plan import Step
 from infold.core.queries import quoted
 from infold.core.record import Outcome, QuarantinedSession, Receipt
@@ -124,6 +125,9 @@ class RowChanges(Write):
     on: tuple[str, ...]
     condition: str = "true"
     shuffled: int | None = None
+    column: str | None = None
+    """Of this column every row to be removed has a time in ``ranges``."""
+    ranges: Ranges | None = None
 
     @property
     def is_observable(self) -> bool:
@@ -152,6 +156,8 @@ class RowChanges(Write):
             on=self.on,
             condition=self.condition,
             stamp=work.stamp(step),
+            column=self.column,
+            ranges=self.ranges,
         )
 
     def settings(self, work: Work) -> AbstractContextManager[None]:

@@ -110,14 +110,33 @@ class Work:
                 return entry.snapshot
         return None
 
-    def frame(self, name: str, version: int) -> DataFrame:
-        """A stored table at a version, technical columns included."""
-        return self.tables.read(name, self.snapshot(name, version))
+    def frame(
+        self,
+        name: str,
+        version: int,
+        *,
+        column: str | None = None,
+        ranges: Ranges | None = None,
+    ) -> DataFrame:
+        """A stored table at a version, technical columns included; as ``Tables.read`` has it."""
+        snapshot = self.snapshot(name, version)
+        return self.tables.read(name, snapshot, column=column, ranges=ranges)
 
-    def inputs(self, node: Node, step: Step) -> dict[str, DataFrame]:
-        """Every stored input of a step at the version to read, technical columns left out."""
+    def inputs(self, node: Node, step: Step, cells: Ranges | None = None) -> dict[str, DataFrame]:
+        """
+        Every stored input of a step at the version to read, technical columns left out.
+
+        With ``cells``, maybe without rows that these cells of the output are not made from.
+        """
         return {
-            entry.name: user_columns(self.frame(entry.name, step.inputs[entry.name][1]))
+            entry.name: user_columns(
+                self.frame(
+                    entry.name,
+                    step.inputs[entry.name][1],
+                    column=entry.time_column,
+                    ranges=_times_read(entry, cells),
+                )
+            )
             for entry in node.inputs
         }
 
@@ -190,6 +209,11 @@ class DefinitionInForce:
     node: Node
     work: Work
     is_newest: bool
+
+
+def _times_read(entry: Input, cells: Ranges | None) -> Ranges | None:
+    """The times that an input is read of; None of one that is a lookup."""
+    return None if cells is None or entry.time_column is None else entry.times_read(cells)
 
 
 def _rows_during(frame: DataFrame, entry: Input, times: Ranges) -> DataFrame:

@@ -12,7 +12,8 @@ from tests.lake.delta.made import Made
 from infold.core import write_points
 from infold.core.swap import Renaming
 from infold.lake.delta import expiry
-from infold.lake.delta.expiry import files_of, forget_before
+from infold.lake.delta.expiry import forget_before
+from infold.lake.delta.files import files_of
 from infold.messages.errors import InfoldError
 
 

@@ -107,7 +107,7 @@ class OneTable:
 
     rows: DataFrame
 
-    def read(self, table: str, snapshot: int | None = None) -> DataFrame:
+    def read(self, table: str, snapshot: int | None = None, **_: Any) -> DataFrame:
         """Its rows."""
         assert table == "users"
         assert snapshot is None

@@ -125,7 +125,7 @@ class MemoryTables:
         """Whether anything was written."""
         return bool(self.snapshots)
 
-    def read(self, table: str, snapshot: int | None = None) -> DataFrame:
+    def read(self, table: str, snapshot: int | None = None, **_: Any) -> DataFrame:
         """The rows of a snapshot, the newest by default."""
         return self.snapshots[-1 if snapshot is None else snapshot]
 
@@ -154,6 +154,7 @@ class MemoryTables:
         on: Sequence[str],
         condition: str,
         stamp: Stamp,
+        **_: Any,
     ) -> int:
         """Rows removed by key, each of them present where ``condition`` is true; rows added."""
         now, keys, names = self.snapshots[-1], delete.select(*on), list(on)
@@ -227,7 +228,7 @@ class ShopWork(Work):
 
     shop: Any = None
 
-    def frame(self, name: str, version: int) -> DataFrame:
+    def frame(self, name: str, version: int, **_: Any) -> DataFrame:
         """The events as they were at a version."""
         return cast("DataFrame", self.shop.frame(version))
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -70,8 +71,25 @@ def read_commit(file: str, mark: str = "") -> Commit:
 
     ``mark`` tells it from another file of its name; without one it is looked at first.
     """
+    with _named_errors(file):
+        return _read_commit(file, fingerprint(file, mark))
+
+
+def read_actions(file: str, mark: str = "") -> Sequence[Action]:
+    """All that the commit in a file of the log did, as the protocol has it; raises the same."""
+    with _named_errors(file):
+        return _read_actions(file, fingerprint(file, mark))
+
+
+def fingerprint(file: str, mark: str) -> str:
+    """What tells a file from another one of its name. Raises ``OSError``."""
+    return mark or stat_fingerprint(Path(file).stat())
+
+
+@contextmanager
+def _named_errors(file: str) -> Iterator[None]:
     try:
-        return _read_commit(file, mark or stat_fingerprint(Path(file).stat()))
+        yield
     except OSError as error:
         why = error.strerror or str(error)
         raise run_errors.metadata_missing(path=file, why=why) from error
@@ -89,10 +107,15 @@ def read_ahead(files: tuple[tuple[str, str], ...]) -> None:
 
 @lru_cache(maxsize=4096)
 def _read_commit(file: str, mark: str) -> Commit:
+    version = int(file.rpartition("/")[2].partition(".")[0])
+    return _commit(version, _read_actions(file, mark))
+
+
+@lru_cache(maxsize=8)
+def _read_actions(file: str, mark: str) -> Sequence[Action]:
+    """Of few commits: of a version that is made, these are asked for twice."""
     del mark
-    lines = places.read(file).decode().splitlines()
-    actions = [json.loads(line) for line in lines if line]
-    return _commit(int(file.rpartition("/")[2].partition(".")[0]), actions)
+    return [json.loads(line) for line in places.read(file).decode().splitlines() if line]
 
 
 def _commit(version: int, actions: Iterable[Action]) -> Commit:

@@ -7,18 +7,15 @@ deltalake's ``vacuum`` is not used: in full it deletes deletion vectors that are
 
 from __future__ import annotations
 
-import base64
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase as fnmatch
 from pathlib import Path
-from typing import Any
-from urllib.parse import unquote
-from uuid import UUID
 
 from infold.lake.delta import folders
 from infold.lake.delta.commit import LOG
+from infold.lake.delta.files import files_in_checkpoint, files_of
 from infold.lake.delta.log import Log, entries_after, entries_before, read_log
 from infold.lake.delta.rows import named_errors, open_table
 from infold.lake.stores import places
@@ -27,11 +24,6 @@ _LAST = "_last_checkpoint"
 _MARKS = "deletion_vector_*.bin"
 _SKEW = 15 * 60
 """How far a store's clock may be from a writer's, in seconds: S3 refuses who is further off."""
-
-_Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
-_B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
-_TO_B85 = str.maketrans(_Z85, _B85)
-"""Python knows another alphabet of base 85 than the protocol's."""
 
 
 def forget_before(log: Log, version: int) -> None:
@@ -49,7 +41,7 @@ def forget_before(log: Log, version: int) -> None:
             open_table(log.folder, version).create_checkpoint()
         # Of Spark: the checksum of what was in this file.
         _delete_checksums([places.below(log.folder, LOG, _LAST)])
-    needed = {*_files_in_checkpoint(checkpoint)}
+    needed = {name for add in files_in_checkpoint(checkpoint) for name in files_of(add)}
     for later in log.commits:
         if later > version:
             needed.update(_added(log.file(later)))
@@ -82,34 +74,11 @@ def _is_data(name: str) -> bool:
     return LOG not in folders and (fnmatch(last, "*.parquet") or fnmatch(last, _MARKS))
 
 
-def _files_in_checkpoint(file: str) -> Iterator[str]:
-    """The files that the version of a checkpoint needs."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    # At most a row for each file of the table.
-    content = pa.BufferReader(places.read(file))
-    for add in pq.read_table(content, columns=["add"])["add"].to_pylist():
-        if add is not None and add.get("path"):
-            yield from files_of(add)
-
-
 def _added(file: str) -> Iterator[str]:
     """The files that a commit added."""
     for line in places.read(file).decode().splitlines():
         if line and (add := json.loads(line).get("add")):
             yield from files_of(add)
-
-
-def files_of(add: Mapping[str, Any]) -> Iterator[str]:
-    """The file that is added, and the one that marks rows of it as deleted, below the folder."""
-    yield unquote(add["path"])
-    marks = add.get("deletionVector") or {}
-    if marks.get("storageType") == "u":
-        text = str(marks["pathOrInlineDv"])
-        folder, number = text[:-20], base64.b85decode(text[-20:].translate(_TO_B85))
-        name = f"deletion_vector_{UUID(bytes=number)}.bin"
-        yield f"{folder}/{name}" if folder else name
 
 
 def scratch_versions(parent: Path) -> dict[str, int]:

@@ -26,6 +26,7 @@ from infold.lake.delta.commit import LOG, SET_BACK, STEP, Commit, read_ahead, re
 from infold.lake.stores import places
 
 _FILE = re.compile(r"(\d{20})\.(json|crc|checkpoint\b.*parquet)")
+_CHECKPOINT_NAME = re.compile(r"(\d{20})\.checkpoint\.parquet")
 _CHECKPOINT = "_last_checkpoint"
 DROPPED = "_infold_dropped"
 """A file in the log of a dropped table in a store; there until all else is deleted."""
@@ -67,6 +68,16 @@ class Log:
     def file(self, version: int) -> str:
         """Where the commit of a version is, or would be."""
         return places.below(self.folder, LOG, _name(version))
+
+    def checkpoint(self, version: int) -> int | None:
+        """The newest version up to this one whose files are summed in one file of the log."""
+        names = (_CHECKPOINT_NAME.fullmatch(name) for name in self.marks)
+        sums = (int(match[1]) for match in names if match)
+        return max((at for at in sums if at <= version), default=None)
+
+    def mark(self, version: int) -> str:
+        """What tells the commit of a version from another one of its number."""
+        return self.marks[_name(version)]
 
     def commit(self, version: int) -> Commit:
         """What a version did."""

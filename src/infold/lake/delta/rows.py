@@ -7,16 +7,13 @@ chosen by the predicates of ``lake.filter``, so ``--where`` means the same in ev
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from infold.core.object_store import kind_of, split
-from infold.core.own_columns import PARTITION
 from infold.lake.chosen_rows import plain_schema
 from infold.lake.stores import places
 from infold.messages import delta_errors
@@ -139,39 +136,3 @@ def _unreadable(folder: str, error: BaseException) -> Exception:
         return failed
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return delta_errors.unreadable(at=folder, why=next(iter(lines), type(error).__name__))
-
-
-def partition_files(folder: str) -> Iterator[tuple[Any, int, int, int]]:
-    """For each partition its value as text, the files with data, with deletes, and the bytes."""
-    import pyarrow as pa
-
-    stored = open_table(folder)
-    with named_errors(folder):
-        files = pa.table(stored.get_add_actions(flatten=True))
-        batches = [pa.record_batch(batch) for batch in stored.deletion_vectors()]
-    name = f"partition.{PARTITION}"
-    parts = files[name].to_pylist() if name in files.column_names else [None] * files.num_rows
-    marked = {
-        unquote(uri).rpartition("/")[2]
-        for batch in batches
-        for uri in batch.column("filepath").to_pylist()
-    }
-    data: Counter[str | None] = Counter()
-    deletes: Counter[str | None] = Counter()
-    size: Counter[str | None] = Counter()
-    # At most a row for each file.
-    rows = zip(files["path"].to_pylist(), files["size_bytes"].to_pylist(), parts, strict=True)
-    for path, bytes_, part in rows:
-        value = _text(part)
-        data[value] += 1
-        size[value] += bytes_
-        deletes[value] += unquote(path).rpartition("/")[2] in marked
-    for value in data:
-        yield value, data[value], deletes[value], size[value]
-
-
-def _text(value: Any) -> str | None:
-    """A date or an instant as Spark's literals have it."""
-    if isinstance(value, datetime):
-        return value.replace(tzinfo=None).isoformat(sep=" ")
-    return None if value is None else str(value)

@@ -206,7 +206,7 @@ def _build_table(ingest: Ingest) -> Outcome:
 
 def _count_stored(ingest: Ingest, snapshot: int, tally: IngestCounts) -> None:
     """Count what a load stored, by cell and file; other admitted rows are copies."""
-    stored = ingest.work.tables.read(ingest.step.model, snapshot)
+    stored = ingest.work.tables.read(ingest.step.model, snapshot, ranges=Ranges.ever())
     stats = cell_stats(stored, ingest.time_or_null(), ingest.granularity, by=[F.col(FILE)])
     stored_rows: dict[tuple[int, Interval], int] = {}
     # At most a row for each file of the step and cell.
@@ -313,7 +313,8 @@ def _row_changes(ingest: Ingest, change: TableChange, tally: IngestCounts) -> Ro
             insert = insert.sortWithinPartitions(column(ingest.time))
         return RowChanges(insert, None, change.on)
     delete = change.delete.select(*map(column, change.on))
-    return RowChanges(insert, delete, change.on, ingest.cells_predicate(table, change.cells))
+    condition = ingest.cells_predicate(table, change.cells)
+    return RowChanges(insert, delete, change.on, condition, column=ingest.time, ranges=change.cells)
 
 
 # Late rows touch many old cells with few rows each, so partitions are months (years for little data

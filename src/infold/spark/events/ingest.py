@@ -198,14 +198,11 @@ class Ingest:
 
     def stored(self, cells: Ranges) -> DataFrame:
         """The stored rows in some cells, with the columns that its definition gives them."""
-        rows = self.work.tables.read(self.step.model)
+        own = self.own_cells(cells)
+        rows = self.work.tables.read(self.step.model, column=self.time, ranges=own)
         if not self.is_newest:
             rows = rows.select(*map(column, (*self.node.columns, FILE, VERSION)))
-        return (
-            rows
-            if self.time is None
-            else rows.where(self.cells_predicate(rows, self.own_cells(cells)))
-        )
+        return rows if self.time is None else rows.where(self.cells_predicate(rows, own))
 
     def cells_predicate(self, rows: DataFrame, cells: Ranges) -> str:
         """The predicate that a row is in some cells; a superset when there are many."""

@@ -308,7 +308,7 @@ def _times_in_both(ingest: Ingest, new: DataFrame, cells: Ranges, few: bool) -> 
 def _times_of_keys(ingest: Ingest, identity: Identity, keys: DataFrame) -> Ranges:
     """The ranges of time, one for each cell, that have stored rows with one of the keys."""
     assert ingest.time is not None
-    stored = ingest.work.tables.read(ingest.step.model)
+    stored = ingest.work.tables.read(ingest.step.model, ranges=Ranges.ever())
     stored = stored.select(column(ingest.time), *map(column, identity.keys))
     rows = copies.rows_with_identity_of(stored, keys, identity.keys)
     cell = cell_start(ingest.time_or_null(), ingest.granularity)

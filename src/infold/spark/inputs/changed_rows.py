@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from infold.core.interval import Granularity, Interval
+from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.model import Kind
 from infold.core.own_columns import FILE, ID, KEY, VERSION
 from infold.core.project import Node, Project
@@ -68,6 +68,10 @@ class ChangedRows:
     replaced: bool = False
     """Whether the table was replaced since, which inserts rows again that it had before."""
 
+    current_in: Callable[[Ranges], DataFrame] | None = None
+    """``current``, maybe without rows at other times; None where there are no times."""
+    before_in: Callable[[Ranges], DataFrame] | None = None
+
     @property
     def rows(self) -> int:
         """How many rows were added or removed, as cells count them."""
@@ -90,11 +94,11 @@ class ChangedRows:
     def added(self) -> DataFrame:
         """Rows that were not there before."""
         cells = [c.cell for c in self.changes if c.added or self.other_cells]
-        rows = self._rows_in(self.current, cells)
+        rows = self._current_rows(cells)
         if self.numbered:
             return rows.where(F.col(VERSION) > self.since)
         if self.before is not None:
-            rows = _rows_not_in(rows, self._rows_in(self.before, cells))
+            rows = _rows_not_in(rows, self._rows_before(self.before, cells))
         return rows
 
     @returns(TABLE_ROWS)
@@ -103,13 +107,21 @@ class ChangedRows:
         cells = [c.cell for c in self.changes if c.removed or self.other_cells]
         if self.before is None or not cells:
             return None
-        before, current = (self._rows_in(frame, cells) for frame in (self.before, self.current))
+        before, current = self._rows_before(self.before, cells), self._current_rows(cells)
         if not self.numbered:
             return _rows_not_in(before, current)
         names = list(dict.fromkeys((*self.identity, *([self.time] if self.time else ()), VERSION)))
         others = current.select(*(column(name).alias(f"__{at}") for at, name in enumerate(names)))
         same = [column(name).eqNullSafe(F.col(f"__{at}")) for at, name in enumerate(names)]
         return before.join(others, reduce(and_, same), "left_anti")
+
+    def _current_rows(self, cells: Sequence[Interval]) -> DataFrame:
+        rows = self.current if self.current_in is None else self.current_in(Ranges.of(cells))
+        return self._rows_in(rows, cells)
+
+    def _rows_before(self, before: DataFrame, cells: Sequence[Interval]) -> DataFrame:
+        rows = before if self.before_in is None else self.before_in(Ranges.of(cells))
+        return self._rows_in(rows, cells)
 
     def _rows_in(self, frame: DataFrame, cells: Sequence[Interval]) -> DataFrame:
         """The rows of exactly these cells."""
@@ -135,6 +147,12 @@ def changed_table(
 ) -> ChangedRows:
     """What changed in a stored table between two versions."""
     current = work.frame(name, upto)
+
+    def during(version: int) -> Callable[[Ranges], DataFrame] | None:
+        if time is None:
+            return None
+        return lambda ranges: work.frame(name, version, column=time, ranges=ranges)
+
     changes, granularity = work.ledger.changes(name, since), work.project[name].model.granularity
     return ChangedRows(
         before=work.frame(name, since) if work.snapshot(name, since) is not None else None,
@@ -147,6 +165,8 @@ def changed_table(
         other_cells=granularity is not None
         and any(change.cell != granularity.cell(change.cell.start) for change in changes),
         replaced=_was_replaced(work, name, since, upto),
+        current_in=during(upto),
+        before_in=during(since),
     )
 
 

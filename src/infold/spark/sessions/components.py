@@ -388,9 +388,12 @@ class Components:
 
     def _candidate_sessions(self) -> DataFrame:
         """The stored rows among which those are that the step may change."""
-        part = self.part
-        table = self.work.tables.read(self.step.model) if part is None else part.stored()
         candidate_cells = Ranges.of(state.cell for state in self.candidates)
+        table = (
+            self.work.tables.read(self.step.model, column=FIRST, ranges=candidate_cells)
+            if self.part is None
+            else self.part.stored()
+        )
         return table.where(time_predicate(table, FIRST, candidate_cells))
 
     def _with_keys(self, stored: DataFrame) -> DataFrame:

@@ -289,7 +289,8 @@ def row_changes(
     if len(ids) == totals.rows_removed and key_filter.pays(len(ids), matched):
         condition += f" AND {key_filter.may_have(ids, ID)}"
         matched = key_filter.rows_passed(len(ids), matched)
-    return RowChanges(insert, delete, (ID, FIRST), condition, matched + totals.rows_changed)
+    looked_at = matched + totals.rows_changed
+    return RowChanges(insert, delete, (ID, FIRST), condition, looked_at, FIRST, losing)
 
 
 def fold_receipt(query: SessionsQuery, totals: Totals, entered: int, scanned: int) -> Receipt:

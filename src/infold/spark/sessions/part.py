@@ -79,7 +79,7 @@ class Part:
 
     def stored(self) -> DataFrame:
         """Its rows as the table has them, before the step."""
-        table = self.work.tables.read(self.step.model)
+        table = self.work.tables.read(self.step.model, column=FIRST, ranges=self.ranges)
         return table.where(time_predicate(table, FIRST, self.ranges, exact=True))
 
     def as_stored(self, rows: DataFrame, *keep: str) -> DataFrame:

@@ -56,8 +56,19 @@ class Tables(Protocol):
     def exists(self, table: str) -> bool:
         """Whether the table is there."""
 
-    def read(self, table: str, snapshot: int | None = None) -> DataFrame:
-        """All rows with technical columns, of the current or a given snapshot."""
+    def read(
+        self,
+        table: str,
+        snapshot: int | None = None,
+        *,
+        column: str | None = None,
+        ranges: Ranges | None = None,
+    ) -> DataFrame:
+        """
+        All rows with technical columns, of the current or a given snapshot.
+
+        Who says that only rows with a ``column`` in ``ranges`` matter may not get others.
+        """
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
         """Distinct strings of a column, without NULL, maybe more; None if files list none."""
@@ -80,12 +91,15 @@ class Tables(Protocol):
         on: Sequence[str],
         condition: str,
         stamp: Stamp,
+        column: str | None = None,
+        ranges: Ranges | None = None,
     ) -> int:
         """
         Remove the rows that equal a row of ``delete`` on the columns ``on``, and add ``insert``.
 
         ``on`` columns are never NULL, and rows of ``delete`` are distinct on them. ``condition``
         is a SQL predicate over the table's columns, true for every row to remove; it prunes files.
+        So do ``ranges``, in which ``column`` is of every such row.
         """
 
     def evolve(

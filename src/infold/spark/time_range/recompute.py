@@ -96,7 +96,7 @@ def _rows_by_query(
 ) -> DataFrame:
     """What one query yields; with ``together``, one task reads each input."""
     cells = step.cells if narrow and step.cells != Ranges.ever() else None
-    frames = work.inputs(node, step)
+    frames = work.inputs(node, step, cells)
     if together:
         frames = {name: frame.coalesce(1) for name, frame in frames.items()}
     if narrow and node.batches is Batches.PER_PARTITION_ONLY:
@@ -154,7 +154,8 @@ def build(
     before, snapshot_before = work.cells(step.model), work.snapshot(step.model, step.version - 1)
 
     def count(snapshot: int) -> Computed:
-        after = states_of_cells(work.tables.read(step.model, snapshot), node)
+        written = work.tables.read(step.model, snapshot, ranges=Ranges.ever())
+        after = states_of_cells(written, node)
         changes = changes_of_rewrite(before, after.cells.values())
         if snapshot_before is not None:
             read = partial(work.tables.read, step.model)

@@ -28,19 +28,29 @@ from pyspark.sql.types import DataType
 from infold.core.interval import MAX, MIN, Granularity, Ranges
 from infold.core.model import table_name
 from infold.core.own_columns import PARTITION
+from infold.core.ports import StoredLayout
 from infold.core.queries import quoted
+from infold.lake.delta.commit import Action, fingerprint
+from infold.lake.delta.files import (
+    files_during,
+    files_of_partitions,
+    live_files,
+    partition_files,
+    partition_of,
+    removal,
+    with_deleted,
+)
 from infold.lake.delta.folders import clear
-from infold.lake.delta.log import Log, layout_metadata
+from infold.lake.delta.log import Log, layout_metadata, layout_of, without_details
 from infold.lake.delta.tables import DeltaLake
 from infold.lake.stores import places
-from infold.messages import delta_errors, run_errors
-from infold.spark.content import column, range_predicate
+from infold.messages import command_errors, delta_errors, run_errors
+from infold.spark.content import column
 from infold.spark.content import column as column_of
 from infold.spark.stored_types import as_stored
 from infold.spark.tables.commit import (
     commit_point,
     evolved,
-    merge_source,
     stamped,
     touched_partitions,
     with_columns,
@@ -49,6 +59,7 @@ from infold.spark.tables.commit import (
     writing_tasks,
 )
 from infold.spark.tables.delta.session_settings import ONE_TRY, USER_METADATA, writing
+from infold.spark.tables.delta.transactions import commit, rows_of_version
 from infold.spark.tables.port import Layout, PartitionFiles, Stamp
 
 if TYPE_CHECKING:
@@ -63,6 +74,8 @@ _PROPERTIES = {
     "delta.deletedFileRetentionDuration": _FOR_EVER,
 }
 _STATISTICS = "delta.dataSkippingNumIndexedCols"
+_MOST_FILES = 10_000
+"""Of more files it is Spark that finds those a plan needs."""
 _FILE_BYTES = 128 * 1024 * 1024
 _REWRITE = "infold.rewrite"
 _VERSION_IS_THERE = ("DELTA_MAX_COMMIT_RETRIES_EXCEEDED", "DELTA_PROTOCOL_CHANGED")
@@ -83,26 +96,50 @@ class DeltaTables:
         """Whether the table is there."""
         return self._refreshed_log(table) is not None
 
-    def read(self, table: str, snapshot: int | None = None) -> DataFrame:
+    def read(
+        self,
+        table: str,
+        snapshot: int | None = None,
+        *,
+        column: str | None = None,
+        ranges: Ranges | None = None,
+    ) -> DataFrame:
         """
         All rows of a version, by default of the newest one there is now.
 
         The frame stays at it: without a version, Delta would follow the table's commits.
         """
-        rows = self._stored_rows(table, snapshot)
-        return with_struct(rows.drop(PARTITION) if PARTITION in rows.columns else rows)
-
-    def _stored_rows(self, table: str, snapshot: int | None = None) -> DataFrame:
         log = self._refreshed_log(table)
-        if log is None:
-            version = snapshot or 0  # Delta's own error says that there is no table
-        elif snapshot is None:
-            version = log.newest
-        else:
-            known = log.version(snapshot)
-            version = snapshot if known is None else known  # and here that there is no version
-        reader = self.spark.read.format("delta").option("versionAsOf", str(version))
-        return reader.load(self._folder(table))
+        return _shown(self._rows(table, log, snapshot, column=column, ranges=ranges))
+
+    def _rows(
+        self,
+        table: str,
+        log: Log | None,
+        snapshot: int | None = None,
+        *,
+        column: str | None = None,
+        ranges: Ranges | None = None,
+    ) -> DataFrame:
+        version = None if log is None else log.newest if snapshot is None else log.version(snapshot)
+        if log is None or version is None or version < log.commits[0]:
+            # Delta's own error says what is missing.
+            reader = self.spark.read.format("delta").option("versionAsOf", str(snapshot or 0))
+            return reader.load(self._folder(table))
+        files = self._files_for(log, version, column, ranges)
+        return rows_of_version(self.spark, log.folder, version, files)
+
+    def _files_for(
+        self, log: Log, version: int, column: str | None, ranges: Ranges | None
+    ) -> Sequence[Action] | None:
+        """The files that rows of some times are in; None for Delta itself to find them."""
+        layout = layout_of(log.schema(version).fields)
+        if ranges is None and layout.column is not None:
+            return None
+        files = [*(live_files(log, version) or {}).values()] or None
+        if files is not None and column is not None and ranges is not None:
+            files = files_during(log, files, column, ranges, layout)
+        return None if files is not None and len(files) > _MOST_FILES else files
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
         """Distinct strings of a column, without NULL, maybe more; None if files list none."""
@@ -124,8 +161,7 @@ class DeltaTables:
 
     def append(self, table: str, rows: DataFrame, stamp: Stamp) -> int:
         """Add rows; columns are matched by name."""
-        self._refreshed_log(table)
-        return self._write(table, rows, self.layout(table), stamp, mode="append")
+        return self._commit(table, self._known_log(table), rows, stamp)
 
     def merge(
         self,
@@ -136,21 +172,21 @@ class DeltaTables:
         on: Sequence[str],
         condition: str,
         stamp: Stamp,
+        column: str | None = None,
+        ranges: Ranges | None = None,
     ) -> int:
-        """One MERGE: rows to remove match on their keys, rows to add have none and match none."""
-        self._refreshed_log(table)
-        source = merge_source(self._as_stored(insert, self.layout(table)), delete, on)
-        jvm: Any = self.spark._jvm  # noqa: SLF001 (SQL takes no paths: FIXED says so)
-        session = self.spark._jsparkSession  # noqa: SLF001 (as above)
-        stored = jvm.io.delta.tables.DeltaTable.forPath(session, self._folder(table))
-        rows = source.rows.alias("s")._jdf  # noqa: SLF001 (as above)
-        merge = getattr(stored, "as")("t").merge(rows, f"{source.matches} AND {condition}")
-        merge = merge.whenMatched().delete()
-        merge = merge.whenNotMatched(source.is_new).insertExpr(dict(source.values))
-        settings = {USER_METADATA: _user_metadata(stamp)}
-        with commit_point(table), self._committing(table, stamp.step, settings):
-            merge.execute()
-        return self._committed_snapshot(table, stamp)
+        """
+        Mark the rows to remove as deleted, where they are, and write those to add.
+
+        Delta's MERGE looks for the files with jobs, and reads them three times.
+        """
+        log = self._known_log(table)
+        stored = self._rows(table, log, column=column, ranges=ranges)
+        rows, files = _positions(stored.where(condition), delete, on), _files(log)
+        by_name = {file.rpartition("/")[2]: file for file in files}
+        deleted = {by_name[name]: positions for name, positions in rows.items()}
+        removed, added = with_deleted(log.folder, files, deleted)
+        return self._commit(table, log, insert, stamp, removed, added)
 
     def evolve(
         self,
@@ -176,40 +212,34 @@ class DeltaTables:
         """Overwrite the partitions of ``ranges``, with the rows of other cells in them."""
         layout = self.layout(table)
         touched = touched_partitions(layout, ranges)
-        result = with_other_cells(self.read(table), rows, column, ranges, touched)
+        log = self._known_log(table)
+        stored = _shown(self._rows(table, log, column=column, ranges=touched))
+        result = with_other_cells(stored, rows, column, ranges, touched)
         result = result.coalesce(writing_tasks(touched, about))
+        old = list(_files(log).values())
         whole = any(part.start <= MIN and part.end >= MAX for part in touched)
-        options = {} if whole else {"replaceWhere": _partitions(layout, touched)}
-        return self._write(table, result, layout, stamp, mode="overwrite", **options)
+        if layout.partition is not None and not whole:
+            old = files_of_partitions(old, layout.partition, touched)
+        return self._commit(table, log, result, stamp, [removal(file) for file in old])
 
     def partition_files(self, table: str) -> Sequence[PartitionFiles]:
         """Files of each partition, counted in the table's log."""
-        from infold.lake.delta.rows import partition_files
-
-        return [PartitionFiles(*counts) for counts in partition_files(self._folder(table))]
+        files = _files(self._known_log(table)).values()
+        return [PartitionFiles(*counts) for counts in partition_files(files)]
 
     def rewrite(self, table: str, partition: Any) -> None:
         """Rewrite one partition, by a commit that says of itself that it changes no row."""
-        layout = self.layout(table)
-        rows = self._stored_rows(table)
-        where = "true"
-        if partition is not None:
-            assert layout.partition is not None
-            kind = "DATE" if layout.partition is not Granularity.HOUR else "TIMESTAMP"
-            where = f"{PARTITION} = {kind} '{partition}'"
-            rows = rows.where(where)
+        log = self._known_log(table)
+        old = [file for file in _files(log).values() if partition_of(file) == partition]
+        rows, layout = rows_of_version(self.spark, log.folder, log.newest, old), self.layout(table)
         if layout.column is not None:
             rows = rows.sortWithinPartitions(column_of(layout.column))
-        files = [
-            part for part in self.partition_files(table) if partition in (None, part.partition)
-        ]
-        tasks = max(1, sum(part.bytes for part in files) // _FILE_BYTES)
-        writer = rows.coalesce(tasks).write.format("delta").mode("overwrite")
-        writer = writer.option("dataChange", "false").option("replaceWhere", where)
+        rows = rows.coalesce(max(1, sum(file["size"] for file in old) // _FILE_BYTES))
         mark = uuid4().hex
         settings = {USER_METADATA: json.dumps({_REWRITE: mark})}
+        removed = [removal(file, changes=False) for file in old]
         with self._committing(table, mark, settings):
-            writer.save(self._folder(table))
+            commit(rows, log.folder, log.newest, removed=removed, changes=False)
 
     def expire(self, table: str, *, before: float, keep: int) -> None:
         """Forget versions older than ``before`` (seconds since 1970), but the ``keep`` newest."""
@@ -248,6 +278,22 @@ class DeltaTables:
             writer.save(self._folder(table))
         return self._committed_snapshot(table, stamp)
 
+    def _commit(
+        self,
+        table: str,
+        log: Log,
+        rows: DataFrame,
+        stamp: Stamp,
+        removed: Sequence[Action] = (),
+        added: Sequence[Action] = (),
+    ) -> int:
+        """One commit of rows, and of changes to files, after a version that is known here."""
+        stored = _in_columns_of(self._as_stored(rows, layout_of(log.schema().fields)), log)
+        settings = {USER_METADATA: _user_metadata(stamp)}
+        with commit_point(table), self._committing(table, stamp.step, settings):
+            commit(stored, log.folder, log.newest, removed=removed, added=added)
+        return self._committed_snapshot(table, stamp)
+
     @contextmanager
     def _committing(
         self, table: str, mark: str, settings: Mapping[str, str] | None = None
@@ -277,7 +323,7 @@ class DeltaTables:
         log = self.lake.log(table_name(table))
         return log is not None and mark in log.commit(log.newest).own.values()
 
-    def _as_stored(self, rows: DataFrame, layout: Layout) -> DataFrame:
+    def _as_stored(self, rows: DataFrame, layout: Layout | StoredLayout) -> DataFrame:
         """Rows as the table has them: types, columns for states, and one for the partition."""
         stored = in_types_of_tables(with_columns(rows))
         if layout.column is None or layout.partition is None:
@@ -293,6 +339,13 @@ class DeltaTables:
         """The log now; the JVM forgets what it knows of another table, or of later versions."""
         log = self.lake.log(table_name(table))
         forget_changed(self.spark, self._folder(table), log)
+        return log
+
+    def _known_log(self, table: str) -> Log:
+        """The log now. Raises ``not_built`` without a table."""
+        log = self._refreshed_log(table)
+        if log is None:
+            raise command_errors.not_built(name=table)
         return log
 
     def _committed_snapshot(self, table: str, stamp: Stamp) -> int:
@@ -316,21 +369,70 @@ _PARTITION_START = {
 """The start of a row's partition."""
 
 
-def _partitions(layout: Layout, touched: Ranges) -> str:
-    """The partitions of a stretch of time, as a predicate on the column that they have."""
-    type_ = "timestamp" if layout.partition is Granularity.HOUR else "date"
-    return range_predicate(PARTITION, type_, touched, exact=True)
-
-
 def _user_metadata(stamp: Stamp) -> str:
     return json.dumps(dict(stamped(stamp)))
+
+
+def _shown(rows: DataFrame) -> DataFrame:
+    """Rows without the column that is only on disk, and with states as they were before."""
+    return with_struct(rows.drop(PARTITION) if PARTITION in rows.columns else rows)
+
+
+def _files(log: Log) -> Mapping[str, Action]:
+    """The files of the newest version. Raises ``metadata_missing``."""
+    files = live_files(log, log.newest)
+    if files is None:
+        raise run_errors.metadata_missing(path=log.folder, why="its log has a gap")
+    return files
+
+
+def _in_columns_of(rows: DataFrame, log: Log) -> DataFrame:
+    """Rows with the columns of a table, as from here on they are written as they are."""
+    stored = T.StructType.fromJson({"fields": list(log.schema().fields)})
+    if [(one.name, _type_of(one)) for one in rows.schema] == [
+        (one.name, _type_of(one)) for one in stored
+    ]:
+        return rows
+    given = {field.name.lower(): field for field in rows.schema}
+    columns = []
+    for field in stored:
+        own = given.pop(field.name.lower(), None)
+        value = F.lit(None) if own is None else column_of(own.name)
+        if own is None or _type_of(own) != _type_of(field):
+            nested = isinstance(field.dataType, T.ArrayType | T.MapType | T.StructType)
+            assert own is None or not nested, f"{field.name} has another type than in the table"
+            value = value.cast(field.dataType)
+        columns.append(value.alias(field.name, metadata=field.metadata))
+    assert not given, f"the table has no {', '.join(given)}"
+    return rows.select(*columns)
+
+
+def _type_of(field: T.StructField) -> Any:
+    return without_details(field.dataType.jsonValue())
+
+
+def _positions(stored: DataFrame, delete: DataFrame, on: Sequence[str]) -> Mapping[str, pa.Array]:
+    """Where the stored rows that equal one of ``delete`` are: the names of files, and positions."""
+    place = stored.metadataColumn("_metadata")
+    rows = stored.select(
+        *(column_of(name).alias(f"_on_{at}") for at, name in enumerate(on)),
+        place["file_name"].alias("_file"),
+        place["row_index"].alias("_at"),
+    )
+    removed = delete.select(*(column_of(name).alias(f"_on_{at}") for at, name in enumerate(on)))
+    rows = rows.join(removed, [f"_on_{at}" for at in range(len(on))], "left_semi")
+    # A number for each row that is removed.
+    places = rows.select("_file", "_at").toArrow()
+    grouped = places.group_by("_file").aggregate([("_at", "list")])
+    positions = (scalar.values for scalar in grouped["_at_list"])
+    return dict(zip(grouped["_file"].to_pylist(), positions, strict=True))
 
 
 # It takes for granted that a path is one table, with versions that only rise. infold gives tables
 # other names, drops them, and takes versions of scratch tables away.
 
 _known_logs: dict[str, tuple[str, int, str]] = {}
-"""The table, its newest version and where that is, as this process last saw each folder."""
+"""The table, its newest version and what tells that from others, as last seen of each folder."""
 
 
 def forget_changed(spark: SparkSession, folder: str, log: Log | None) -> None:
@@ -339,7 +441,8 @@ def forget_changed(spark: SparkSession, folder: str, log: Log | None) -> None:
     if log is None:
         _known_logs.pop(folder, None)
     else:
-        head = (log.schema().table_id, log.newest, log.location)
+        file = fingerprint(log.file(log.newest), log.mark(log.newest))
+        head = (log.schema().table_id, log.newest, f"{log.location}:{file}")
         _known_logs[folder] = head
         if before is not None and before[0] == head[0] and (before[1] < head[1] or before == head):
             return

@@ -74,8 +74,16 @@ class IcebergTables:
         """Whether the table is there."""
         return self.lake.metadata(table_name(table)) is not None
 
-    def read(self, table: str, snapshot: int | None = None) -> DataFrame:
-        """All rows with technical columns, of the current or a given snapshot."""
+    def read(
+        self,
+        table: str,
+        snapshot: int | None = None,
+        *,
+        column: str | None = None,
+        ranges: Ranges | None = None,
+    ) -> DataFrame:
+        """All rows: the plan that reads them skips files by its own predicates, without a job."""
+        del column, ranges
         if snapshot is None and is_remote(self.spark):
             # There a frame is looked up anew by each query: it would follow the table's commits.
             snapshot = self._newest_snapshot(table)
@@ -139,8 +147,11 @@ class IcebergTables:
         on: Sequence[str],
         condition: str,
         stamp: Stamp,
+        column: str | None = None,
+        ranges: Ranges | None = None,
     ) -> int:
         """One MERGE: rows to remove match on their keys, rows to add have none and match none."""
+        del column, ranges  # as in ``read``
         source = merge_source(with_columns(insert), delete, on)
         view = "infold_merge"
         source.rows.createOrReplaceTempView(view)
