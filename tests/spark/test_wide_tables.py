@@ -163,7 +163,7 @@ class WideEvents(SparkProject):
         count = {"events": agg.count()}
         firsts = count | {name: agg.first(name) for name in [*self.plain, *self.nested]}
         most = count | {name: agg.greatest(name) for name in self.plain}
-        of_key = {"time": "at", "key": ["event_id"], "aggregates": firsts}
+        of_key: dict[str, Any] = {"time": "at", "key": ["event_id"], "aggregates": firsts}
         days = [{"day": day_of(row["at"]), **row} for row in by_time]
         states = [{name: row[name] for name in ("user_id", "at", *self.plain)} for row in by_time]
         return {
