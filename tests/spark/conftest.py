@@ -41,6 +41,7 @@ def quick_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     from py4j import java_gateway, protocol
 
     monkeypatch.setattr(java_gateway, "get_return_value", protocol.get_return_value)
+    monkeypatch.setattr("pyspark.sql.session.install_exception_handler", lambda: None)
 
 
 @pytest.fixture

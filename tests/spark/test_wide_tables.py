@@ -163,20 +163,19 @@ class WideEvents(SparkProject):
         count = {"events": agg.count()}
         firsts = count | {name: agg.first(name) for name in [*self.plain, *self.nested]}
         most = count | {name: agg.greatest(name) for name in self.plain}
-        of_key: dict[str, Any] = {"time": "at", "key": ["event_id"], "aggregates": firsts}
+        sessions = partial(tables.sessions, time="at", key=["event_id"], aggregates=firsts)
         days = [{"day": day_of(row["at"]), **row} for row in by_time]
         states = [{name: row[name] for name in ("user_id", "at", *self.plain)} for row in by_time]
         return {
             "by_time": by_time,
             "anywhere": anywhere,
             "kept": kept,
-            "visits": tables.sessions(by_time, user="user_id", gap=30 * MINUTE, **of_key),
-            "pages": tables.sessions(
+            "visits": sessions(by_time, user="user_id", gap=30 * MINUTE),
+            "pages": sessions(
                 anywhere,
                 user="session_identifier",
                 gap=None,
                 ends=tables.Ends(whose=lambda row: row[self.plain[0]]),
-                **of_key,
             ),
             "daily": tables.grouped(
                 [row for row in days if row["user_id"] != "nobody"],

@@ -148,11 +148,7 @@ def shop(tmp_path: Path) -> Path:
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are seen in /proc")
 @pytest.mark.parametrize(
     ("number", "stage"),
-    [
-        (signal.SIGTERM, "at work"),
-        (signal.SIGKILL, "starting"),
-        (signal.SIGKILL, "at work"),
-    ],
+    [(signal.SIGTERM, "starting"), (signal.SIGKILL, "at work")],
 )
 def test_no_process_is_left(shop: Path, number: int, stage: str) -> None:
     """A signal while Java starts, or during a run, leaves no process."""

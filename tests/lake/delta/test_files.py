@@ -22,7 +22,6 @@ from infold.core.own_columns import PARTITION
 from infold.core.ports import StoredLayout
 from infold.lake.delta.files import (
     decoded,
-    encoded,
     files_during,
     live_files,
     read_vector,
@@ -146,12 +145,6 @@ def test_files_are_chosen_by_partitions_and_statistics(made: Made) -> None:
 
 class TestVectors:
     """Bitmaps of positions, in the portable form of Roaring."""
-
-    def test_they_are_read_as_they_were_written(self) -> None:
-        """Few and many positions, near each other and far apart."""
-        positions = [0, 65_535, 65_536, *range(100_000, 109_000), 2**32 - 1, 2**32, 2**40]
-
-        assert [*decoded(encoded(positions))] == positions
 
     def test_another_form_is_refused(self) -> None:
         """As an engine's own, which no log names."""

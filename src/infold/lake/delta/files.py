@@ -189,12 +189,14 @@ def with_deleted(
     for path, positions in rows.items():
         file = files[path]
         before = file.get("deletionVector")
-        deleted = {*positions.to_pylist(), *(read_vector(folder, before) if before else ())}
+        deleted = bitmap_of(read_vector(folder, before) if before else ())
+        for at in range(0, len(positions), _AT_ONCE):
+            deleted.update(positions.slice(at, _AT_ONCE).to_pylist())
         removed.append(removal(file))
         statistics = json.loads(file.get("stats") or "{}")
         if statistics.get("numRecords") == len(deleted):
             continue
-        bitmap = encoded(deleted)
+        bitmap = _MAGIC + deleted.serialize()
         vector = {
             "storageType": "u",
             "pathOrInlineDv": base64.b85encode(number.bytes).decode().translate(_TO_Z85),
@@ -256,11 +258,14 @@ _TO_B85, _TO_Z85 = str.maketrans(_Z85, _B85), str.maketrans(_B85, _Z85)
 _MAGIC = struct.pack("<i", 1681511377)
 
 
-def encoded(positions: Iterable[int]) -> bytes:
-    """Positions as the protocol's bitmap."""
+_AT_ONCE = 100_000
+
+
+def bitmap_of(positions: Iterable[int]) -> Any:
+    """Positions as the protocol's bitmap, but for its first four bytes."""
     from pyroaring import BitMap64
 
-    return _MAGIC + BitMap64(positions).serialize()
+    return BitMap64(positions)
 
 
 def decoded(content: bytes) -> Iterator[int]:
