@@ -197,9 +197,10 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
 BOTH_COMPILERS = (
     "-XX:ReservedCodeCacheSize=240m",
     "-XX:Tier3DelayOn=5",
-    "-XX:Tier4InvocationThreshold=20000",
-    "-XX:Tier4MinInvocationThreshold=5000",
-    "-XX:Tier4CompileThreshold=40000",
+    "-XX:Tier4InvocationThreshold=60000",
+    "-XX:Tier4MinInvocationThreshold=15000",
+    "-XX:Tier4CompileThreshold=120000",
+    "-XX:Tier4BackEdgeThreshold=120000",
 )
 """A JVM of hundreds of tests is worth the second compiler, for methods that are used often."""
 
