@@ -57,9 +57,10 @@ def opened(source: Source, root: Path) -> Iterator[SqliteTable]:
     try:
         connection = connect_to_read(file)
     except sqlite3.Error as error:
-        is_open = getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_CANTOPEN
-        raised = database_errors.read_failed if is_open else database_errors.unreachable
-        raise raised(key=key, at=source.url, why=str(error)) from None
+        why = str(error)
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_CANTOPEN:
+            raise database_errors.unreachable(key=key, at=source.url, why=why) from None
+        raise database_errors.read_failed(key=key, at=source.url, why=why) from None
     try:
         connection.execute("BEGIN")
         yield SqliteTable(connection, source.table, key, source.url)
