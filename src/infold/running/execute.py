@@ -342,35 +342,35 @@ class Runner:
         batches = sum(turn.lock is not None for _, turn in ready)
         at_once = min(progress.options.jobs or max(engine.models_at_once, batches), len(ready))
         idle = [engine, *(engine.concurrent(at) for at in range(at_once - 1))]
-        waiting, begun = deque(ready), list[tuple[int, Step, Future[Receipt | InfoldError]]]()
+        waiting, unreported = deque(ready), deque[tuple[int, Step, Future[Receipt | InfoldError]]]()
         running: dict[Future[Receipt | InfoldError], Engine] = {}
-        reported, goes_on = 0, True
+        ended_by: BaseException | None = None
         # No `with`: it would wait for what runs, also after Ctrl-C.
         pool = ThreadPoolExecutor(at_once)
         try:
-            while running or (waiting and goes_on):
-                while waiting and idle and goes_on:
+            while running or waiting:
+                while waiting and idle:
                     step, turn = waiting.popleft()
                     seq, own = self._announce_step(progress, total, step), idle.pop()
                     future = pool.submit(self._try_step, progress.run, seq, step, own, turn)
-                    begun.append((seq, step, future))
+                    unreported.append((seq, step, future))
                     running[future] = own
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     idle.append(running.pop(future))
-                    failed = future.exception() is not None or (
+                    if future.exception() is not None or (
                         progress.fail_fast and isinstance(future.result(), InfoldError)
-                    )
-                    goes_on = goes_on and not failed
-                while reported < len(begun) and begun[reported][2].done():
-                    seq, step, future = begun[reported]
-                    reported += 1
+                    ):
+                        waiting.clear()
+                while unreported and unreported[0][2].done():
+                    seq, step, future = unreported.popleft()
                     if future.exception() is None:
                         self.progress.step(seq, total, step)
                         self._report_end(progress, step, future.result())
+                    ended_by = ended_by or future.exception()
         finally:
             pool.shutdown(wait=False)
-        for _, _, future in begun:
-            future.result()  # raises what ends the run
+        if ended_by is not None:
+            raise ended_by
 
     def _announce_step(self, progress: RunProgress, total: int, step: Step) -> int:
         """Say that a step begins; returns its number in the run, from 1."""

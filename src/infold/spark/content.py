@@ -167,12 +167,9 @@ def has_type(what: type[T.DataType] | tuple[type[T.DataType], ...], type_: T.Dat
     return isinstance(type_, what)
 
 
-_ALIKE = ("float", "double", "collate")
-
-
 def has_alike_values(type_: T.DataType) -> bool:
     """Whether Spark takes values of a type for equal that a query tells apart, as 0.0 and -0.0."""
-    return any(word in type_.simpleString() for word in _ALIKE)
+    return has_type((T.FloatType, T.DoubleType), type_) or "collate" in type_.simpleString()
 
 
 def rows_without(rows: DataFrame, others: DataFrame) -> DataFrame:

@@ -223,12 +223,9 @@ def test_states_are_kept_as_they_are_and_read_many_at_a_time(
     assert "ColumnarToRow" in plan
 
 
-def test_no_process_is_started_for_a_file(
-    spark: SparkSession, project: Project, tables: MaintainedTables
-) -> None:
+@pytest.mark.parametrize("project", [Storage.ICEBERG], indirect=True)
+def test_no_process_is_started_for_a_file(spark: SparkSession, tables: MaintainedTables) -> None:
     """Java sets the permissions of a table's files itself, as Hadoop would, and sums are kept."""
-    if project.target.storage is not Storage.ICEBERG:
-        return
     tables.create("made", rows(spark, "2024-01-05"), LAYOUTS[0], Stamp("r", "m-1", 1))
     jvm: Any = spark._jvm
     load = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable

@@ -7,14 +7,13 @@ deltalake's ``vacuum`` is not used: in full it deletes deletion vectors that are
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase as fnmatch
 from pathlib import Path
 
 from infold.lake.delta import folders
-from infold.lake.delta.commit import LOG
+from infold.lake.delta.commit import LOG, read_actions
 from infold.lake.delta.files import files_in_checkpoint, files_of
 from infold.lake.delta.log import Log, entries_after, entries_before, read_log
 from infold.lake.delta.rows import named_errors, open_table
@@ -44,7 +43,9 @@ def forget_before(log: Log, version: int) -> None:
     needed = {name for add in files_in_checkpoint(checkpoint) for name in files_of(add)}
     for later in log.commits:
         if later > version:
-            needed.update(_added(log.file(later)))
+            actions = read_actions(log.file(later), log.mark(later))
+            adds = (action["add"] for action in actions if "add" in action)
+            needed.update(name for add in adds for name in files_of(add))
     before = log.commit(version).at / 1000
     if places.in_store(log.folder):
         before -= _SKEW
@@ -72,13 +73,6 @@ def _is_data(name: str) -> bool:
     """Whether a file below a table's folder has rows, or marks rows as deleted."""
     *folders, last = name.split("/")
     return LOG not in folders and (fnmatch(last, "*.parquet") or fnmatch(last, _MARKS))
-
-
-def _added(file: str) -> Iterator[str]:
-    """The files that a commit added."""
-    for line in places.read(file).decode().splitlines():
-        if line and (add := json.loads(line).get("add")):
-            yield from files_of(add)
 
 
 def scratch_versions(parent: Path) -> dict[str, int]:

@@ -62,7 +62,7 @@ class Log:
 
         In a store that is its ETag too: a version there can be written over.
         """
-        mark = self.marks[_name(self.newest)]
+        mark = self.mark(self.newest)
         return f"{self.file(self.newest)}{mark and f'@{mark}'}#{self.schema().table_id}"
 
     def file(self, version: int) -> str:
@@ -81,7 +81,7 @@ class Log:
 
     def commit(self, version: int) -> Commit:
         """What a version did."""
-        return read_commit(self.file(version), self.marks[_name(version)])
+        return read_commit(self.file(version), self.mark(version))
 
     def main(self) -> Iterator[Commit]:
         """
@@ -91,7 +91,7 @@ class Log:
         """
         version, versions = self.newest, {*self.commits}
         if places.in_store(self.folder):
-            read_ahead(tuple((self.file(one), self.marks[_name(one)]) for one in self.commits))
+            read_ahead(tuple((self.file(one), self.mark(one)) for one in self.commits))
         while version in versions:
             commit = self.commit(version)
             if commit.is_version:

@@ -28,7 +28,7 @@ from infold.core.plan import Action, Step
 from infold.core.queries import Output, SessionsQuery, quoted
 from infold.core.record import QuarantinedSession, Receipt
 from infold.core.trace import CellState
-from infold.spark.content import column, micros, type_of
+from infold.spark.content import column, has_alike_values, micros, type_of
 from infold.spark.sessions.aggregates import CompiledAggregates, StateColumn, shown_columns
 from infold.spark.sessions.build import BY_MONTH, build
 from infold.spark.sessions.components import query_of
@@ -45,7 +45,7 @@ from infold.spark.sessions.stored import (
 )
 from infold.spark.step_commit import Computed, WholeTable
 from infold.spark.step_context import Work
-from infold.spark.stored_types import contains_type, same_type, stored_type
+from infold.spark.stored_types import same_type, stored_type
 
 _STORED = "__stored_"
 """Before the name of a stored output that is kept."""
@@ -174,7 +174,7 @@ class DerivedSessions:
 
     def is_exact(self) -> bool:
         """Whether rows and states are those that a build would store."""
-        if self.where and not _is_told_by_value(self._island_types[OWNER].dataType):
+        if self.where and has_alike_values(self._island_types[OWNER].dataType):
             return False
         redefined = self._compiled[1]
         lacking = {part.name for part in redefined.parts} - self._state_parts.keys()
@@ -265,12 +265,6 @@ def _meaning(compiled: CompiledAggregates, part: StateColumn) -> str:
     arguments = dict(compiled.arguments)
     sql = compiled.events_sql(part)
     return re.sub(r"\b__[xf]\d+\b", lambda name: f"({arguments.get(name[0], name[0])})", sql)
-
-
-def _is_told_by_value(type_: T.DataType) -> bool:
-    """Whether two equal owners are the same to every condition."""
-    floating = contains_type(type_, T.FloatType, T.DoubleType)
-    return not floating and "collate" not in type_.simpleString()
 
 
 def _described_columns(rows: DataFrame) -> list[tuple[str, str]]:
