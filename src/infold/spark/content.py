@@ -34,6 +34,7 @@ from infold.core.interval import (
 from infold.core.own_columns import FILE, KEY, STATE, VERSION
 from infold.core.queries import quoted
 from infold.core.trace import CellState, signed
+from infold.spark.stored_types import contains_type
 
 _MASK_BITS = 60
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -116,7 +117,7 @@ def _hashed_columns(value: Column, type_: T.DataType) -> list[Column]:
         return [F.to_json(value, JSON)]
     if isinstance(type_, T.MapType | T.ArrayType | T.StructType):
         text = F.to_json(_without_maps(value, type_), JSON)
-        if not has_type(T.StringType, type_):
+        if not contains_type(type_, T.StringType):
             return [text]
         return [text, F.when(F.contains(text, F.lit(_REPLACEMENT)), _text_bytes(value, type_))]
     return [value]
@@ -129,7 +130,7 @@ def _text_bytes(value: Column, type_: T.DataType) -> Column:
     if isinstance(type_, T.ArrayType):
         return F.transform(value, lambda element: _text_bytes(element, type_.elementType))
     if isinstance(type_, T.StructType):
-        fields = [field for field in type_ if has_type(T.StringType, field.dataType)]
+        fields = [field for field in type_ if contains_type(field.dataType, T.StringType)]
         return F.struct(*(_text_bytes(value.getField(part.name), part.dataType) for part in fields))
     return value.cast("binary")
 
@@ -142,7 +143,7 @@ def _entries(type_: T.MapType) -> T.ArrayType:
 
 def _without_maps(value: Column, type_: T.DataType) -> Column:
     """A value in which each map is the list of its entries, in their order."""
-    if not has_type(T.MapType, type_):
+    if not contains_type(type_, T.MapType):
         return value
     if isinstance(type_, T.MapType):
         return _without_maps(F.map_entries(value), _entries(type_))
@@ -156,20 +157,9 @@ def _without_maps(value: Column, type_: T.DataType) -> Column:
     return F.when(value.isNotNull(), F.struct(*fields))
 
 
-def has_type(what: type[T.DataType] | tuple[type[T.DataType], ...], type_: T.DataType) -> bool:
-    """Whether values of a type have values of another in them, or are such."""
-    if isinstance(type_, T.MapType):
-        return what is T.MapType or has_type(what, _entries(type_))
-    if isinstance(type_, T.ArrayType):
-        return has_type(what, type_.elementType)
-    if isinstance(type_, T.StructType):
-        return any(has_type(what, field.dataType) for field in type_)
-    return isinstance(type_, what)
-
-
 def has_alike_values(type_: T.DataType) -> bool:
     """Whether Spark takes values of a type for equal that a query tells apart, as 0.0 and -0.0."""
-    return has_type((T.FloatType, T.DoubleType), type_) or "collate" in type_.simpleString()
+    return contains_type(type_, T.FloatType, T.DoubleType) or "collate" in type_.simpleString()
 
 
 def rows_without(rows: DataFrame, others: DataFrame) -> DataFrame:

@@ -43,15 +43,16 @@ def _name(name: str) -> str:
 
 
 def contains_type(type_: T.DataType, *sought: type[T.DataType]) -> bool:
-    """Whether a type is one of some, or has one in it."""
-    types = []
-
-    def look(part: T.DataType) -> T.DataType:
-        types.append(isinstance(part, sought))
-        return part
-
-    stored_type(type_, look)
-    return any(types)
+    """Whether a type is one of some, or values of it have values of one of them in them."""
+    if isinstance(type_, sought):
+        return True
+    if isinstance(type_, T.MapType):
+        return any(contains_type(part, *sought) for part in (type_.keyType, type_.valueType))
+    if isinstance(type_, T.ArrayType):
+        return contains_type(type_.elementType, *sought)
+    return isinstance(type_, T.StructType) and any(
+        contains_type(field.dataType, *sought) for field in type_
+    )
 
 
 def same_type(type_: T.DataType) -> T.DataType:

@@ -27,13 +27,14 @@ from infold.core.queries import GroupedQuery
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, CellState, signed
 from infold.spark import key_filter
-from infold.spark.content import JSON, column, content, has_type, row_hash, user_columns
+from infold.spark.content import JSON, column, content, row_hash, user_columns
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.inputs.changed_keys import MOST_BROADCAST_KEYS
 from infold.spark.inputs.feed import Feed, foldable
 from infold.spark.observed import Aggregates, observed
 from infold.spark.step_commit import Computed, RowChanges, commit_step
 from infold.spark.step_context import Work
+from infold.spark.stored_types import contains_type
 
 NEW_HASH, OLD_HASH = "__new_hash", "__old_hash"
 """The hash of a row as it is now, and as it is stored; NULL where there is none."""
@@ -101,7 +102,7 @@ def _without_signs(key: Column, type_: T.DataType) -> Column:
     """A key whose zeros have no sign: GROUP BY does not tell them apart."""
     if isinstance(type_, T.FloatType | T.DoubleType):
         return key + F.lit(0.0).cast(type_)
-    if not has_type((T.FloatType, T.DoubleType), type_):
+    if not contains_type(type_, T.FloatType, T.DoubleType):
         return key
     if isinstance(type_, T.ArrayType):
         return F.transform(key, lambda element: _without_signs(element, type_.elementType))
