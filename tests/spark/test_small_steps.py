@@ -33,7 +33,7 @@ MODELS = {
 }
 
 
-MOST = {"clicks": (6, 4), "visits": (5, 3), "daily": (3, 2), "users": (6, 5), "buyers": (8, 11)}
+MOST = {"clicks": (6, 4), "visits": (5, 3), "daily": (3, 2), "users": (4, 5), "buyers": (5, 8)}
 """Queries and jobs of a step of each model. A frame that a query reads by name is a query too."""
 
 

@@ -402,6 +402,7 @@ SELECT (SELECT count(*) FROM raw.clicks) AS n, (SELECT max(id) FROM raw.names) A
     assert shop.proven()
 
 
+CARRIED = "`_infold_row` AS `_infold_row_last`"
 PASS = " OR `_infold_row`.problem IS NOT NULL"
 
 
@@ -413,14 +414,14 @@ class TestCarrying:
     @pytest.mark.parametrize(
         ("before", "after"),
         [
-            ("SELECT a FROM raw.c", "SELECT a , `_infold_row` FROM raw.c"),
+            ("SELECT a FROM raw.c", f"SELECT a , {CARRIED} FROM raw.c"),
             (
                 "select a -- x from y\nfrom raw.c where a or b -- end",
-                f"select a -- x from y\n, `_infold_row` from raw.c where ( a or b){PASS}",
+                f"select a -- x from y\n, {CARRIED} from raw.c where ( a or b){PASS}",
             ),
             (
                 "SELECT day(t), 'where from' FROM raw.c WHERE (a);",
-                f"SELECT day(t), 'where from' , `_infold_row` FROM raw.c WHERE ( (a)){PASS}",
+                f"SELECT day(t), 'where from' , {CARRIED} FROM raw.c WHERE ( (a)){PASS}",
             ),
         ],
     )

@@ -42,9 +42,9 @@ from infold.spark.cumulative.keyed import (
     commit,
     foldable_by_key,
     is_restated,
+    kept_with_totals,
     key_columns,
     key_hash,
-    totals_of,
     with_keys,
 )
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
@@ -420,16 +420,14 @@ def fold(work: Work, model: StatedModel, step: Step) -> Outcome:
     """Let the rows of changed keys follow, commit what differs."""
     folding = StateFold(work, model, step)
     few, counts = folding.few, (F.count_if(DOUBT).alias("doubts"), F.sum(ROWS_OF_KEY).alias("rows"))
-    # Few of them are computed where they are first read, not by a job of their own.
-    rows = folding.followed(folding.changed_keys()).localCheckpoint(eager=not few)
+    rows = folding.followed(folding.changed_keys())
+    rows, totals, seen = kept_with_totals(rows, *counts, of=~F.col(DOUBT), keys=few)
     certain = rows.where(~F.col(DOUBT))
-    totals, looked_at = totals_of(rows, *counts, of=~F.col(DOUBT), keys=few)
-    read, scanned = (looked_at["rows"] or 0) + totals.stored, folding.feed.rows_to_scan
+    read, scanned = (seen.get("rows") or 0) + totals.stored, folding.feed.rows_to_scan
     scanned += sum(state.rows for state in work.cells(step.model))
-    if looked_at["doubts"]:
-        read_rows, rows_seen = folding.read_again(rows.where(DOUBT), looked_at["doubts"])
-        read_rows = read_rows.localCheckpoint()
-        more, _ = totals_of(read_rows, keys=few)
+    if seen.get("doubts"):
+        read_rows, rows_seen = folding.read_again(rows.where(DOUBT), seen["doubts"])
+        read_rows, more, _ = kept_with_totals(read_rows, keys=few)
         certain, totals = certain.select(*read_rows.columns).unionByName(read_rows), totals + more
         rows_read, looked_at_again = folding.scanned_for(rows_seen)
         read, scanned = read + rows_read + more.stored, scanned + looked_at_again

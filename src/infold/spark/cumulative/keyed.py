@@ -10,12 +10,13 @@ Keys may be NULL, and MERGE matches no NULLs, so each row has a hash of its keys
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import reduce
 from operator import and_
+from typing import Any
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -31,7 +32,7 @@ from infold.spark.content import JSON, column, content, row_hash, user_columns
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.inputs.changed_keys import MOST_BROADCAST_KEYS
 from infold.spark.inputs.feed import Feed, foldable
-from infold.spark.observed import Aggregates, observed
+from infold.spark.observed import Aggregates, kept_and_observed, observed
 from infold.spark.step_commit import Computed, RowChanges, commit_step
 from infold.spark.step_context import Work
 from infold.spark.stored_types import contains_type
@@ -163,8 +164,8 @@ class KeyedFold:
         read, scanned = counts.rows, self.feed.rows_to_scan
         if counts.keys:
             rows, row_count = self.rows_of_keys(touched, counts)
-            compared = self.compared(rows, touched).localCheckpoint()
-            totals, _ = totals_of(compared, keys=self.few)
+            compared = self.compared(rows, touched)
+            compared, totals, _ = kept_with_totals(compared, keys=self.few)
             different = compared.where(~F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH)))
             stored = sum(state.rows for state in self.work.cells(self.step.model))
             read, scanned = read + totals.stored, scanned + self.scans_of_table * stored
@@ -181,17 +182,18 @@ class KeyedFold:
         keyed = [with_keys(frame, self.query).select(*names) for frame in frames]
         rows = reduce(DataFrame.unionAll, keyed)
         keys = rows.groupBy(*names).agg(F.count(F.lit(1)).alias(ROWS_OF_KEY))
-        keys = keys.withColumn(TOUCHED_KEY, key_hash(keys, names)).localCheckpoint()
-        with_stored = self.beside_stored(keys).localCheckpoint()
-        to_scan = F.count(F.lit(1)) if self.query.having else F.count(OLD_KEY)
-        row = with_stored.agg(
+        keys = keys.withColumn(TOUCHED_KEY, key_hash(keys, names))
+        # Few of them are computed where they are first read, not by a job of their own.
+        keys = keys.localCheckpoint(eager=not self.few)
+        with_stored, counts = kept_and_observed(
+            self.beside_stored(keys),
             F.sum(ROWS_OF_KEY).alias("rows"),
             F.count(F.lit(1)).alias("keys"),
-            to_scan.alias("scanned_keys"),
-            # One row.
-        ).collect()[0]
-        counts = KeyCounts(row["rows"] or 0, row["keys"], row["scanned_keys"])
-        return with_stored, counts
+            F.count(F.lit(1) if self.query.having else OLD_KEY).alias("scanned_keys"),
+        )
+        # Spark forgets what it observed where there are none.
+        numbers = (counts.get(name) or 0 for name in ("rows", "keys", "scanned_keys"))
+        return with_stored, KeyCounts(*numbers)
 
     @returns(TOUCHED_KEYS)
     def beside_stored(self, keys: DataFrame) -> DataFrame:
@@ -258,12 +260,12 @@ def with_keys(rows: DataFrame, query: GroupedQuery) -> DataFrame:
     )
 
 
-def totals_of(
+def kept_with_totals(
     compared: DataFrame, *beside: Column, of: Column | None = None, keys: bool = False
-) -> tuple[Totals, Row]:
+) -> tuple[DataFrame, Totals, Mapping[str, Any]]:
     """
-    Sums over the rows that differ, of those for which ``of`` holds; in the same action ``beside``,
-    aggregates over all rows.
+    The rows, computed once, with sums over those that differ and for which ``of`` holds, and
+    ``beside``, aggregates over all rows, by name: none where there are no rows.
 
     With ``keys``, which is for few rows, those of the rows to remove come to the driver too.
     """
@@ -281,14 +283,24 @@ def totals_of(
     removed = F.when((differs | restated) & F.col(OLD_KEY).isNotNull(), F.xxhash64(OLD_KEY))
     if keys:
         sums.append(F.collect_list(removed).alias("removed_keys"))
-    counts = F.count_if(taken & F.col(OLD_HASH).isNotNull()), F.count_if(restated)
-    sums += [count.alias(name) for count, name in zip(counts, ("stored", "restated"), strict=True)]
-    # One row; with ``keys`` a number for each changed row, at most ``MOST_BROADCAST_KEYS``.
-    row = compared.agg(*sums, *beside).collect()[0]
-    plus, minus = (content(row[f"{n}_hi"] or 0, row[f"{n}_lo"] or 0) for n in (NEW_HASH, OLD_HASH))
-    new, old = row[f"{NEW_HASH}_n"], row[f"{OLD_HASH}_n"]
-    removed_keys = tuple(row["removed_keys"]) if keys else ()
-    return Totals(new, plus, old, minus, row["stored"], row["restated"], removed_keys), row
+    sums.append(F.count_if(taken & F.col(OLD_HASH).isNotNull()).alias("stored"))
+    sums.append(F.count_if(restated).alias("restated"))
+    # With ``keys`` a number for each changed row, at most ``MOST_BROADCAST_KEYS``.
+    kept, counts = kept_and_observed(compared, *sums, *beside)
+    plus, minus = (
+        content(counts.get(f"{name}_hi") or 0, counts.get(f"{name}_lo") or 0)
+        for name in (NEW_HASH, OLD_HASH)
+    )
+    totals = Totals(
+        counts.get(f"{NEW_HASH}_n", 0),
+        plus,
+        counts.get(f"{OLD_HASH}_n", 0),
+        minus,
+        counts.get("stored", 0),
+        counts.get("restated", 0),
+        tuple(counts.get("removed_keys", ())),
+    )
+    return kept, totals, counts
 
 
 def is_restated() -> Column:

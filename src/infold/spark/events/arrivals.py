@@ -39,6 +39,8 @@ from infold.spark.python_models import python_events
 from infold.spark.step_context import Work
 
 CARRIED = "_infold_row"
+_CARRIED_LAST = f"{CARRIED}_last"
+"""What a query gives it as: its ``*`` may have given it once already."""
 STATE, REASON, RAW, HASH = "_state", "_reason", "_raw", "_hash"
 AT = "_at"
 OWN = (STATE, REASON, RAW, FILE, HASH, AT)
@@ -135,11 +137,13 @@ def judged_arrivals(
         F.col(f"{CARRIED}.raw").alias(RAW),
         F.col(f"{CARRIED}.problem").alias("_problem"),
         F.col(f"{CARRIED}.received").alias("_received"),
+        _event_time(node, queried_rows).alias(AT),
     )
     if lookups:
         empty = [F.lit(None).cast(plain.schema[name].dataType) for name in names]
+        received, no_time = _received_micros(rows, source), F.lit(None).cast("bigint")
         plain = plain.unionAll(
-            rows.where(wrong).select(*empty, FILE, RAW, "_problem", _received_micros(rows, source))
+            rows.where(wrong).select(*empty, FILE, RAW, "_problem", received, no_time)
         )
     return _with_states(node, source, plain, names, bounds)
 
@@ -153,11 +157,8 @@ def _query_rows(work: Work, node: Node, frames: Mapping[str, DataFrame]) -> Data
     if node.model.python is not None:
         return python_events(node, _without_wrong_times(frames[name]), CARRIED)
     rows = work.sql(with_carried_column(node), frames)
-    names, carried_at = _column_places(rows.columns)
-    rows = rows.toDF(*(str(i) for i in range(len(rows.columns))))
-    return rows.select(
-        *(F.col(str(i)).alias(name) for i, name in names), F.col(str(carried_at)).alias(CARRIED)
-    )
+    names = (name for name in rows.columns if name not in (CARRIED, _CARRIED_LAST))
+    return rows.select(*map(column, names), F.col(_CARRIED_LAST).alias(CARRIED))
 
 
 def _without_wrong_times(rows: DataFrame) -> DataFrame:
@@ -191,7 +192,7 @@ def with_carried_column(node: Node) -> Node:
         None,
     )
     end = max(token.end for token in tokens if token.token_type is not TokenType.SEMICOLON) + 1
-    added = f", {quoted(CARRIED)} "
+    added = f", {quoted(CARRIED)} AS {quoted(_CARRIED_LAST)} "
     rest = sql[start:end]
     if where is not None:
         cut = where.end + 1
@@ -214,10 +215,11 @@ def has_filter(node: Node) -> bool:
     return any(token.token_type is TokenType.WHERE for token in tokens)
 
 
-def _column_places(columns: Sequence[str]) -> tuple[list[tuple[int, str]], int]:
-    """Where the model's columns are, and the carried one: a ``*`` adds it once more."""
-    names = [(i, name) for i, name in enumerate(columns) if name != CARRIED]
-    return names, max(i for i, name in enumerate(columns) if name == CARRIED)
+def _event_time(node: Node, rows: DataFrame) -> Column:
+    """The event time in microseconds; NULL of a lookup, and where it is outside the calendar."""
+    if node.model.timeseries is None:
+        return F.lit(None).cast("bigint")
+    return _calendar_micros(rows, node.model.timeseries.event_time_column)
 
 
 def _received_micros(rows: DataFrame, source: Source) -> Column:
@@ -245,11 +247,9 @@ def _with_states(
 ) -> DataFrame:
     """Each row with its state, the reason when it is set aside, and its hash."""
     model = node.model
-    at: Column = F.lit(None).cast("bigint")
     rules = [F.when(F.col("_problem").isNotNull(), F.col("_problem"))]
     if model.timeseries is not None:
         time = model.timeseries.event_time_column
-        at = _calendar_micros(rows, time)
         rules.append(F.when(column(time).isNull(), F.lit("null event time")))
         rules.append(F.when(F.col(AT).isNull(), F.lit("invalid event time")))
     rules += [F.when(column(key).isNull(), F.lit(f"null key: {key}")) for key in model.unique_key]
@@ -260,8 +260,9 @@ def _with_states(
         rules.append(F.when(F.col(AT) > latest, F.lit("future: later than received")))
     start = F.lit(None) if node.start is None or model.timeseries is None else F.lit(node.start)
     is_early = F.col("_problem").isNull() & (F.col(AT) < start)
+    reason = F.coalesce(*rules)
     state = F.when(is_early, F.lit(int(RowState.BEFORE_START)))
-    state = state.when(F.col(REASON).isNotNull(), F.lit(int(RowState.SET_ASIDE)))
+    state = state.when(reason.isNotNull(), F.lit(int(RowState.SET_ASIDE)))
     if waits:
         lows = {id_: entry.low for id_, entry in bounds.items() if entry.low is not None}
         if lows:
@@ -272,19 +273,15 @@ def _with_states(
             ahead = F.col(AT) > _value_by_file(highs, len(bounds))
             state = state.when(ahead, F.lit(int(RowState.WAITING)))
     model_schema = T.StructType([rows.schema.fields[i] for i in range(len(names))])
-    return (
-        rows.withColumn(AT, at)
-        .withColumn(REASON, F.coalesce(*rules))
-        .withColumn(STATE, state.otherwise(F.lit(int(RowState.ADMITTED))))
-        .select(
-            *map(column, names),
-            FILE,
-            STATE,
-            REASON,
-            F.when(F.col(STATE) == int(RowState.SET_ASIDE), F.col(RAW)).alias(RAW),
-            AT,
-            row_hash(model_schema).alias(HASH),
-        )
+    # In one projection: each is analysed with all columns, and there may be thousands of them.
+    return rows.select(
+        *map(column, names),
+        FILE,
+        state.otherwise(F.lit(int(RowState.ADMITTED))).alias(STATE),
+        reason.alias(REASON),
+        F.when(is_early, F.lit(None)).when(reason.isNotNull(), F.col(RAW)).alias(RAW),
+        AT,
+        row_hash(model_schema).alias(HASH),
     )
 
 

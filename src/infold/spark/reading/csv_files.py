@@ -141,7 +141,7 @@ def _typed_records(
         *texts,
         fit.PATH,
         raw.alias(fit.RAW),
-        broken.alias(fit.BROKEN),
+        fit.broken(broken),
     )
     return fit.typed_rows(taken, source.columns, source.timestamp_format)
 

@@ -236,10 +236,15 @@ def text_name(at: int) -> str:
     return f"_text{at}"
 
 
+def broken(problem: Column) -> Column:
+    """The column of a frame of texts that says what is wrong with a row as a whole."""
+    return _opaque(problem).alias(BROKEN)
+
+
 def typed_rows(texts: DataFrame, columns: Sequence[Declared], timestamp_format: str) -> DataFrame:
     """Rows of typed values from a frame of texts; see above and ``reading``."""
     types = [datatype(column) for column in columns]
-    values = texts.withColumn(BROKEN, _opaque(F.col(BROKEN))).select(
+    values = texts.select(
         "*",
         *(
             fitted(F.col(text_name(at)), type_, timestamp_format).alias(f"_value{at}")

@@ -220,11 +220,12 @@ def rows(
         *(_text_of(column).alias(fit.text_name(at)) for at, column in enumerate(source.columns)),
         fit.PATH,
         F.make_valid_utf8(line).alias(fit.RAW),
-        F.when(~F.is_valid_utf8(line), F.lit(fit.NOT_UTF8))
-        .when(~good, F.lit("unparsable: not one JSON object"))
-        .when(fit.half_pair(line), F.lit(fit.HALF_PAIR))
-        .when(fit.has_mark(line), F.lit("unparsable: it contains text that infold reserves"))
-        .alias(fit.BROKEN),
+        fit.broken(
+            F.when(~F.is_valid_utf8(line), F.lit(fit.NOT_UTF8))
+            .when(~good, F.lit("unparsable: not one JSON object"))
+            .when(fit.half_pair(line), F.lit(fit.HALF_PAIR))
+            .when(fit.has_mark(line), F.lit("unparsable: it contains text that infold reserves"))
+        ),
     )
     return fit.typed_rows(texts, source.columns, source.timestamp_format)
 
@@ -509,7 +510,7 @@ def _texts(spark: SparkSession, source: Source, files: Iterable[PresentFile]) ->
         *(column(each.name).alias(fit.text_name(at)) for at, each in enumerate(source.columns)),
         F.col(f"{_METADATA}.file_path").alias(fit.PATH),
         F.lit(None).cast("string").alias(fit.RAW),
-        F.when(F.col(_BROKEN_TEXT).isNotNull(), F.lit(_BROKEN)).alias(fit.BROKEN),
+        fit.broken(F.when(F.col(_BROKEN_TEXT).isNotNull(), F.lit(_BROKEN))),
     )
 
 

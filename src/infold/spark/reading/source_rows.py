@@ -301,7 +301,7 @@ def _with_folder_values(
                 *names,
                 F.col("_id").cast("string").alias(fit.PATH),
                 F.lit(None).cast("string").alias(fit.RAW),
-                F.col("_drift").alias(fit.BROKEN),
+                fit.broken(F.col("_drift")),
             ),
             columns,
             source.timestamp_format,

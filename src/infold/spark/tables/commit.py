@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -15,9 +15,7 @@ from pyspark.sql.types import DataType
 from infold.core import write_points
 from infold.core.interval import Ranges
 from infold.core.own_columns import STATE, STATE_COLUMN
-from infold.core.queries import quoted
 from infold.spark.content import column, range_predicate
-from infold.spark.content import column as column_of
 from infold.spark.tables.port import Layout, Stamp
 
 ROWS_OF_A_FILE = 500_000
@@ -48,39 +46,6 @@ def commit_point(table: str) -> Iterator[None]:
 def writing_tasks(touched: Ranges, about: int) -> int:
     """By how many tasks about so many rows are written, each of which makes files of its own."""
     return (1 if len(touched) < 4 else 2) + about // ROWS_OF_A_FILE
-
-
-@dataclass(frozen=True, slots=True)
-class MergeSource:
-    """
-    The source ``s`` of a MERGE into ``t``: rows to remove have keys, rows to add have none.
-
-    Its columns have names of their own, so that a condition can only mean the table's. ``matches``
-    is true of a row and what removes it, ``is_new`` of what is added; ``values`` are the columns of
-    the table, quoted, with those of the source that have their values.
-    """
-
-    rows: DataFrame
-    matches: str
-    is_new: str
-    values: Mapping[str, str]
-
-
-def merge_source(insert: DataFrame, delete: DataFrame, on: Sequence[str]) -> MergeSource:
-    """The source of a MERGE that adds rows, and removes those with the keys ``on``."""
-    keys = [(name, f"_on_{i}") for i, name in enumerate(on)]
-    new = [(name, f"_new_{i}") for i, name in enumerate(insert.columns)]
-    removed = delete.select(*(column_of(name).alias(key) for name, key in keys))
-    added = insert.select(
-        *(column_of(name).alias(key) for name, key in new),
-        *(F.lit(None).cast(removed.schema[key].dataType).alias(key) for _, key in keys),
-    )
-    return MergeSource(
-        rows=added.unionByName(removed, allowMissingColumns=True),
-        matches=" AND ".join(f"t.{quoted(name)} = s.{key}" for name, key in keys),
-        is_new=f"s.{keys[0][1]} IS NULL",
-        values={quoted(name): f"s.{key}" for name, key in new},
-    )
 
 
 def touched_partitions(layout: Layout, ranges: Ranges) -> Ranges:

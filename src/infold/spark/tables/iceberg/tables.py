@@ -12,6 +12,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
@@ -25,12 +27,12 @@ from infold.core.ports import Lake
 from infold.core.queries import quoted
 from infold.lake.iceberg.metadata_file import kept_with_rows_of, known_history, read_metadata
 from infold.messages import run_errors
+from infold.spark.content import column as column_of
 from infold.spark.content import range_predicate
 from infold.spark.session_facts import is_remote
 from infold.spark.tables.commit import (
     commit_point,
     evolved,
-    merge_source,
     stamped,
     touched_partitions,
     with_columns,
@@ -152,19 +154,24 @@ class IcebergTables:
     ) -> int:
         """One MERGE: rows to remove match on their keys, rows to add have none and match none."""
         del column, ranges  # as in ``read``
-        source = merge_source(with_columns(insert), delete, on)
-        view = "infold_merge"
-        source.rows.createOrReplaceTempView(view)
-        names, values = ", ".join(source.values), ", ".join(source.values.values())
+        insert = with_columns(insert)
+        # The source has names that no table has: a condition can only mean the table's columns.
+        keys = [(name, f"_on_{at}") for at, name in enumerate(on)]
+        new = [(name, f"_new_{at}") for at, name in enumerate(insert.columns)]
+        removed = delete.select(*(column_of(name).alias(key) for name, key in keys))
+        added = insert.select(*(column_of(name).alias(key) for name, key in new))
+        matches = (F.expr(f"{quoted(name)} = {key}") for name, key in keys)
+        values = {quoted(name): F.col(key) for name, key in new}
         with commit_point(table), _session_stamp(self.spark, stamp):
-            self.spark.sql(
-                f"MERGE INTO {self.identifier(table)} t USING {view} s"
-                f" ON {source.matches} AND {condition}"
-                " WHEN MATCHED THEN DELETE"
-                f" WHEN NOT MATCHED AND {source.is_new}"
-                f" THEN INSERT ({names}) VALUES ({values})"
+            (
+                added.unionByName(removed, allowMissingColumns=True)
+                .mergeInto(self.identifier(table), reduce(and_, matches, F.expr(condition)))
+                .whenMatched()
+                .delete()
+                .whenNotMatched(F.col(keys[0][1]).isNull())
+                .insert(values)
+                .merge()
             )
-        self.spark.catalog.dropTempView(view)
         return self._committed_snapshot(table, stamp)
 
     def evolve(
