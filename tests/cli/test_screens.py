@@ -449,12 +449,8 @@ class TestShow:
                 (f"user{BARS - 1} ", f"{BARS} rows drawn, there are more (--limit)."),
                 (("who", "n"), EVERY),
             ),
-            (
-                NONE,
-                "daily --plot --where n>3",
-                ("daily has no rows where n>3.\n",),
-                (("day", "n"), EVERY),
-            ),
+            (NONE, "daily --plot --where n>3", ("daily has no rows where n>3.\n",),
+             (("day", "n"), EVERY)),
         ],
     )  # fmt: skip
     def test_pictures(

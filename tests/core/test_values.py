@@ -90,44 +90,23 @@ def test_far_times_in_values_with_parts() -> None:
 
 
 EXTREMES: dict[str, tuple[pa.Array, list[str], list[Any], list[str]]] = {
-    "instant": (
-        times(FAR, -(2**63)),
-        ["+56157-09-28 16:00:00Z", "-290308-12-21 19:59:05.224192Z"],
+    "instant": (times(FAR, -(2**63)), ["+56157-09-28 16:00:00Z", "-290308-12-21 19:59:05.224192Z"],
         ["+56157-09-28T16:00:00Z", "-290308-12-21T19:59:05.224192Z"],
-        ["+56157-09-28 16:00:00", "-290308-12-21 19:59:05.224192"],
-    ),
-    "clock": (
-        times(FAR).cast(pa.timestamp("us")),
-        ["+56157-09-28 16:00:00"],
-        ["+56157-09-28T16:00:00"],
-        ["+56157-09-28 16:00:00"],
-    ),
-    "day": (
-        pa.array([2**31 - 1, -(2**31), 0], pa.int32()).cast(pa.date32()),
+        ["+56157-09-28 16:00:00", "-290308-12-21 19:59:05.224192"]),
+    "clock": (times(FAR).cast(pa.timestamp("us")), ["+56157-09-28 16:00:00"],
+        ["+56157-09-28T16:00:00"], ["+56157-09-28 16:00:00"]),
+    "day": (pa.array([2**31 - 1, -(2**31), 0], pa.int32()).cast(pa.date32()),
         ["+5881580-07-11", "-5877641-06-23", "1970-01-01"],
         ["+5881580-07-11", "-5877641-06-23", "1970-01-01"],
-        ["+5881580-07-11", "-5877641-06-23", "1970-01-01"],
-    ),
-    "no number": (
-        pa.array([float("nan"), float("-inf"), -0.0]),
-        ["nan", "-inf", "-0"],
-        ["NaN", "-Infinity", -0.0],
-        ["nan", "-inf", "-0.0"],
-    ),
-    "nested": (
-        pa.array([[float("inf"), None]]),
-        ['"[""Infinity"", null]"'],
-        [["Infinity", None]],
-        ["[inf, None]"],
-    ),
-    "decimal": (
-        pa.array(["9" * 38]).cast(pa.decimal128(38, 0)),
-        ["9" * 38],
-        ["9" * 38],
-        ["9" * 38],
-    ),
+        ["+5881580-07-11", "-5877641-06-23", "1970-01-01"]),
+    "no number": (pa.array([float("nan"), float("-inf"), -0.0]), ["nan", "-inf", "-0"],
+        ["NaN", "-Infinity", -0.0], ["nan", "-inf", "-0.0"]),
+    "nested": (pa.array([[float("inf"), None]]), ['"[""Infinity"", null]"'], [["Infinity", None]],
+        ["[inf, None]"]),
+    "decimal": (pa.array(["9" * 38]).cast(pa.decimal128(38, 0)), ["9" * 38], ["9" * 38],
+        ["9" * 38]),
     "bytes": (pa.array([b"\x00\xff"]), ["00ff"], ["00ff"], [r"b'\x00\xff'"]),
-}
+}  # fmt: skip
 """Of a type, values and their texts: in CSV, in JSON, and on the screen."""
 
 

@@ -427,10 +427,7 @@ def test_a_source_that_is_declared_otherwise(given: str) -> None:
     """What a function makes of a wider column is not known, so events are made again."""
     text = re.sub(r'"raw.clicks": \{"columns": \[.*\]\}', f'"raw.clicks": {given}', EVENTS)
     before = {**FILES_OF_ROWS, "models/clicks.py": text}
-    after = {
-        **before,
-        "infold.yml": before["infold.yml"].replace("decimal(18,2)", "decimal(20,2)"),
-    }
+    after = {**before, "infold.yml": before["infold.yml"].replace("decimal(18,2)", "decimal(20,2)")}
     one, two = project(before), project(after)
 
     [change] = [

@@ -118,16 +118,14 @@ ORDER = Sessions("user", None, identifier=("a", "`b`"))
         (of("sessions", USER), "user IS NULL"),
         (of("sessions", USER, where="k = 1 -- one"), "user IS NULL AND (k = 1 -- one\n)"),
         (of("sessions", ORDER), "a IS NULL AND `b` IS NULL"),
-        (
-            of("sessions", replace(ORDER, fallback_gap=1)),
-            "a IS NULL AND `b` IS NULL AND user IS NULL",
-        ),
+        (of("sessions", replace(ORDER, fallback_gap=1)),
+         "a IS NULL AND `b` IS NULL AND user IS NULL"),
         (of("sessions", replace(USER, user="lower(u)"), who="lower(u)"), None),
         (of("sessions", USER, where="upper(k) = 'X'"), None),
         (of("sessions", replace(ORDER, identifier=("a.b",))), None),
         (replace(of("sessions", USER), inputs=(Input("events", "ts"), Input("other"))), None),
     ],
-)
+)  # fmt: skip
 def test_columns_are_read_and_expressions_are_for_spark(node: Node, test: str | None) -> None:
     """A model's columns become a filter of the same meaning, expressions are Spark's."""
     shop = StoredRows(ONE)
@@ -298,12 +296,10 @@ def test_events_of_an_identifier(
     [
         (node(input="people"), "they are seen through the view people"),
         (node(owner_sql="lower(u)"), "the owner of an event follows from lower(u)"),
-        (
-            node(Sessions(None, None, ("lower(c)",)), owner_sql="lower(c)"),
-            "the owner of an event follows from lower(c)",
-        ),
+        (node(Sessions(None, None, ("lower(c)",)), owner_sql="lower(c)"),
+         "the owner of an event follows from lower(c)"),
     ],
-)
+)  # fmt: skip
 def test_events_that_only_spark_could_find(of: Node, why: str) -> None:
     """Where only Spark could find the events, nothing is read and the reason is given."""
     past = FakePast()

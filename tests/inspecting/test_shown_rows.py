@@ -90,14 +90,10 @@ def shown(folder: Path, sql: str, **others: str) -> list[str]:
     ("sql", "expected"),
     [
         ("SELECT * FROM raw.clicks", ["raw.clicks: id=id who=Who ts=ts url=url more=more"]),
-        (
-            "SELECT c.`who` AS User, c.TS, 'web' AS src FROM raw.clicks AS c",
-            ["raw.clicks: user=Who ts=ts src=None"],
-        ),
-        (
-            "SELECT WHO u, ts FROM raw.clicks k WHERE k.url <> 'it''s' -- why\n AND id > 'a'",
-            ["raw.clicks: u=Who ts=ts | `url` <> 'it''s' -- why\n AND `id` > 'a'"],
-        ),
+        ("SELECT c.`who` AS User, c.TS, 'web' AS src FROM raw.clicks AS c",
+         ["raw.clicks: user=Who ts=ts src=None"]),
+        ("SELECT WHO u, ts FROM raw.clicks k WHERE k.url <> 'it''s' -- why\n AND id > 'a'",
+         ["raw.clicks: u=Who ts=ts | `url` <> 'it''s' -- why\n AND `id` > 'a'"]),
         (
             """SELECT who AS u, ts, 'web' AS src FROM raw.clicks WHERE who <> 'robot'
             UNION ALL SELECT person, at, 'app' FROM raw.taps
@@ -108,13 +104,11 @@ def shown(folder: Path, sql: str, **others: str) -> list[str]:
                 "raw.clicks: u=id ts=ts src=url | (`id` IN ('a', 'b'))",
             ],
         ),
-        (
-            "SELECT lower(who) AS u, more.a AS m, ts + INTERVAL 1 HOUR AS later FROM raw.clicks",
-            ["raw.clicks: u=None m=None later=None"],
-        ),
+        ("SELECT lower(who) AS u, more.a AS m, ts + INTERVAL 1 HOUR AS later FROM raw.clicks",
+         ["raw.clicks: u=None m=None later=None"]),
         ("SELECT url AS id, id AS url FROM raw.clicks", ["raw.clicks: id=url url=id"]),
     ],
-)
+)  # fmt: skip
 def test_plain_views(tmp_path: Path, sql: str, expected: list[str]) -> None:
     """Each side of a UNION ALL is rows of one table, with conditions on that table's columns."""
     assert shown(tmp_path, sql) == expected
@@ -447,13 +441,10 @@ def test_what_is_shown() -> None:
     ("model", "type_", "where"),
     [
         ("daily", pa.date32(), "`day` >= '1970-01-02' AND `day` < '1970-01-04'"),
-        (
-            "sessions",
-            pa.timestamp("us", "UTC"),
-            "`session_start` >= '1970-01-02T00:00:00' AND `session_start` < '1970-01-04T00:00:00'",
-        ),
+        ("sessions", pa.timestamp("us", "UTC"),
+         "`session_start` >= '1970-01-02T00:00:00' AND `session_start` < '1970-01-04T00:00:00'"),
     ],
-)
+)  # fmt: skip
 def test_only_what_differs_is_read(model: str, type_: pa.DataType, where: str) -> None:
     """Rows are read from the first to the last cell with other contents, and of none otherwise."""
     name = "day" if model == "daily" else "session_start"

@@ -113,19 +113,15 @@ class TestTheChange:
             (change(new=replace(NEW, start=day(1).start)), "its start changed"),
             (change(new=declared(timeseries=WEEKLY)), "its timeseries changed"),
             (change(new=replace(NEW, downgraded=("why",))), "builds it whole"),
-            (
-                change(new=declared(materialization=Materialization.SESSIONS)),
-                "its kind changed, from incremental table to sessions",
-            ),
-            (
-                change(new=declared(materialization=Materialization.VIEW)),
-                "only events, sessions, and tables that are built cell by cell",
-            ),
+            (change(new=declared(materialization=Materialization.SESSIONS)),
+             "its kind changed, from incremental table to sessions"),
+            (change(new=declared(materialization=Materialization.VIEW)),
+             "only events, sessions, and tables that are built cell by cell"),
             (change(new=with_incremental(NEW), old=replace(OLD, fingerprint="x")), "is not known"),
             (replace(change(), before=None), "is not known"),
         ],
         ids=lambda value: value if isinstance(value, str) else "",
-    )
+    )  # fmt: skip
     def test_what_would_change_earlier_cells_is_refused(self, made: Redefinition, why: str) -> None:
         """Dropped columns, other cells, another kind, a definition that nobody knows."""
         found = forward_only(made, TRACE, None, states("# #"))

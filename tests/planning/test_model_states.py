@@ -118,11 +118,8 @@ CASES: dict[str, tuple[dict[Node, ModelObservation], list[str], dict[str, str]]]
         [STANDARD, SYNC],
         {},
     ),
-    "a part that waits for its cron": (
-        {EVENTS: built(EVENTS), AT_NIGHT: WAITS},
-        [STANDARD] * 2,
-        {},
-    ),
+    "a part that waits for its cron": ({EVENTS: built(EVENTS), AT_NIGHT: WAITS}, [STANDARD] * 2,
+        {}),
     "the definition changed": (
         {EVENTS: built(EVENTS), A: with_trace(built(A), fingerprint="another")},
         [STANDARD, SYNC],
@@ -166,7 +163,7 @@ CASES: dict[str, tuple[dict[Node, ModelObservation], list[str], dict[str, str]]]
         [STANDARD, STANDARD],
         {},
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("seen", "states", "says"), CASES.values(), ids=[*CASES])
@@ -318,10 +315,8 @@ OTHER = replace(new(), trace=Trace("a", "another", {"events": 1}), version=3)
 PARTS: dict[str, tuple[ModelObservation, dict[str, Any], dict[str, Any], str, Interval | None]] = {
     "a start long before the data": (new(), {"start": AGES}, {}, "B B - - - - -", None),
     "shorter than a cell": (new(), {"backfill_limit": 1}, {}, "B - - - - - -", None),
-    "a window overrides it": (
-        *(new(), {}, {"window": Interval(day(0).start, day(5).start)}),
-        *("B B B B B - -", None),
-    ),
+    "a window overrides it": (*(new(), {}, {"window": Interval(day(0).start, day(5).start)}),
+        *("B B B B B - -", None)),
     "batches are cut inside it": (new(), {}, {"batch_size": 1}, "B B - - - - -", None),
     "a new day does not wait": (NEW_DAY, {}, {}, "- - B B - - B", day(4)),
     "a changed definition": (OTHER, {}, {}, "B B B B B B B", None),
@@ -332,7 +327,7 @@ PARTS: dict[str, tuple[ModelObservation, dict[str, Any], dict[str, Any], str, In
         *("B B B - B - -", day(3)),
     ),
     "what an older infold mixed": (MIXED, {}, {}, "B B B B B B B", None),
-}
+}  # fmt: skip
 
 
 class TestBackfillLimit:

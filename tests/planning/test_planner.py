@@ -531,17 +531,13 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("files", "causes"),
         [
-            (
-                arrived(removed=(FILE,), come_due=(replace(FILE, id=2, path="c.csv"),)),
-                [(Cause.ARRIVED, 0), (Cause.REMOVED, 3), (Cause.DUE, 1)],
-            ),
-            (
-                arrived(CellState(day(1), 2, 0), CellState(day(6), 5, 0)),
-                [(Cause.LATE, 2), (Cause.ARRIVED, 5)],
-            ),
+            (arrived(removed=(FILE,), come_due=(replace(FILE, id=2, path="c.csv"),)),
+             [(Cause.ARRIVED, 0), (Cause.REMOVED, 3), (Cause.DUE, 1)]),
+            (arrived(CellState(day(1), 2, 0), CellState(day(6), 5, 0)),
+             [(Cause.LATE, 2), (Cause.ARRIVED, 5)]),
         ],
         ids=["files", "days"],
-    )
+    )  # fmt: skip
     def test_causes(self, files: FileDiff, causes: list[tuple[Cause, int]]) -> None:
         """Each with its rows; estimated rows of a day that has some are late."""
         seen = built(EVENTS, files=files, cells=states("# # # . . . ."))

@@ -368,9 +368,7 @@ def test_sources_may_lie_in_another_warehouse(tmp_path: Path) -> None:
     shop = production(tmp_path / "shop")
     copy = shutil.copytree(shop.warehouse, tmp_path / "copy")
     other = CatalogInWarehouse(
-        SqliteDatabase(Path(copy) / shop.catalog_db.name),
-        warehouse=str(copy),
-        namespace="another",
+        SqliteDatabase(Path(copy) / shop.catalog_db.name), warehouse=str(copy), namespace="another"
     )
 
     assert other.find([(shop.namespace, "daily")])

@@ -17,15 +17,7 @@ from hypothesis import strategies as st
 from tests.arrivals.dry import Memory
 from tests.declare.shop import project as declared
 from tests.ledger.fresh import FreshLedger
-from tests.planning.strips import (
-    DAILY,
-    EVENTS,
-    FIRST,
-    SESSIONS,
-    day,
-    project,
-    with_incremental,
-)
+from tests.planning.strips import DAILY, EVENTS, FIRST, SESSIONS, day, project, with_incremental
 from tests.reference.tables import versions
 from tests.reference.world import Row
 
@@ -90,10 +82,7 @@ def taken() -> Outcome:
 
 
 def observer(
-    ledger: FreshLedger,
-    *present: ListedFile,
-    settling: tuple[str, ...] = (),
-    as_of: int = FIRST,
+    ledger: FreshLedger, *present: ListedFile, settling: tuple[str, ...] = (), as_of: int = FIRST
 ) -> Observer:
     """One that finds these files, and those that are being written."""
 

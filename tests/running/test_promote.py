@@ -184,14 +184,12 @@ class TestRefused:
             ("half a run", ["it did not build all of it"]),
             ("dropped", ["its table is not there"]),
             ("written by others", ["daily"]),
-            (
-                "other rows",
-                ["production-moved", "sessions has other rows since", "infold run --env dev"],
-            ),
+            ("other rows",
+             ["production-moved", "sessions has other rows since", "infold run --env dev"]),
             ("another definition", ["built by another definition since"]),
             ("applied", []),
         ],
-    )
+    )  # fmt: skip
     def test_what_happened_since(self, shop: Project, what: str, words: list[str]) -> None:
         """Own tables are whole, all of them built, and production is what the last run has seen."""
         put_environment(shop)

@@ -215,37 +215,19 @@ def test_an_older_ledger_whose_version_is_gone(shop: Project) -> None:
 
 
 COMMITS = {
-    "an older table": (
-        None,
-        [CLICKS],
-        {"clicks": "it lacks version 2"},
-        ("build", "it lacks version 2"),
-    ),
-    "a late commit": (
-        "r2",
-        [CLICKS, ("r2-1", 201)],
-        {"snapshot": "201", "by": "step r2-1"},
-        ("set back", "a run that had been taken over wrote to it; version 1 is still there"),
-    ),
-    "a late commit of all rows": (
-        "r2",
-        [("r2-1", 201)],
-        {"snapshot": "201", "by": "step r2-1"},
-        ("build", "it lacks version 1"),
-    ),
-    "a late commit below the newest version": (
-        "r0",
-        [CLICKS, ("r0-1", 151), ("r2-1", 201)],
+    "an older table": (None, [CLICKS], {"clicks": "it lacks version 2"},
+        ("build", "it lacks version 2")),
+    "a late commit": ("r2", [CLICKS, ("r2-1", 201)], {"snapshot": "201", "by": "step r2-1"},
+        ("set back", "a run that had been taken over wrote to it; version 1 is still there")),
+    "a late commit of all rows": ("r2", [("r2-1", 201)], {"snapshot": "201", "by": "step r2-1"},
+        ("build", "it lacks version 1")),
+    "a late commit below the newest version": ("r0", [CLICKS, ("r0-1", 151), ("r2-1", 201)],
         {"snapshot": "151", "by": "step r0-1"},
-        ("build", "a run that had been taken over wrote to it"),
-    ),
-    "two ledgers took turns": (
-        None,
-        [CLICKS, ("other-1", 151), ("r2-1", 201)],
+        ("build", "a run that had been taken over wrote to it")),
+    "two ledgers took turns": (None, [CLICKS, ("other-1", 151), ("r2-1", 201)],
         {"clicks": "1 commit unknown to it, the newest by step other-1"},
-        ("build", "1 commit unknown to it, the newest by step other-1"),
-    ),
-}
+        ("build", "1 commit unknown to it, the newest by step other-1")),
+}  # fmt: skip
 """Which run was taken over, the commits of clicks, what is refused, and what is done."""
 
 

@@ -82,18 +82,14 @@ WROTE, NOTHING, FAILED = True, False, None
 @pytest.mark.parametrize(
     ("batches", "found"),
     [
-        (
-            [((2, 3), WROTE), ((0, 1), WROTE), ((4, 5), WROTE)],
-            [(7, (0, 1, 4, 5)), (8, (4, 5)), (9, ())],
-        ),
-        (
-            [((0, 1), WROTE), ((2, 3), NOTHING), ((4, 5), WROTE)],
-            [(7, (2, 3, 4, 5)), (8, (4, 5)), (8, ())],
-        ),
+        ([((2, 3), WROTE), ((0, 1), WROTE), ((4, 5), WROTE)],
+         [(7, (0, 1, 4, 5)), (8, (4, 5)), (9, ())]),
+        ([((0, 1), WROTE), ((2, 3), NOTHING), ((4, 5), WROTE)],
+         [(7, (2, 3, 4, 5)), (8, (4, 5)), (8, ())]),
         ([((0, 1), FAILED), ((2, 3), WROTE)], [(7, (2, 3, 4, 5)), (7, (0, 1, 4, 5))]),
     ],
     ids=["all write", "one has nothing", "one fails"],
-)
+)  # fmt: skip
 def test_what_batches_record_in_any_order(
     batches: list[tuple[tuple[int, int], bool | None]], found: list[tuple[int, tuple[int, ...]]]
 ) -> None:

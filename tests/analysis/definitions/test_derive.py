@@ -386,16 +386,13 @@ def test_a_dropped_column() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "category"),
     [
-        (
-            DAILY_ROWS,
-            DAILY_ROWS.replace("revenue", "revenue, revenue * 2 AS twice"),
-            Category.ADDITIVE,
-        ),
+        (DAILY_ROWS, DAILY_ROWS.replace("revenue", "revenue, revenue * 2 AS twice"),
+         Category.ADDITIVE),
         (DAILY_ROWS, DAILY_ROWS.replace("user_id, revenue", "revenue, user_id"), Category.NONE),
         (UNION.format("day, user_id, revenue"), UNION.format("day, revenue"), Category.BREAKING),
     ],
     ids=["added", "another order", "of a union"],
-)
+)  # fmt: skip
 def test_other_columns(before: str, after: str, category: Category) -> None:
     """A column that follows is additive; others are derived too, whatever is called the change."""
     found = queries(before, after)
@@ -428,10 +425,8 @@ SHIFTED = "date_add(cast(session_start AS date), 1) AS day"
     ("before", "after"),
     [
         (HEAD + DAILY_ROWS, HEAD + DAILY_ROWS.replace("cast(session_start AS date) AS day", SHIFTED)),
-        (
-            HEAD + DAILY_ROWS.replace("revenue", "revenue, cast(session_start AS date) AS other"),
-            HEAD + DAILY_ROWS.replace("cast(session_start AS date) AS day", SHIFTED),
-        ),
+        (HEAD + DAILY_ROWS.replace("revenue", "revenue, cast(session_start AS date) AS other"),
+         HEAD + DAILY_ROWS.replace("cast(session_start AS date) AS day", SHIFTED)),
         (WHOLE + DAILY_ROWS, WHOLE + DAILY_ROWS.replace(", revenue", "")),
         (LIMITED + DAILY_ROWS + " LIMIT 3", LIMITED + DAILY_ROWS.replace(", revenue", "") + " LIMIT 3"),
         (VOUCHED + " GROUP BY ALL", VOUCHED + " GROUP BY ALL HAVING max(revenue) > 1"),

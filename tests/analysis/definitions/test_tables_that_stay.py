@@ -55,10 +55,7 @@ CUT = f"{GAP}, cuts: {{campaign: [url], start_events: \"url = '/'\"}}"
         (f"{GAP}, max_length: 2 hours", GAP),
         (CUT, f"{GAP}, cuts: {{campaign: [url]}}"),
         (GAP, f"{GAP}, quarantine_after: 2 hours"),
-        (
-            f"{GAP}, quarantine_after: 2 hours",
-            f"{GAP}, quarantine_after: 3 hours, keep: head",
-        ),
+        (f"{GAP}, quarantine_after: 2 hours", f"{GAP}, quarantine_after: 3 hours, keep: head"),
     ],
 )
 def test_other_ends(before: str, after: str) -> None:
@@ -169,12 +166,8 @@ def test_what_no_state_tells(select: str) -> None:
         (IDENTIFIER, IDENTIFIER, "user_id <> 'a'", How.REBUILD),
         ("identifier: [url, event_id]", "identifier: [url, event_id]", "url <> '/'", How.REBUILD),
         (UPPER, UPPER, "user_id <> 'a'", How.REBUILD),
-        (
-            f"{IDENTIFIER}, without_identifier: {{gap: 1 hour}}",
-            f"{IDENTIFIER}, without_identifier: {{gap: 1 hour}}",
-            "url <> '/'",
-            How.REBUILD,
-        ),
+        (f"{IDENTIFIER}, without_identifier: {{gap: 1 hour}}",
+         f"{IDENTIFIER}, without_identifier: {{gap: 1 hour}}", "url <> '/'", How.REBUILD),
     ],
 )  # fmt: skip
 def test_what_a_session_is_of(before: str, after: str, condition: str, how: How) -> None:

@@ -291,16 +291,10 @@ class TestHead:
         ("snapshots", "steps", "foreign"),
         [
             ([], {}, None),
-            (
-                [snapshot(2, 1, step="b"), snapshot(1, None, step="a"), snapshot(3, 2, run="r")],
-                {"a": 1, "b": 2},
-                None,
-            ),
-            (
-                [OURS, snapshot(2, 1, "delete"), snapshot(3, 2), snapshot(4, 3, "replace")],
-                {"a": 1},
-                3,
-            ),
+            ([snapshot(2, 1, step="b"), snapshot(1, None, step="a"), snapshot(3, 2, run="r")],
+             {"a": 1, "b": 2}, None),
+            ([OURS, snapshot(2, 1, "delete"), snapshot(3, 2), snapshot(4, 3, "replace")], {"a": 1},
+             3),
             ([OURS, snapshot(2, 1, "delete"), snapshot(3, 2, step="b")], {"a": 1, "b": 3}, 2),
             ([OURS, snapshot(2, 1, "replace")], {"a": 1}, None),
             ([OURS, snapshot(2, 1, "append"), snapshot(3, 1, step="b")], {"a": 1, "b": 3}, None),
@@ -310,7 +304,7 @@ class TestHead:
             *("never written", "newest last", "the newest after ours", "below ours"),
             *("a rewrite", "another branch", "expired ancestors"),
         ],
-    )
+    )  # fmt: skip
     def test_steps_and_foreign_writes(
         self,
         lake: IcebergLake,

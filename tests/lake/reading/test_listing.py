@@ -74,10 +74,8 @@ TREE = (
 @pytest.mark.parametrize(
     ("pattern", "paths"),
     [
-        (
-            "in/*.json",
-            ["in/a.json", "in/b.json.gz", "in/j.json.zst", "in/k.json.bz2", "in/m.json.gzip"],
-        ),
+        ("in/*.json",
+         ["in/a.json", "in/b.json.gz", "in/j.json.zst", "in/k.json.bz2", "in/m.json.gzip"]),
         ("in/[aj].json", ["in/a.json", "in/j.json.zst"]),
         ("in/*.json.zst", ["in/j.json.zst"]),
         ("in/*.json.gz", ["in/b.json.gz"]),
@@ -104,7 +102,7 @@ TREE = (
         ("in/*.parquet", []),
         ("in/[a]*", ["in/a.json"]),
     ],
-)
+)  # fmt: skip
 def test_patterns(tmp_path: Path, pattern: str, paths: list[str]) -> None:
     """Patterns match as globs do; below the fixed part, names that start with _ or . are
     ignored.

@@ -460,14 +460,12 @@ def test_a_store_of_the_target(
     ("at", "why"),
     [
         ("gs://own/lake/orders", "target dev does not say how gs://own is reached"),
-        (
-            "abfss://a@other.dfs.core.windows.net/orders",
-            "target dev does not say how abfss://a@other.dfs.core.windows.net is reached",
-        ),
+        ("abfss://a@other.dfs.core.windows.net/orders",
+         "target dev does not say how abfss://a@other.dfs.core.windows.net is reached"),
         ("dbfs:/orders", "infold does not read dbfs:"),
         ("orders", "it is no absolute path, nor a URL"),
     ],
-)
+)  # fmt: skip
 def test_another_place(project: Project, hive: MadeUpHive, at: str, why: str) -> None:
     """One for which nothing says how it is reached, or that nothing here reads."""
     hive.put("sales", "orders", at)
@@ -498,14 +496,11 @@ def test_in_hdfs(project: Project, hive: MadeUpHive) -> None:
     [
         ("file:/srv/orders", {"spark.sql.sources.provider": "parquet"}, "a table of parquet"),
         ("file:/srv/orders", {"spark.sql.sources.provider": ""}, "a table of Hive"),
-        (
-            "file:/srv/orders",
-            {"spark.sql.sources.provider": "", "table_type": "ICEBERG"},
-            "a table of iceberg",
-        ),
+        ("file:/srv/orders", {"spark.sql.sources.provider": "", "table_type": "ICEBERG"},
+         "a table of iceberg"),
         ("", {}, "a view"),
     ],
-)
+)  # fmt: skip
 def test_another_table(
     project: Project, hive: MadeUpHive, at: str, parameters: dict[str, str], kind: str
 ) -> None:

@@ -95,10 +95,8 @@ A, B, C = (f"{name}.dfs.core.windows.net" for name in ("one@first", "two@first",
     ("options", "expected"),
     [
         (StorageOptions(account_key="${env:K}"), {"account.key": "k"}),
-        (
-            StorageOptions(sas_token="${env:K}"),
-            {"account.auth.type": "SAS", "sas.fixed.token": "k"},
-        ),
+        (StorageOptions(sas_token="${env:K}"),
+         {"account.auth.type": "SAS", "sas.fixed.token": "k"}),
         (
             StorageOptions(tenant_id="t", client_id="c", client_secret="${env:K}"),
             {
@@ -109,7 +107,7 @@ A, B, C = (f"{name}.dfs.core.windows.net" for name in ("one@first", "two@first",
         ),
         (StorageOptions(), {"account.auth.type": "OAuth"}),
     ],
-)
+)  # fmt: skip
 def test_spark_is_told_of_each_account(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -138,16 +136,10 @@ def test_spark_is_told_of_each_account(
 @pytest.mark.parametrize(
     ("bucket", "options", "expected"),
     [
-        (
-            "gs://lake",
-            StorageOptions(service_account_key="${env:ONE}", endpoint="http://a:1/"),
-            {"google_service_account_key": json.dumps(GOOGLE_KEY), "google_base_url": "http://a:1"},
-        ),
-        (
-            f"abfss://{A}",
-            StorageOptions(account_key="${env:K}", endpoint="http://a:1"),
-            {"azure_storage_account_key": "k", "azure_storage_endpoint": "http://a:1/first"},
-        ),
+        ("gs://lake", StorageOptions(service_account_key="${env:ONE}", endpoint="http://a:1/"),
+         {"google_service_account_key": json.dumps(GOOGLE_KEY), "google_base_url": "http://a:1"}),
+        (f"abfss://{A}", StorageOptions(account_key="${env:K}", endpoint="http://a:1"),
+         {"azure_storage_account_key": "k", "azure_storage_endpoint": "http://a:1/first"}),
         (
             f"abfss://{A}",
             StorageOptions(tenant_id="t", client_id="c", client_secret="${env:K}"),
@@ -160,7 +152,7 @@ def test_spark_is_told_of_each_account(
             },
         ),
     ],
-)
+)  # fmt: skip
 def test_deltalake_is_told_what_obstore_is(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
