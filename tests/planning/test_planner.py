@@ -560,8 +560,6 @@ def test_open_ranges_survive_planning(span: tuple[int, int]) -> None:
 TICK = FIRST + 7 * DAY + 5 * HOUR
 FIVE = with_incremental(DAILY, cron="0 5 * * *")
 FILLS = replace(FIVE, fills_cells=True)
-
-
 LATE = "# + # # # # #"
 
 
