@@ -118,11 +118,6 @@ def test_no_batch_follows_a_commit_unknown_to_the_ledger() -> None:
         CommitTurn(days(2, 3), lock).take(outcome())
 
 
-def test_a_step_without_batches_does_not_wait() -> None:
-    """A step without batches records its outcome unchanged and waits for nobody."""
-    assert CommitTurn(days(0, 1)).take(outcome()) == outcome()
-
-
 KINDS = {"clicks": Kind.EVENTS, "orders": Kind.EVENTS, "names": Kind.VIEW}
 READ = {"names": "users"}
 AUDITS = {"daily": "users", "weekly": "names"}
@@ -264,7 +259,10 @@ def test_a_file_arrives_once(
 
 
 def test_rows_wait_once_and_removed_files_count_once() -> None:
-    """Also of files that come due; rows of steps of one model add up, as their files differ."""
+    """
+    Also of files that come due; rows of steps of one model add up, as their files differ. Models of
+    one source list the same folders, or more; those of other sources add up.
+    """
     done = [
         took(name, "raw.a", "x", of(3, waiting=2, removed=1), gone="g", due="y")
         for name in ("one", "two")
@@ -274,17 +272,10 @@ def test_rows_wait_once_and_removed_files_count_once() -> None:
     assert (found.arrived, found.waiting, found.files_removed, found.read) == (3, 2, 1, 11)
     found = run_receipt([took("one", "raw.a", "x", of(3)), took("one", "raw.a", "y", of(4))])
     assert (found.arrived, found.files_new) == (7, 2)
-
-
-def test_dated_folders_count_once() -> None:
-    """Models of one source list the same folders, or more; those of other sources add up."""
+    folders = (("one", "raw.a", 3, 7), ("two", "raw.a", 10, 0), ("three", "raw.b", 2, 4))
     done = [
         took(name, source, "x", replace(of(3), folders_listed=listed, folders_left_out=out))
-        for name, source, listed, out in (
-            ("one", "raw.a", 3, 7),
-            ("two", "raw.a", 10, 0),
-            ("three", "raw.b", 2, 4),
-        )
+        for name, source, listed, out in folders
     ]
     found = run_receipt(done)
     assert (found.folders_listed, found.folders_left_out) == (12, 4)
