@@ -56,7 +56,7 @@ def variant_of(shop: Project, name: str = "dev") -> Variant:
     return variant(name, declared, api.ledger_of(shop), api.lake_of(shop))
 
 
-def built(shop: Project, name: str = "dev", expires_at: int | None = None) -> str:
+def built(shop: Project, name: str = "dev", expires_at: int | None = None, run: str = "r2") -> str:
     """An environment with a table of its own of daily; the table's key."""
     text = (shop.root / "models" / "daily.sql").read_text(encoding="utf-8")
     (shop.root / "models" / "daily.sql").write_text(OTHER, encoding="utf-8")
@@ -64,14 +64,14 @@ def built(shop: Project, name: str = "dev", expires_at: int | None = None) -> st
     (shop.root / "models" / "daily.sql").write_text(text, encoding="utf-8")
     [table] = found.tables
     made = Environment(name, "ann@host", api.now() - DAY, expires_at, api.now(), None, (table,))
-    step, trace = f"r2-{table.key}", Trace(table.key, found.project[table.key].fingerprint)
+    step, trace = f"{run}-{table.key}", Trace(table.key, found.project[table.key].fingerprint)
     changes = (CellChange(day(0), 3, 0, 0, 3, 0, 9),)
-    with leased(shop) as book:
-        book.begin_run("r2", f"run --env {name}", 0, {})
+    with leased(shop, run) as book:
+        book.begin_run(run, f"run --env {name}", 0, {})
         book.put_environment(made)
-        book.begin_step("r2", step, 1, table.key, "build", {})
+        book.begin_step(run, step, 1, table.key, "build", {})
         book.finish_step(step, Outcome(table.key, 1, trace, changes, whole=True, snapshot=501))
-        book.finish_run("r2", "done", Receipt())
+        book.finish_run(run, "done", Receipt())
     put(shop, table.key, step, 501)
     return table.key
 
@@ -98,7 +98,7 @@ def test_production_does_not_know_its_tables(shop: Project) -> None:
     assert api.ledger_of(shop).environments() == {}
     assert key not in api.ledger_of(shop).newest_versions()
 
-    key = built(shop)
+    key = built(shop, run="r4")
     assert api.forgettable(shop, None)[0] == NAMES
     assert api.forgettable(shop, [key]) == ((), (key,))
     assert api.teardown(shop).models == NAMES
