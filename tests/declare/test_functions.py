@@ -582,7 +582,7 @@ def importing(tmp_path: Path) -> Path:
 
 def test_the_file_comes_first_then_what_it_imports(importing: Path) -> None:
     """Modules of the project are followed, also in circles; others are not read. The digest is of
-    all files.
+    all files. What stands in a `try` with an `except` has another way, and needs no module.
     """
     found = read_sources(importing, "functions/clean.py")
 
@@ -594,6 +594,9 @@ def test_the_file_comes_first_then_what_it_imports(importing: Path) -> None:
     ]
     write(importing, {"lib/deep/letters.py": "VOWELS = 'aeiouy'\n"})
     assert read_sources(importing, "functions/clean.py").digest != found.digest
+    text = "try:\n    import nowhere_at_all\nexcept ImportError:\n    pass\n"
+    write(importing, {"functions/clean.py": text})
+    assert len(read_sources(importing, "functions/clean.py").files) == 1
 
 
 @pytest.mark.parametrize(

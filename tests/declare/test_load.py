@@ -131,7 +131,8 @@ class TestSources:
 
     def test_files_by_their_names_and_columns_by_their_places(self) -> None:
         """The extension of a path gives format and delimiter; without a header, declared columns
-        are the fields in order, and a file's time is none.
+        are the fields in order, and a file's time is none. An Iceberg source may omit its columns,
+        because the table's metadata has them.
         """
         keys = "in/*.TSV.gz\n    header: false\n    quote: none\n    file_time_column: at"
         source = project(spoilt("infold.yml", "countries.csv", keys)).sources["raw.countries"]
@@ -141,6 +142,11 @@ class TestSources:
         assert not source.quoted
         assert source.without_columns(["code"]).read_positions == [1]
         assert project().sources["raw.countries"].delimiter == ","
+        old = "path: countries.csv\n    columns: {code: string, country: string}"
+        files = spoilt("infold.yml", old, "table: geo.countries\n    catalog: geo.db")
+        source = project(files).sources["raw.countries"]
+        assert (source.format, source.table) == (Format.ICEBERG, "geo.countries")
+        assert source.columns == ()
 
     @pytest.mark.parametrize(
         ("says", "listing", "window"),

@@ -429,9 +429,9 @@ def seen(
     return replace(built(OLD_EVENTS), trace=trace, files=diff, redefined=change)
 
 
-def made_of_events(model: ModelObservation, node: Node = EVENTS, **asked: Any) -> Plan:
+def made_of_events(model: ModelObservation, node: Node = EVENTS) -> Plan:
     """The plan for the events."""
-    return planned(node, asked=PlanOptions(**asked), events=model)
+    return planned(node, events=model)
 
 
 def detail(model: ModelObservation, node: Node = EVENTS) -> str:
@@ -535,7 +535,9 @@ def test_files_that_are_not_what_they_were() -> None:
     ("derivation", "action"), [(DROPPED, Action.DERIVE), (ADDED, Action.BUILD)]
 )
 def test_lookups(derivation: Derivation, action: Action) -> None:
-    """Rows follow from those of a join; files are not read again, as the lookup may be another."""
+    """Rows follow from those of a join; files are not read again, as the lookup may be another.
+    Restated events, and those with other types, are ingested again.
+    """
     joined = replace(EVENTS, inputs=(*EVENTS.inputs, Input("users")))
     model = seen(derivation, file(1))
     model = replace(with_trace(model, inputs={"users": 1}), inputs=(InputDiff("users", 1, 2),))
@@ -546,6 +548,10 @@ def test_lookups(derivation: Derivation, action: Action) -> None:
     if action is Action.DERIVE:
         assert step.inputs == {"users": (1, 1)}
         assert trace.inputs == {"users": 1}
+    restated = PlanOptions(restated={"events": Ranges.ever()})
+    for asked in (PlanOptions(not_derived=frozenset({"events"})), restated):
+        [step] = planned(EVENTS, asked=asked, events=seen(DROPPED, file(1))).steps
+        assert step.action is Action.BUILD
 
 
 @pytest.mark.parametrize(

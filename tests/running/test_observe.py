@@ -103,7 +103,9 @@ def file_diff(*present: ListedFile, settling: tuple[str, ...] = (), as_of: int =
 
 
 def test_a_known_file_that_is_being_written_again_stays_as_it_was() -> None:
-    """Until it has settled; then rows are exchanged in one step."""
+    """Until it has settled; then rows are exchanged in one step. A waiting row becomes due at its
+    exact instant and not before.
+    """
     young, same = file_diff(settling=("a.csv",)), file_diff(SEEN)
     settled = file_diff(replace(SEEN, fingerprint="two"))
 
@@ -111,6 +113,8 @@ def test_a_known_file_that_is_being_written_again_stays_as_it_was() -> None:
     assert (bool(same), same.unchanged) == (False, 1)
     assert [file.fingerprint for file in settled.new] == ["two"]
     assert (settled.removed, settled.replaced) == ((TAKEN,), 1)
+    assert not file_diff(SEEN, as_of=WAITS_FOR - 1).come_due
+    assert file_diff(SEEN, as_of=WAITS_FOR).come_due == (TAKEN,)
 
 
 def test_a_reader_sees_what_changed_since_the_version_it_read() -> None:

@@ -80,7 +80,14 @@ def test_a_run_with_nothing_to_do_registers(shop: Project, hive: MadeUpHive) -> 
 def test_what_a_run_drops_last_has_no_name(
     shop: Project, hive: MadeUpHive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As tables that were kept for a rollback until then."""
+    """As tables that were kept for a rollback until then. A name that is taken meanwhile is a note:
+    the run did its work, and who has the name keeps it.
+    """
+    hive.before_change = lambda: hive.put("sales", "former", "file:/theirs")
+    taken = "former is not registered: the metastore has something else under its name"
+    assert taken in said(shop, "run")
+    hive.tables.clear()
+    hive.before_change = lambda: None
     api.lake_of(shop).register()
 
     def drop(_: object, lake: Lake, *__: object, **___: object) -> Iterator[str]:

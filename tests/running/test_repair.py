@@ -396,7 +396,9 @@ class TestEntries:
     """What people entered, out of the damaged ledger that is put aside."""
 
     def test_they_are_taken_out_of_the_file_that_is_put_aside(self, damaged: Project) -> None:
-        """It is said beforehand, also where nobody is asked and nothing is done."""
+        """It is said beforehand, also where nobody is asked and nothing is done. A ledger that is
+        lost later has lost them; the old file says what was once.
+        """
         text = said(damaged, "repair", "--dry-run")
         assert "1 manual entry for sessions in it can be read, and will be taken over." in text
         text = said(damaged, "repair", "--json", code=3)
@@ -404,6 +406,10 @@ class TestEntries:
 
         assert repair_ledger(damaged).entries == 1
         assert entries(damaged) == KEPT
+        lose_ledger(damaged)
+        assert look_at_ledger(damaged).entries is None
+        assert repair_ledger(damaged).entries is None
+        assert entries(damaged) == []
 
     def test_never_after_a_teardown(self, damaged: Project) -> None:
         """Who tore a target down, also after a repair that died, wants none of it back."""

@@ -67,13 +67,13 @@ def outcome(*, committed: bool = True) -> Outcome:
 
 
 def test_batches_beside_a_step_build_their_own_cells() -> None:
-    """Together they are all of them, and all are pending before the first batch commits."""
-    assert [batch.cells for batch in concurrent_batches(STEP)] == [
-        days(0, 1),
-        days(2, 3),
-        days(4, 5),
-    ]
+    """Together they are all of them, and all are pending before the first batch commits. A step
+    without batches records its outcome unchanged and waits for nobody.
+    """
+    cells = [batch.cells for batch in concurrent_batches(STEP)]
+    assert cells == [days(0, 1), days(2, 3), days(4, 5)]
     assert CommitLock.of(STEP).trace.pending_ranges == days(0, 1, 2, 3, 4, 5)
+    assert CommitTurn(days(0, 1)).take(outcome()) == outcome()
 
 
 WROTE, NOTHING, FAILED = True, False, None
