@@ -481,8 +481,8 @@ class TestWords:
         ("10-20 v1 | 10-20 v1 | 10-30 v3 | 10-30 v3, 90-95 v4", (10, 30),
          "1 created > 10-20; 3 extended 10-20 > 10-30"),
         ("10-20 v1 | 10-20 v1, 60-70 v2 | 10-20 v1, 55-70 v3 | 10-70 v4", (10, 70),
-         "1 created > 10-20; 2 created > 60-70; 3 extended 60-70 > 55-70; "
-         "4 merged 10-20 55-70 > 10-70"),
+         ("1 created > 10-20; 2 created > 60-70; 3 extended 60-70 > 55-70; "
+          "4 merged 10-20 55-70 > 10-70")),
         # the other half is shown, though it is outside the span asked for
         ("10-70 v1 | 10-20 v2, 60-70 v2 | 10-20 v2, 60-80 v3", (10, 20),
          "1 created > 10-70; 2 split 10-70 > 10-20 60-70"),
