@@ -57,7 +57,7 @@ SHAPES = {
     "users": (USERS + "SELECT id, {each} FROM events GROUP BY id", "count(DISTINCT {0}) AS {0}"),
     "visits": (VISITS + "SELECT {each} FROM events", "first({0}) AS {0}"),
 }  # fmt: skip
-WIDTHS = (40, 160)
+WIDTHS = (20, 80)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

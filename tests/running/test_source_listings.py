@@ -319,7 +319,7 @@ EVENT = st.tuples(
 
 
 @pytest.mark.deep
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(EVENT, max_size=40), st.sampled_from(["daily", "weekly", "36 hours"]), st.data())
 def test_after_a_full_listing_all_is_as_it_is(
     tmp_path_factory: pytest.TempPathFactory,

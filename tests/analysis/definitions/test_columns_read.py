@@ -91,7 +91,7 @@ def test_pairs() -> None:
 
 
 @pytest.mark.deep
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_drawn_queries(seed: int) -> None:
     """Queries at random have the same rows."""

@@ -337,7 +337,7 @@ def test_altered_queries(seed: int) -> None:
 
 
 @pytest.mark.deep
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(seed=SEEDS, changes=st.integers(0, 2))
 def test_altered_queries_with_changed_words(seed: int, changes: int) -> None:
     """So they are if some more words are changed at random."""
