@@ -187,6 +187,15 @@ class TestFiles:
         assert written.files() == before
         assert len(before) == 1
 
+    def test_a_table_made_anew_is_another(self, written: Written) -> None:
+        """Its version has the number of the old one's, and none of its files."""
+        written.append(0)
+        before = written.files()
+        shutil.rmtree(written.folder)
+        written.append(0)
+
+        assert not before.keys() & written.files().keys()
+
 
 IDENTITY = {
     "delta.identity.start": 1,
