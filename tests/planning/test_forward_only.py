@@ -89,7 +89,8 @@ class TestTheChange:
         assert found.effective_from == day(5).start
         assert found.derivation is not None
         assert found.derivation.columns == (("Users", "NULL"), ("N", "`n`"), ("day", "`day`"))
-        assert (found.derivation.added, found.derivation.stored) == ({"Users"}, ("day", "n"))
+        assert found.derivation.added == {"Users"}
+        assert found.derivation.stored == ("day", "n")
         for since in (day(2).start, day(6).end):
             assert asked(since).effective_from == since
 
