@@ -211,11 +211,8 @@ DEFINES: dict[str, tuple[str, str, str]] = {
     "timeseries.week_start": ("daily", "granularity: day", "granularity: week, week_start: sunday"),
     "incremental.enabled": ("daily", "incremental: {}", "incremental: {enabled: false}"),
     "incremental.start": ("daily", "incremental: {}", "incremental: {start: 2024-03-01}"),
-    "incremental.exact_start": (
-        "daily",
-        "incremental: {}",
-        "incremental: {start: 2024-03-01 12:00, exact_start: true}",
-    ),
+    "incremental.exact_start": ("daily", "incremental: {}",
+        "incremental: {start: 2024-03-01 12:00, exact_start: true}"),
     "sessions.user": ("sessions", "user: user_id", "user: url"),
     "sessions.gap": ("sessions", "30 minutes", "31 minutes"),
     "sessions.identifier": ("sessions", "user: user_id", "user: user_id, identifier: url"),
@@ -226,11 +223,8 @@ DEFINES: dict[str, tuple[str, str, str]] = {
     "cuts.start_events": ("sessions", "30 minutes", "30 minutes, cuts: {start_events: url}"),
     "scd_type_2.updated_at": ("plans", "updated_at: event_ts", "updated_at: seen_at"),
     "scd_type_2.columns": ("plans", "updated_at: event_ts", "updated_at: event_ts, columns: url"),
-    "scd_type_2.invalidate_hard_deletes": (
-        "plans",
-        "updated_at: event_ts",
-        "updated_at: event_ts, invalidate_hard_deletes: true",
-    ),
+    "scd_type_2.invalidate_hard_deletes": ("plans", "updated_at: event_ts",
+        "updated_at: event_ts, invalidate_hard_deletes: true"),
     "campaign.columns": ("sessions", "30 minutes", "30 minutes, cuts: {campaign: url}"),
     # A source's.
     "source.format": ("infold.yml", "format: json", "format: csv"),
@@ -247,7 +241,7 @@ DEFINES: dict[str, tuple[str, str, str]] = {
     "source.multiline": ("infold.yml", "format: json", "multiline: true"),
     "source.columns": ("infold.yml", "url: string", "url: int"),
     "project.start": ("infold.yml", "start: 2024-01-01", "start: 2024-01-02"),
-}
+}  # fmt: skip
 """Key -> a change of it: the file, what stands there, and what stands there then."""
 
 ELSEWHERE = {

@@ -44,33 +44,20 @@ SHAPES = {
         "b AS (SELECT day, {each} FROM a) SELECT * FROM b",
         "upper({0}) AS {0}",
     ),
-    "renamed": (
-        DAILY + "SELECT * FROM (" + DAY + "{each} FROM events) AS t(day, {names})",
-        "{0}",
-    ),
+    "renamed": (DAILY + "SELECT * FROM (" + DAY + "{each} FROM events) AS t(day, {names})", "{0}"),
     "natural": (WHOLE + "SELECT * FROM events NATURAL JOIN events AS other", ""),
     "using": (WHOLE + "SELECT {names} FROM events JOIN events AS o USING ({each})", "{0}"),
     "union": (DAILY + DAY + "{each} FROM events UNION ALL " + DAY + "{each} FROM events", "{0}"),
     "keys": (DAILY + DAY + "{each}, count(*) AS n FROM events GROUP BY day, {names}", "{0}"),
-    "lists": (
-        DAILY + DAY + "{each} FROM events GROUP BY 1",
-        "sort_array(collect_list({0})) AS {0}",
-    ),
-    "windows": (
-        DAILY + DAY + "{each} FROM events",
-        "lag({0}) OVER (PARTITION BY cast(at AS date), id ORDER BY at) AS {0}",
-    ),
+    "lists": (DAILY + DAY + "{each} FROM events GROUP BY 1",
+        "sort_array(collect_list({0})) AS {0}"),
+    "windows": (DAILY + DAY + "{each} FROM events",
+        "lag({0}) OVER (PARTITION BY cast(at AS date), id ORDER BY at) AS {0}"),
     "subqueries": (WHOLE + "SELECT {each} FROM raw.few", "(SELECT max({0}) FROM events) AS {0}"),
-    "users": (
-        USERS + "SELECT id, {each} FROM events GROUP BY id",
-        "count(DISTINCT {0}) AS {0}",
-    ),
-    "visits": (
-        VISITS + "SELECT {each} FROM events",
-        "first({0}) AS {0}",
-    ),
-}
-WIDTHS = (40, 160)
+    "users": (USERS + "SELECT id, {each} FROM events GROUP BY id", "count(DISTINCT {0}) AS {0}"),
+    "visits": (VISITS + "SELECT {each} FROM events", "first({0}) AS {0}"),
+}  # fmt: skip
+WIDTHS = (20, 80)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -195,24 +195,18 @@ class TestPlan:
         infold("plan", "--forward-only", "daily")
         assert fake.asked["make_plan"]["asked"].forward_only == {"daily": None}
 
-    @pytest.mark.parametrize("command", ["plan", "run"])
-    def test_models_are_named_as_by_status(
-        self, fake: FakeApi, infold: Infold, command: str
-    ) -> None:
-        """Models named as arguments are selected like the terms of `--select`."""
-        result = infold(command, "daily", "tag:core", "-s", "latest")
-
-        assert result.exit_code == 0
-        asked = fake.asked["make_plan" if command == "plan" else "run"]
-        assert asked["select"] == ("latest", "daily", "tag:core")
-
-    def test_an_unaligned_window_is_refused(self, fake: FakeApi, infold: Infold) -> None:
-        """A window that is not aligned with cells is refused before anything is observed."""
+    def test_models_are_named_as_by_status(self, fake: FakeApi, infold: Infold) -> None:
+        """Models named as arguments are selected like the terms of `--select`. A window that is not
+        aligned with cells is refused before anything is observed.
+        """
         result = infold("plan", "--end", "2024-03-06T01:00")
-
         assert result.exit_code == 2
         assert "observe" not in fake.asked
         assert result.stderr.startswith("window-unaligned: --end 2024-03-06 01:00 lies inside")
+        for command, asked in (("plan", "make_plan"), ("run", "run")):
+            result = infold(command, "daily", "tag:core", "-s", "latest")
+            assert result.exit_code == 0
+            assert fake.asked[asked]["select"] == ("latest", "daily", "tag:core")
 
 
 class TestRun:
@@ -584,26 +578,22 @@ class TestShow:
         assert infold("show", "latest", "--columns", "sesions").exit_code == 2
 
 
-class TestInit:
-    """``infold init``."""
+def test_a_new_project(infold: Infold, tmp_path: Path) -> None:
+    """It has no findings, is named after its folder, and can be planned at once. `init` writes
+    nothing into a folder that is in use.
+    """
+    directory, used = tmp_path / "my-shop", tmp_path / "used"
 
-    def test_the_new_project(self, infold: Infold, tmp_path: Path) -> None:
-        """It has no findings, is named after its folder, and can be planned at once."""
-        directory = tmp_path / "my-shop"
-
-        assert infold("init", str(directory)).exit_code == 0
-        assert infold("-C", str(directory), "check").stdout.startswith("3 models, 1 source, no")
-        assert api.open_project(directory, None).name == "my_shop"
-        plan = json.loads(infold("-C", str(directory), "plan", "--json").stdout)
-        assert [step["model"] for step in plan["steps"]] == ["clicks", "sessions", "daily"]
-        assert [one["rows"] for one in plan["steps"][0]["files"]["arrived"]] == [5, 4]
-
-    def test_a_folder_in_use(self, infold: Infold, tmp_path: Path) -> None:
-        """`init` writes nothing into a folder that is in use."""
-        (tmp_path / "file").write_text("mine")
-
-        assert infold("init", str(tmp_path)).exit_code == 2
-        assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert infold("init", str(directory)).exit_code == 0
+    assert infold("-C", str(directory), "check").stdout.startswith("3 models, 1 source, no")
+    assert api.open_project(directory, None).name == "my_shop"
+    plan = json.loads(infold("-C", str(directory), "plan", "--json").stdout)
+    assert [step["model"] for step in plan["steps"]] == ["clicks", "sessions", "daily"]
+    assert [one["rows"] for one in plan["steps"][0]["files"]["arrived"]] == [5, 4]
+    used.mkdir()
+    (used / "file").write_text("mine")
+    assert infold("init", str(used)).exit_code == 2
+    assert [path.name for path in used.iterdir()] == ["file"]
 
 
 class TestDemo:

@@ -449,12 +449,8 @@ class TestShow:
                 (f"user{BARS - 1} ", f"{BARS} rows drawn, there are more (--limit)."),
                 (("who", "n"), EVERY),
             ),
-            (
-                NONE,
-                "daily --plot --where n>3",
-                ("daily has no rows where n>3.\n",),
-                (("day", "n"), EVERY),
-            ),
+            (NONE, "daily --plot --where n>3", ("daily has no rows where n>3.\n",),
+             (("day", "n"), EVERY)),
         ],
     )  # fmt: skip
     def test_pictures(
@@ -478,7 +474,9 @@ class TestShow:
         assert shown.asked[-1] == asked
 
     def test_lines(self, fake: FakeApi, infold: Infold, monkeypatch: pytest.MonkeyPatch) -> None:
-        """From the lowest value to the highest, with --plot or without."""
+        """From the lowest value to the highest, with --plot or without. A line joins values over
+        time, and texts alone are no picture.
+        """
         monkeypatch.setattr(api, "show", Shown(march(1001, 1003, 1002)))
         alone, both, plot = (
             infold("show", "daily", *words.split())
@@ -489,61 +487,45 @@ class TestShow:
         assert "       1,001|" in both.stdout
         assert "n: 1,001 to 1,003" in both.stdout
         assert alone.stdout == both.stdout != plot.stdout
-
-    def test_nothing_to_draw(
-        self, fake: FakeApi, infold: Infold, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """A line joins values over time, and texts alone are no picture."""
         for columns, option, why in (
             ({"who": ["ann"], "n": [1]}, "--lines", "no-time-for-lines: daily has no"),
             ({"who": ["ann"]}, "--plot", "nothing-to-plot: daily has no"),
         ):
             monkeypatch.setattr(api, "show", Shown(columns))
             result = infold("show", "daily", option)
-
             assert (result.exit_code, why in result.stderr) == (2, True)
 
 
-class TestLook:
-    """Colours and signs beyond ASCII where they can be seen, and no more columns than fit."""
+@pytest.mark.parametrize(
+    ("is_terminal", "encoding", "environment", "plain"),
+    [
+        (True, "utf-8", {}, False),
+        (True, "UTF8", {"NO_COLOR": ""}, False),
+        (False, "utf-8", {}, True),
+        (True, "utf-8", {"NO_COLOR": "1"}, True),
+        (True, "utf-8", {"TERM": "dumb"}, True),
+        (True, "latin-1", {}, True),
+        (True, "unheard-of", {}, True),
+    ],
+)
+def test_a_picture_is_plain(
+    is_terminal: bool,
+    encoding: str,
+    environment: Mapping[str, str],
+    plain: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of several reasons makes it so; it is as wide as the terminal, within limits."""
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    stdout = SimpleNamespace(encoding=encoding, isatty=lambda: is_terminal)
+    monkeypatch.setattr(sys, "stdout", stdout)
 
-    @pytest.mark.parametrize(
-        ("is_terminal", "encoding", "environment", "plain"),
-        [
-            (True, "utf-8", {}, False),
-            (True, "UTF8", {"NO_COLOR": ""}, False),
-            (False, "utf-8", {}, True),
-            (True, "utf-8", {"NO_COLOR": "1"}, True),
-            (True, "utf-8", {"TERM": "dumb"}, True),
-            (True, "latin-1", {}, True),
-            (True, "unheard-of", {}, True),
-        ],
-    )
-    def test_plain(
-        self,
-        is_terminal: bool,
-        encoding: str,
-        environment: Mapping[str, str],
-        plain: bool,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        """Each of several reasons makes a picture plain."""
-        for name in ("NO_COLOR", "TERM"):
-            monkeypatch.delenv(name, raising=False)
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
-        stdout = SimpleNamespace(encoding=encoding, isatty=lambda: is_terminal)
-        monkeypatch.setattr(sys, "stdout", stdout)
-
-        assert output.terminal_look().plain is plain
-
-    @pytest.mark.parametrize(
-        ("columns", "width"), [("20", NARROWEST), ("40", 40), ("87", 87), ("500", 160)]
-    )
-    def test_width(self, columns: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        """As wide as the terminal, within limits."""
+    assert output.terminal_look().plain is plain
+    for columns, width in (("20", NARROWEST), ("40", 40), ("87", 87), ("500", 160)):
         monkeypatch.setenv("COLUMNS", columns)
-
         assert output.terminal_look().width == width
 
 

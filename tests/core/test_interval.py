@@ -73,8 +73,14 @@ class TestRanges:
 
     @given(ranges, st.integers(LOW - 2, HIGH + 2))
     def test_membership(self, a: Ranges, at: int) -> None:
-        """An instant is in the ranges exactly when it is one of their ticks."""
+        """An instant is in the ranges exactly when it is one of their ticks. All event time absorbs
+        any ranges and leaves nothing of them.
+        """
         assert (at in a) == (at in ticks(a))
+        assert a | Ranges.ever() == Ranges.ever()
+        assert a & Ranges.ever() == a
+        assert not a - Ranges.ever()
+        assert Ranges.ever() == Ranges((EVER,)) == Ranges.ever().widen(DAY, DAY)
 
     @given(ranges, intervals, intervals)
     def test_overlap(self, a: Ranges, one: Interval, other: Interval) -> None:
@@ -100,19 +106,18 @@ class TestRanges:
             assert (a.span.start, a.span.end) == (min(ticks(a)), max(ticks(a)) + 1)
             assert len(a) == len(a.parts) == len(list(a))
 
-    @given(ranges)
-    def test_ever_contains_everything(self, a: Ranges) -> None:
-        """All event time absorbs any ranges and leaves nothing of them."""
-        assert a | Ranges.ever() == Ranges.ever()
-        assert a & Ranges.ever() == a
-        assert not a - Ranges.ever()
-        assert Ranges.ever() == Ranges((EVER,)) == Ranges.ever().widen(DAY, DAY)
+    def test_an_interval_has_its_start_and_not_its_end(self) -> None:
+        """An instant at the border is in the later of the two alone. An interval without instants
+        cannot be made.
+        """
+        before, after = Interval(0, 10), Interval(10, 20)
 
-    @pytest.mark.parametrize(("start", "end"), [(1, 1), (2, 1)])
-    def test_an_interval_is_never_empty(self, start: int, end: int) -> None:
-        """An interval without instants cannot be made."""
-        with pytest.raises(ValueError, match="empty"):
-            Interval(start, end)
+        assert [at in before for at in (-1, 0, 9, 10)] == [False, True, True, False]
+        assert 10 in after
+        assert not before.overlaps(after)
+        for end in (1, 0):
+            with pytest.raises(ValueError, match="empty"):
+                Interval(1, end)
 
 
 def calendar_floor(granularity: Granularity, at: datetime) -> datetime:
@@ -135,18 +140,6 @@ def calendar_floor(granularity: Granularity, at: datetime) -> datetime:
             return day.replace(month=1, day=1)
 
 
-class TestInterval:
-    """Intervals include their start and exclude their end."""
-
-    def test_neighbours_share_no_instant(self) -> None:
-        """An instant at the border is in the later of the two alone."""
-        before, after = Interval(0, 10), Interval(10, 20)
-
-        assert [at in before for at in (-1, 0, 9, 10)] == [False, True, True, False]
-        assert 10 in after
-        assert not before.overlaps(after)
-
-
 class TestGranularity:
     """Cells follow the UTC calendar and tile all of time."""
 
@@ -157,25 +150,29 @@ class TestGranularity:
         expected = calendar_floor(granularity, interval.datetime_of(at))
         assert interval.datetime_of(granularity.floor(at)) == expected
 
-    @given(granularities, instants)
-    def test_a_cell_contains_its_instant_and_ends_where_the_next_begins(
-        self, granularity: Granularity, at: int
+    @given(granularities, granularities, instants)
+    def test_the_cell_of_an_instant(
+        self, granularity: Granularity, fine: Granularity, at: int
     ) -> None:
-        """Every instant is in exactly one cell; cells follow one another without a gap."""
-        cell = granularity.cell(at)
+        """Every instant is in one cell, and cells follow one another without a gap. Rounding up
+        gives the instant itself when aligned, else the end of its cell. Covering covered ranges
+        changes nothing, and open ends stay open. Where a granularity contains another, every finer
+        cell is inside of one coarser cell.
+        """
+        cell, up = granularity.cell(at), granularity.ceil(at)
         assert at in cell
         assert granularity.aligned(cell.start)
         assert granularity.floor(cell.end - 1) == cell.start
         assert granularity.next(cell.start) == cell.end
         assert granularity.aligned(cell.end)
-
-    @given(granularities, instants)
-    def test_ceil_is_the_first_start_not_before(self, granularity: Granularity, at: int) -> None:
-        """Rounding up gives the instant itself when aligned, else the end of its cell."""
-        up = granularity.ceil(at)
-        assert up >= at
-        assert granularity.aligned(up)
-        assert up == at if granularity.aligned(at) else up == granularity.cell(at).end
+        assert up == (at if granularity.aligned(at) else cell.end)
+        covered = granularity.cover(Ranges.of([Interval(at, at + 1)]))
+        assert granularity.cover(covered) == covered == Ranges.of([cell])
+        assert granularity.cover(Ranges.ever()) == Ranges.ever()
+        if granularity.contains(fine):
+            inner = fine.cell(at)
+            assert cell.start <= inner.start
+            assert inner.end <= cell.end
 
     @given(granularities, instants, st.integers(1, 40 * DAY))
     def test_cells_tile_an_interval(self, granularity: Granularity, at: int, length: int) -> None:
@@ -189,24 +186,6 @@ class TestGranularity:
         assert all(cell.overlaps(wanted) for cell in cells)
         assert all(a.end == b.start for a, b in pairwise(cells))
         assert Ranges.of(cells) == granularity.cover(Ranges.of([wanted]))
-
-    @given(granularities, instants)
-    def test_cover_of_whole_cells_and_open_ends(self, granularity: Granularity, at: int) -> None:
-        """Covering covered ranges changes nothing, and open ends stay open."""
-        covered = granularity.cover(Ranges.of([Interval(at, at + 1)]))
-        assert covered == Ranges.of([granularity.cell(at)])
-        assert granularity.cover(covered) == covered
-        assert granularity.cover(Ranges.ever()) == Ranges.ever()
-
-    @given(granularities, granularities, instants)
-    def test_contained_granularities_nest(
-        self, coarse: Granularity, fine: Granularity, at: int
-    ) -> None:
-        """Where one granularity contains another, every finer cell is inside one coarser cell."""
-        if coarse.contains(fine):
-            inner, outer = fine.cell(at), coarse.cell(at)
-            assert outer.start <= inner.start
-            assert inner.end <= outer.end
 
     def test_weeks_do_not_nest_in_months(self) -> None:
         """A week may belong to two months, so no month contains weeks; days nest in everything."""
@@ -328,24 +307,22 @@ def test_every_cut_has_a_key_that_can_be_declared(cut: DeclaredCut) -> None:
     assert f"`{own}`" in (DOCS / "reference" / "keys.md").read_text()
 
 
-def test_sql_over_one_event_has_its_place_and_type() -> None:
-    """A campaign has columns, also as a short list; a start event is a condition."""
-    assert [one for cut in EVERY for one in cut.event_sql] == [
-        EventSql(("cuts.campaign.columns.0", "cuts.campaign.0"), "source"),
-        EventSql(("cuts.campaign.columns.1", "cuts.campaign.1"), "medium"),
-        EventSql(("cuts.start_events",), "name = 'login'", SqlType.BOOLEAN),
-        EventSql(("cuts.rule",), "ends(url)"),
-    ]
-
-
 def test_cuts_in_words() -> None:
-    """``infold explain`` describes each cut in words."""
+    """``infold explain`` describes each cut in words. Its SQL over one event has a place: a
+    campaign has columns, also as a short list; a start event is a condition.
+    """
     assert [cut.in_words for cut in EVERY] == [
         "midnight in Europe/Berlin",
         "a change of campaign",
         "an event that begins a session",
         "the rule ends(url)",
         "a length of 1 hour",
+    ]
+    assert [one for cut in EVERY for one in cut.event_sql] == [
+        EventSql(("cuts.campaign.columns.0", "cuts.campaign.0"), "source"),
+        EventSql(("cuts.campaign.columns.1", "cuts.campaign.1"), "medium"),
+        EventSql(("cuts.start_events",), "name = 'login'", SqlType.BOOLEAN),
+        EventSql(("cuts.rule",), "ends(url)"),
     ]
 
 

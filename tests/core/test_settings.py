@@ -58,16 +58,13 @@ FREE = {
 }
 
 
-@pytest.mark.parametrize("key", WRONG)
-def test_settings_that_change_rows_are_refused(key: str) -> None:
-    """A setting that changes rows is a finding of `check` at its line in infold.yml."""
-    assert [name for name, _, _ in changed_settings({key: WRONG[key]})] == [key]
-
-
-def test_settings_that_change_no_row_are_free() -> None:
-    """Memory, parallelism, compression, what a storage notes in a session, and a fixed setting at
-    its fixed value, are accepted; one in another case is not, because Spark would ignore it.
+def test_settings_that_change_rows_are_refused() -> None:
+    """A setting that changes rows is a finding of `check` at its line in infold.yml. Memory,
+    parallelism, compression, what a storage notes in a session, and a fixed setting at its fixed
+    value, are accepted; one in another case is not, because Spark would ignore it.
     """
+    for key, value in WRONG.items():
+        assert [name for name, _, _ in changed_settings({key: value})] == [key]
     assert list(changed_settings(FREE)) == []
     assert list(changed_settings({"spark.sql.session.timezone": "UTC"}))
     assert list(changed_settings(FIXED)) == []
@@ -278,13 +275,14 @@ KEYS = {"daily__1234abcd": "daily", "raw.x__1234abcd": "raw.x", "daily__1234abcd
 
 
 def test_every_text_of_a_value_is_changed() -> None:
-    """Keys are replaced in texts, keys of mappings and errors; all else stays as it was."""
+    """Keys are replaced in texts, keys of mappings and errors; all else stays as it was. A key that
+    begins with another one is replaced as a whole, and no longer word is touched.
+    """
     reason = Reason(Cause.LATE, "because daily__1234abcd changed", Ranges.ever(), 3)
     step = Step("raw.x__1234abcd", Action.BUILD, Ranges(), (reason,), {"daily__1234abcd": (0, 1)})
     error = InfoldError("slug", "what of daily__1234abcd", (("at", "raw.x__1234abcd"),))
-    plan = Plan(
-        (step,), (Skipped("sessions", "up to date"),), 7, refused={"raw.x__1234abcd": error}
-    )
+    left = (Skipped("sessions", "up to date"),)
+    plan = Plan((step,), left, 7, refused={"raw.x__1234abcd": error})
 
     found = with_model_names(plan, KEYS)
 
@@ -292,15 +290,10 @@ def test_every_text_of_a_value_is_changed() -> None:
     assert found.steps[0].reasons[0].detail == "because daily changed"
     assert found.steps[0].inputs == {"daily": (0, 1)}
     assert found.skipped == plan.skipped
-    assert found.refused["raw.x"].what == "what of daily"
-    assert found.refused["raw.x"].facts == (("at", "raw.x"),)
+    refused = found.refused["raw.x"]
+    assert (refused.what, refused.facts) == ("what of daily", (("at", "raw.x"),))
     assert error.what == "what of daily__1234abcd"
     assert with_model_names(plan, {}) is plan
-
-
-def test_a_longer_key_is_another() -> None:
-    """A key that begins with another one is replaced as a whole, and no longer word is touched."""
     text = "daily__1234abcdffffffff daily__1234abcd daily__1234abcde"
-
     assert with_model_names(text, KEYS) == "other daily daily__1234abcde"
     assert with_model_names(Kind.TABLE, {"table": "x"}) is Kind.TABLE

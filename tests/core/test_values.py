@@ -7,7 +7,7 @@ import string
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -90,44 +90,23 @@ def test_far_times_in_values_with_parts() -> None:
 
 
 EXTREMES: dict[str, tuple[pa.Array, list[str], list[Any], list[str]]] = {
-    "instant": (
-        times(FAR, -(2**63)),
-        ["+56157-09-28 16:00:00Z", "-290308-12-21 19:59:05.224192Z"],
+    "instant": (times(FAR, -(2**63)), ["+56157-09-28 16:00:00Z", "-290308-12-21 19:59:05.224192Z"],
         ["+56157-09-28T16:00:00Z", "-290308-12-21T19:59:05.224192Z"],
-        ["+56157-09-28 16:00:00", "-290308-12-21 19:59:05.224192"],
-    ),
-    "clock": (
-        times(FAR).cast(pa.timestamp("us")),
-        ["+56157-09-28 16:00:00"],
-        ["+56157-09-28T16:00:00"],
-        ["+56157-09-28 16:00:00"],
-    ),
-    "day": (
-        pa.array([2**31 - 1, -(2**31), 0], pa.int32()).cast(pa.date32()),
+        ["+56157-09-28 16:00:00", "-290308-12-21 19:59:05.224192"]),
+    "clock": (times(FAR).cast(pa.timestamp("us")), ["+56157-09-28 16:00:00"],
+        ["+56157-09-28T16:00:00"], ["+56157-09-28 16:00:00"]),
+    "day": (pa.array([2**31 - 1, -(2**31), 0], pa.int32()).cast(pa.date32()),
         ["+5881580-07-11", "-5877641-06-23", "1970-01-01"],
         ["+5881580-07-11", "-5877641-06-23", "1970-01-01"],
-        ["+5881580-07-11", "-5877641-06-23", "1970-01-01"],
-    ),
-    "no number": (
-        pa.array([float("nan"), float("-inf"), -0.0]),
-        ["nan", "-inf", "-0"],
-        ["NaN", "-Infinity", -0.0],
-        ["nan", "-inf", "-0.0"],
-    ),
-    "nested": (
-        pa.array([[float("inf"), None]]),
-        ['"[""Infinity"", null]"'],
-        [["Infinity", None]],
-        ["[inf, None]"],
-    ),
-    "decimal": (
-        pa.array(["9" * 38]).cast(pa.decimal128(38, 0)),
-        ["9" * 38],
-        ["9" * 38],
-        ["9" * 38],
-    ),
+        ["+5881580-07-11", "-5877641-06-23", "1970-01-01"]),
+    "no number": (pa.array([float("nan"), float("-inf"), -0.0]), ["nan", "-inf", "-0"],
+        ["NaN", "-Infinity", -0.0], ["nan", "-inf", "-0.0"]),
+    "nested": (pa.array([[float("inf"), None]]), ['"[""Infinity"", null]"'], [["Infinity", None]],
+        ["[inf, None]"]),
+    "decimal": (pa.array(["9" * 38]).cast(pa.decimal128(38, 0)), ["9" * 38], ["9" * 38],
+        ["9" * 38]),
     "bytes": (pa.array([b"\x00\xff"]), ["00ff"], ["00ff"], [r"b'\x00\xff'"]),
-}
+}  # fmt: skip
 """Of a type, values and their texts: in CSV, in JSON, and on the screen."""
 
 
@@ -234,17 +213,15 @@ def test_what_is_written_is_read_again(data: st.DataObject, type_: str) -> None:
     assert stored_value(value, type_) == value
 
 
-@pytest.mark.parametrize("value", [float("inf"), float("-inf")])
-def test_what_is_endless_is_read_again(value: float) -> None:
-    """In a column of numbers, and inside of arrays and maps."""
-    for whole, type_ in (
-        (value, "double"), ([value], "array<float>"), ({1: value}, "map<int,double>"),
-    ):  # fmt: skip
-        assert read_value(value_text(whole), type_) == whole
-
-
 def test_what_arrow_and_python_give() -> None:
-    """Arrow gives a map as pairs. A date is its start, and a time without a zone is UTC."""
+    """What is endless is read again, inside of arrays and maps too. Arrow gives a map as pairs. A
+    date is its start, and a time without a zone is UTC.
+    """
+    for value in (float("inf"), float("-inf")):
+        for whole, type_ in (
+            (value, "double"), ([value], "array<float>"), ({1: value}, "map<int,double>"),
+        ):  # fmt: skip
+            assert read_value(value_text(whole), type_) == whole
     assert stored_value([("a", [(1, 2.0)])], "map<string,map<int,double>>") == {"a": {1: 2.0}}
     assert instant_of(date(1970, 1, 2)) == 86_400_000_000
     assert instant_of(datetime(1970, 1, 1, 0, 0, 1)) == 1_000_000  # noqa: DTZ001
@@ -270,15 +247,12 @@ def test_a_wider_type_holds_all_values(rising: tuple[str, ...]) -> None:
     assert not holds_all_values(rising[-1], rising[0])
 
 
-@pytest.mark.parametrize("old", KINDS)
-@pytest.mark.parametrize("new", KINDS)
-def test_another_kind_of_type_is_a_loss(old: str, new: str) -> None:
-    """A type of another kind is one, even if every value could be written in it."""
-    assert holds_all_values(old, new) is (old == new)
-
-
-def test_digits_after_the_point_stay() -> None:
-    """More of them leave fewer before it; Iceberg does not widen that either."""
+def test_another_kind_of_type_is_a_loss() -> None:
+    """A type of another kind is one, even if every value could be written in it. More digits after
+    the point leave fewer before it; Iceberg does not widen that either.
+    """
+    for old, new in product(KINDS, KINDS):
+        assert holds_all_values(old, new) is (old == new)
     assert not holds_all_values("decimal(10,2)", "decimal(12,4)")
     assert not holds_all_values("decimal(10,2)", "decimal(10,1)")
 
@@ -387,13 +361,11 @@ def test_files_that_may_have_been_set_aside_as_a_whole(file: IngestedFile, whole
     ],
 )
 def test_files_that_are_what_they_were(known: str, listed: str, *, same: bool) -> None:
-    """By all that a listing shows; of older versions, that have less, by size and time."""
+    """By all that a listing shows; of older versions, that have less, by size and time, which is
+    in microseconds.
+    """
     assert is_as_listed(known, listed) is same
     ingested = replace(ASIDE, fingerprint=known, set_aside=0)
     found = with_file_policy(ListedFile("a.csv", 10, 0, listed), ingested, "")
     assert (found.fingerprint == known) is same
-
-
-def test_when_a_file_was_written() -> None:
-    """In microseconds, also by what older versions have."""
     assert written_at("10:9000.4:5000") == written_at("10:5000") == 5

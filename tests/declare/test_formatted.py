@@ -106,11 +106,8 @@ WRONG = {
     "another name": ("SELECT a AS b FROM t", "select a as B from t", "the query"),
     "another function's name": ("SELECT f(a) AS b FROM t", "select g(a) as b from t", "the query"),
     "another field": ("SELECT s.A AS b FROM t", "select s.a as b from t", "the query"),
-    "another type's field": (
-        "SELECT cast(a AS STRUCT<B: INT>) AS c FROM t",
-        "select cast(a as STRUCT<b: INT>) as c from t",
-        "the query",
-    ),
+    "another type's field": ("SELECT cast(a AS STRUCT<B: INT>) AS c FROM t",
+        "select cast(a as STRUCT<b: INT>) as c from t", "the query"),
     "another text": ("SELECT 'A' AS b FROM t", "select 'a' as b from t", "the query"),
     "another number": ("SELECT 1 AS b FROM t", "select 2 as b from t", "the query"),
     "less": ("SELECT a, b FROM t", "select a from t", "the query"),
@@ -118,7 +115,7 @@ WRONG = {
     "a hint": ("SELECT /*+ BROADCAST(t) */ a FROM t", "select a from t", "the query"),
     "no comment": ("SELECT a -- why\nFROM t", "select a from t", "a comment"),
     "another comment": ("SELECT a /* why */ FROM t", "select a /* how */ from t", "a comment"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("written", "result", "what"), WRONG.values(), ids=WRONG)

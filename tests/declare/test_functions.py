@@ -228,16 +228,10 @@ def test_a_wrong_call_has_its_place(select: str, wanted: str) -> None:
     assert errors
 
 
-def test_a_misspelled_function_of_the_project_is_near() -> None:
-    """The nearest names are those of Spark and of the project."""
-    functions = {"first_part": "CREATE FUNCTION first_part(a STRING) RETURN a"}
-    _, [error] = read(with_functions(functions, "SELECT frist_part(url) AS n FROM clicks"))
-
-    assert dict(error.facts)["nearest"].startswith("first_part")
-
-
 def test_a_mistake_inside_of_a_function_names_its_file() -> None:
-    """What the expansion shows is at the call, with the file of the function."""
+    """What the expansion shows is at the call, with the file of the function. The names nearest to
+    a misspelled one are those of Spark and of the project.
+    """
     functions = {
         "today": "CREATE FUNCTION today() RETURNS DATE RETURN current_date()",
         "age": "CREATE FUNCTION age(at TIMESTAMP) RETURNS INT RETURN datediff(today(), at)",
@@ -248,6 +242,9 @@ def test_a_mistake_inside_of_a_function_names_its_file() -> None:
 
     assert [shown(error)[:40] for error in errors] == [f"clock {AT}:5 `age(event_ts)`"[:40]]
     assert errors[0].facts[:2] == (("at", f"{AT}:5"), ("in", "functions/age.sql"))
+    functions = {"first_part": "CREATE FUNCTION first_part(a STRING) RETURN a"}
+    _, [error] = read(with_functions(functions, "SELECT frist_part(url) AS n FROM clicks"))
+    assert dict(error.facts)["nearest"].startswith("first_part")
 
 
 def test_keys_with_sql_call_functions() -> None:
@@ -305,28 +302,21 @@ def test_a_changed_body_changes_the_models_that_call_it() -> None:
 
 
 def test_what_is_proven_of_the_body_holds_for_the_call() -> None:
-    """A table is built cell by cell, though a function makes its day."""
-    functions = {
-        "day_of": "CREATE FUNCTION day_of(t TIMESTAMP) RETURNS DATE RETURN cast(t AS DATE)"
-    }
+    """A table is built cell by cell, though a function makes its day. A body that repeats its
+    argument, called of itself again and again, has a limit.
+    """
+    day = "CREATE FUNCTION day_of(t TIMESTAMP) RETURNS DATE RETURN cast(t AS DATE)"
     daily = (
         "---\nmaterialization: table\ntimeseries: {event_time_column: day, granularity: day}\n"
         "incremental: {}\n---\nSELECT day_of(event_ts) AS day, count(*) AS n FROM clicks GROUP BY 1"
     )
-    files = {**with_functions(functions, "SELECT 1 AS one FROM clicks"), "models/days.sql": daily}
-    [entry] = project(files)["days"].inputs
-
+    files = with_functions({"day_of": day}, "SELECT 1 AS one FROM clicks")
+    [entry] = project({**files, "models/days.sql": daily})["days"].inputs
     assert [(bound.before, bound.after) for bound in entry.bounds] == [(0, 0)]
 
-
-def test_a_call_may_not_grow_without_end() -> None:
-    """A body that repeats its argument, called of itself again and again, has a limit."""
     function = "CREATE FUNCTION f(a STRING) RETURNS STRING RETURN concat(a, a, a, a)"
-    call = "url"
-    for _ in range(9):
-        call = f"f({call})"
+    call = "f(" * 9 + "url" + ")" * 9
     _, errors = read(with_functions({"f": function}, f"SELECT {call} AS n FROM clicks"))
-
     assert [error.slug for error in errors] == ["too-deep"]
 
 
@@ -348,9 +338,6 @@ def test_what_was_kept_of_a_project_knows_its_functions(tmp_path: Path) -> None:
 
     assert "lower" in changed(root, "functions/f.sql", "upper", "lower")["top"].model.sql
     assert "lower(cast('b'" in changed(root, "models/top.sql", "'a'", "'b'")["top"].model.sql
-
-
-# ruff: noqa: E501 (one case is one row of a table)
 
 
 HEAD = "from infold import function\nfrom re import escape as letters\n"
@@ -478,24 +465,23 @@ def test_a_function_that_says_so_may_ask_a_clock() -> None:
         assert not mistakes(files(CLEAN.replace("[:most]", other) + imported))
 
 
-def test_a_constant_is_no_python() -> None:
-    """Spark calls a function in Python with arguments; the error says what can have none."""
-    code = CLEAN.replace('"STRING", "INT"', "").replace("text, most", "")
-    _, [error] = read(files(code))
-
+def test_what_is_no_call_of_python() -> None:
+    """Spark calls a function in Python with arguments; the error says what can have none. An SQL
+    function that repeats its argument does not take one that varies, and has no other's name. A
+    model of events is a function of each row, and so is a function.
+    """
+    _, [error] = read(files(CLEAN.replace('"STRING", "INT"', "").replace("text, most", "")))
     assert shown(error).startswith("bad-function functions/clean.py:4 ")
     assert "CREATE FUNCTION clean() RETURN" in error.todo
-
-
-def test_an_argument_that_varies_is_drawn_once() -> None:
-    """An SQL function that repeats its argument does not take one that varies."""
     varying = CLEAN.replace(", deterministic=True", "")
     twice = {"functions/twice.sql": "CREATE FUNCTION twice(a STRING) RETURN concat(a, a)"}
-    found = mistakes(
-        {**files(varying, VIEW.replace("clean(url, 3)", "twice(clean(url, 3))")), **twice}
-    )
-
+    called = VIEW.replace("clean(url, 3)", "twice(clean(url, 3))")
+    found = mistakes({**files(varying, called), **twice})
     assert "bad-call" in [error.split()[0] for error in found]
+    [named] = mistakes({**files(), "functions/clean.sql": "CREATE FUNCTION clean() RETURN 1"})
+    assert named.startswith("duplicate-name ")
+    events = CLICKS.replace("url,", "clean(url, 9) AS url,")
+    assert not mistakes({**files(), "models/clicks.sql": events})
 
 
 WRONG_IN_PYTHON = [
@@ -572,20 +558,6 @@ def test_a_wrong_call_of_python_has_its_place(what: str, text: str, wanted: str)
     assert error.startswith(wanted)
 
 
-def test_a_name_belongs_to_one_function() -> None:
-    """An SQL and a Python function cannot have one name."""
-    [error] = mistakes({**files(), "functions/clean.sql": "CREATE FUNCTION clean() RETURN 1"})
-
-    assert error.startswith("duplicate-name ")
-
-
-def test_events_may_call_python() -> None:
-    """A model of events is a function of each row, and so is the function."""
-    assert not mistakes(
-        {**files(), "models/clicks.sql": CLICKS.replace("url,", "clean(url, 9) AS url,")}
-    )
-
-
 def test_a_rule_is_called_by_sessions_alone() -> None:
     """In SQL there is no function of its name; a greatest length is for the rule to see."""
     called = RULED.replace("count(*) AS events", "count_if(ends(entry)) AS events")
@@ -610,7 +582,7 @@ def importing(tmp_path: Path) -> Path:
 
 def test_the_file_comes_first_then_what_it_imports(importing: Path) -> None:
     """Modules of the project are followed, also in circles; others are not read. The digest is of
-    all files.
+    all files. What stands in a `try` with an `except` has another way, and needs no module.
     """
     found = read_sources(importing, "functions/clean.py")
 
@@ -622,6 +594,9 @@ def test_the_file_comes_first_then_what_it_imports(importing: Path) -> None:
     ]
     write(importing, {"lib/deep/letters.py": "VOWELS = 'aeiouy'\n"})
     assert read_sources(importing, "functions/clean.py").digest != found.digest
+    text = "try:\n    import nowhere_at_all\nexcept ImportError:\n    pass\n"
+    write(importing, {"functions/clean.py": text})
+    assert len(read_sources(importing, "functions/clean.py").files) == 1
 
 
 @pytest.mark.parametrize(
@@ -670,11 +645,3 @@ def test_mistakes_have_a_file_and_a_line(
         read_sources(importing, "functions/clean.py")
 
     assert (caught.value.slug, str(caught.value.at)) == (slug, f"{file}:{line}")
-
-
-def test_an_import_that_may_fail_needs_no_module(importing: Path) -> None:
-    """What stands in a `try` with an `except` has another way."""
-    text = "try:\n    import nowhere_at_all\nexcept ImportError:\n    pass\n"
-    write(importing, {"functions/clean.py": text})
-
-    assert len(read_sources(importing, "functions/clean.py").files) == 1

@@ -111,21 +111,18 @@ class TestADeclaredProject:
 
     def test_comments_around_front_matter_and_query(self) -> None:
         """The SELECT comes without semicolon and surrounding comments, so that it can be put in
-        parentheses; front matter may follow comments, such as a license.
+        parentheses; front matter may follow comments, such as a license. Files with Windows line
+        ends and a byte order mark are read like others.
         """
         text = f"-- Copyright the shop\n\n{DAILY.rstrip()} -- by day\n;\n-- the end\n"
         model = project({**SHOP, "models/daily.sql": text})["daily"].model
 
         assert model.sql.endswith("GROUP BY 1")
         assert model.sql_line == 8
-
-    def test_windows_line_ends_and_a_byte_order_mark_are_read(self) -> None:
-        """Files with Windows line ends and a byte order mark are read like others."""
         files = {
             name: b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()
             for name, text in SHOP.items()
         }
-
         assert [node.fingerprint for node in project(files)] == [n.fingerprint for n in project()]
 
 
@@ -134,7 +131,8 @@ class TestSources:
 
     def test_files_by_their_names_and_columns_by_their_places(self) -> None:
         """The extension of a path gives format and delimiter; without a header, declared columns
-        are the fields in order, and a file's time is none.
+        are the fields in order, and a file's time is none. An Iceberg source may omit its columns,
+        because the table's metadata has them.
         """
         keys = "in/*.TSV.gz\n    header: false\n    quote: none\n    file_time_column: at"
         source = project(spoilt("infold.yml", "countries.csv", keys)).sources["raw.countries"]
@@ -144,13 +142,9 @@ class TestSources:
         assert not source.quoted
         assert source.without_columns(["code"]).read_positions == [1]
         assert project().sources["raw.countries"].delimiter == ","
-
-    def test_a_table_is_iceberg_and_may_leave_out_its_columns(self) -> None:
-        """An Iceberg source may omit its columns, because the table's metadata has them."""
         old = "path: countries.csv\n    columns: {code: string, country: string}"
         files = spoilt("infold.yml", old, "table: geo.countries\n    catalog: geo.db")
         source = project(files).sources["raw.countries"]
-
         assert (source.format, source.table) == (Format.ICEBERG, "geo.countries")
         assert source.columns == ()
 
@@ -369,29 +363,23 @@ class TestTargets:
         write(folder, {"infold.yml": INFOLD.partition("targets:")[0]})
         assert load(folder).target == Target("dev")
 
-    def test_environments_are_kept_for_two_weeks(self, tmp_path: Path) -> None:
-        """An environment is kept for two weeks after its last run, as long as a target says, or
-        for ever.
+    def test_what_targets_say(self, tmp_path: Path) -> None:
+        """An environment is kept for two weeks after its last run, as long as a target says, or for
+        ever. With a development target, all others are protected unless they declare otherwise.
         """
-        more = "  long: {environment_ttl: 60 days, environment_from_branch: true}\n"
-        more += "  ever: {environment_ttl: never}\n"
-        found = load(write(tmp_path, {**SHOP, "infold.yml": INFOLD + more})).targets
-
-        ttl = {name: target.environment_ttl for name, target in found.items()}
-        assert ttl == {"dev": 14 * DAY, "long": 60 * DAY, "ever": None}
-        branch = [name for name, target in found.items() if target.environment_from_branch]
-        assert branch == ["long"]
-
-    def test_the_development_target_is_not_protected(self, tmp_path: Path) -> None:
-        """With a development target, all others are protected unless they declare otherwise."""
-        more = "  prod: {warehouse: a}\n  stage: {warehouse: b, protected: false}\n"
+        more = "  long: {environment_ttl: 60 days, warehouse: a}\n  ever: {environment_ttl: never, "
+        more += "warehouse: b, protected: false, environment_from_branch: true}\n"
         folder = write(tmp_path, {**SHOP, "infold.yml": INFOLD + more})
         plain = load(folder).targets
         write(folder, {"infold.yml": "dev_target: dev\n" + INFOLD + more})
         named = load(folder).targets
 
+        ttl = {name: target.environment_ttl for name, target in plain.items()}
+        assert ttl == {"dev": 14 * DAY, "long": 60 * DAY, "ever": None}
+        branch = [name for name, target in plain.items() if target.environment_from_branch]
+        assert branch == ["ever"]
         assert [name for name, target in plain.items() if target.protected] == []
-        assert [name for name, target in named.items() if target.protected] == ["prod"]
+        assert [name for name, target in named.items() if target.protected] == ["long"]
 
 
 class TestLoading:
@@ -580,10 +568,10 @@ y ss.S' is left open
 """
 
 
-@pytest.mark.parametrize("pattern", GOOD.strip().replace("\n", " | ").split(" | "))
-def test_patterns_that_spark_reads(pattern: str) -> None:
+def test_patterns_that_spark_reads() -> None:
     """As in the logs of web servers, and others."""
-    assert find_pattern_fault(pattern) == ""
+    for pattern in GOOD.strip().replace("\n", " | ").split(" | "):
+        assert find_pattern_fault(pattern) == "", pattern
 
 
 BAD = {
@@ -610,7 +598,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("pattern", BAD)
-def test_patterns_that_spark_does_not_read(pattern: str) -> None:
+def test_patterns_that_spark_does_not_read() -> None:
     """Each says why."""
-    assert find_pattern_fault(pattern).startswith(BAD[pattern])
+    for pattern, why in BAD.items():
+        assert find_pattern_fault(pattern).startswith(why), pattern

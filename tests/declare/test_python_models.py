@@ -145,7 +145,9 @@ BY_USER = model("cumulative_aggregate", "SELECT user_id, count(*) AS n FROM clic
 
 
 def test_views_are_read_whole() -> None:
-    """A view in Python is read by what is built whole, also through a view; by nothing else."""
+    """A view in Python is read by what is built whole, also through a view; by nothing else. How
+    its rows follow from others is not known, so it is no input of rows by key.
+    """
     project({**SHOP, **READERS})
 
     _, errors = read({**SHOP, **READERS, "models/cells.sql": CELLS, "models/keys.sql": BY_KEY})
@@ -154,6 +156,9 @@ def test_views_are_read_whole() -> None:
         ("python-view", "models/cells.sql"),
         ("python-view", "models/keys.sql"),
     ]
+    paths = ROWS_BY_KEY.replace('"clicks": {', '"seen": {')
+    _, errors = read({**FILES_OF_ROWS, "models/seen.py": OPAQUE, "models/paths.py": paths})
+    assert [error.slug for error in errors] == ["python-view"]
 
 
 def _body(body: str, imports: str = "") -> str:
@@ -283,8 +288,10 @@ FILES_OF_ROWS = {name: text for name, text in SHOP.items() if name != "models/cl
 }
 
 
-def test_events_are_declared() -> None:
-    """Events are taken in from the source, which has no table then; sessions read them."""
+def test_rows_are_declared() -> None:
+    """Events are taken in from the source, which has no table then; sessions read them. The key of
+    rows by key is that of the table, and the function may leave a key out.
+    """
     shop = project(FILES_OF_ROWS)
     node = shop["clicks"]
 
@@ -295,20 +302,13 @@ def test_events_are_declared() -> None:
     assert (node.source, node.inputs) == ("raw.clicks", (Input("raw.clicks", "event_ts"),))
     assert node.model.unique_key == ("event_id",)
     assert "raw.clicks" not in shop
-    sessions = shop["sessions"].query
+    sessions, query = shop["sessions"].query, shop["paths"].grouped
     assert sessions is not None
     assert (sessions.time_column, sessions.key) == ("event_ts", ("event_id",))
-
-
-def test_rows_by_key_are_declared() -> None:
-    """The key is that of the table, and the function may leave a key out."""
-    query = project(FILES_OF_ROWS)["paths"].grouped
-
     assert query is not None
     assert [key.name for key in query.keys] == ["user_id"]
     assert set(query.columns or ()) == {"event_ts", "url", "user_id"}
-    assert query.having
-    assert query.followed is None
+    assert (bool(query.having), query.followed) == (True, None)
 
 
 @pytest.mark.parametrize(
@@ -412,25 +412,12 @@ def test_a_mistake_of_rows_has_its_place(
     assert {error.at and error.at.file for error in errors} == {f"models/{file}.py"}
 
 
-def test_a_view_in_python_is_no_input() -> None:
-    """How the rows of such a view follow from others is not known."""
-    files = {**FILES_OF_ROWS, "models/seen.py": OPAQUE}
-    files["models/paths.py"] = ROWS_BY_KEY.replace('"clicks": {', '"seen": {')
-
-    _, errors = read(files)
-
-    assert [error.slug for error in errors] == ["python-view"]
-
-
 @pytest.mark.parametrize("given", ["{}", '{"columns": ["event_id", "amount", "event_ts"]}'])
 def test_a_source_that_is_declared_otherwise(given: str) -> None:
     """What a function makes of a wider column is not known, so events are made again."""
     text = re.sub(r'"raw.clicks": \{"columns": \[.*\]\}', f'"raw.clicks": {given}', EVENTS)
     before = {**FILES_OF_ROWS, "models/clicks.py": text}
-    after = {
-        **before,
-        "infold.yml": before["infold.yml"].replace("decimal(18,2)", "decimal(20,2)"),
-    }
+    after = {**before, "infold.yml": before["infold.yml"].replace("decimal(18,2)", "decimal(20,2)")}
     one, two = project(before), project(after)
 
     [change] = [

@@ -167,10 +167,8 @@ MISTAKES_OF_AUDITS = [
     ("not_null: []", "bad-audit models/clicks.sql:4 `not_null: []`"),
     ("unique: {column: event_id}", "unknown-key models/clicks.sql:4 `column` (columns)"),
     ("unique: {columns: event_id, within: day}", "bad-value models/clicks.sql:4 `day`"),
-    (
-        "accepted_values: {column: url, values: []}",
-        "bad-audit models/clicks.sql:4 `{column: url, values: []}`",
-    ),
+    ("accepted_values: {column: url, values: []}",
+     "bad-audit models/clicks.sql:4 `{column: url, values: []}`"),
     ("accepted_range: {column: amount}", "bad-audit models/clicks.sql:4 `{column: amount}`"),
     ("accepted_range: {column: amount, min: [1]}", "wrong-type models/clicks.sql:4 `[1]`"),
     ("row_count: {min: many}", "wrong-type models/clicks.sql:4 `many`"),
@@ -184,7 +182,7 @@ MISTAKES_OF_AUDITS = [
     ("relationship: {column: user_id, to: users}", "unknown-table models/clicks.sql:4 ``"),
     ("relationship: {column: user_id, to: sessions}", "bad-audit models/clicks.sql:4 ``"),
     ("relationship: {column: user_id, to: raw.countries}", "bad-audit models/clicks.sql:4 ``"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("audit", "wanted"), MISTAKES_OF_AUDITS)
@@ -202,13 +200,10 @@ QUERIES = [
     ("model: clicks", "SELECT * FRO clicks", "bad-sql audits/a.sql:4"),
     ("model: clicks", "SELECT nope FROM clicks", "unknown-column audits/a.sql:4 `nope`"),
     ("model: sessions", "SELECT 1 AS one FROM clicks", "bad-audit audits/a.sql:4"),
-    (
-        "model: clicks",
-        "SELECT url FROM clicks WHERE event_ts > now()",
-        "bad-audit audits/a.sql:4 `now",
-    ),
+    ("model: clicks", "SELECT url FROM clicks WHERE event_ts > now()",
+     "bad-audit audits/a.sql:4 `now"),
     ("model: clicks", "SELECT 1 AS a FROM clicks, daily", "bad-audit audits/a.sql:2"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("front", "sql", "wanted"), QUERIES)

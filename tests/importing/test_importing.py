@@ -391,26 +391,16 @@ class TestKinds:
             ("FULL", "table", "user_id FROM raw.payments", ""),
             ("VIEW", "view", "user_id FROM raw.payments", ""),
             ("EMBEDDED", "view", "user_id FROM raw.payments", ""),
-            (
-                "SCD_TYPE_2_BY_TIME (unique_key user_id, updated_at_name paid_at)",
-                "scd_type_2\nunique_key: [user_id]\nscd_type_2: {updated_at: paid_at}",
-                "user_id, paid_at FROM raw.payments",
-                "",
-            ),
-            (
-                "INCREMENTAL_BY_UNIQUE_KEY (unique_key amount)",
-                "table",
-                "user_id, amount FROM raw.payments",
-                "vanish upstream vanish here",
-            ),
-            (
-                "INCREMENTAL_BY_UNIQUE_KEY (unique_key user_id)",
-                "cumulative_aggregate",
-                "user_id, sum(amount) AS paid FROM raw.payments GROUP BY user_id",
-                "vanish upstream vanish here",
-            ),
+            ("SCD_TYPE_2_BY_TIME (unique_key user_id, updated_at_name paid_at)",
+             "scd_type_2\nunique_key: [user_id]\nscd_type_2: {updated_at: paid_at}",
+             "user_id, paid_at FROM raw.payments", ""),
+            ("INCREMENTAL_BY_UNIQUE_KEY (unique_key amount)", "table",
+             "user_id, amount FROM raw.payments", "vanish upstream vanish here"),
+            ("INCREMENTAL_BY_UNIQUE_KEY (unique_key user_id)", "cumulative_aggregate",
+             "user_id, sum(amount) AS paid FROM raw.payments GROUP BY user_id",
+             "vanish upstream vanish here"),
         ],
-    )
+    )  # fmt: skip
     def test_other_kinds(self, mesh: Import, kind: str, front: str, query: str, why: str) -> None:
         """By unique key it is folded where the query groups by the key, else a table: both keep
         what the query gives, and a merge does not.

@@ -52,41 +52,31 @@ def built(of: Project) -> FreshLedger:
     return ledger
 
 
-def test_a_changed_query_is_as_it_was() -> None:
-    """A table of an earlier query is declared by that query, and the note has its date."""
-    old = project()
+@pytest.mark.parametrize(
+    ("files", "changed", "names"),
+    [
+        (SHOP, spoilt("models/sessions.sql", "gap: 30 minutes", "gap: 20 minutes"), ["sessions"]),
+        (WITH_VIEW, {"models/paid.sql": PAID.replace("> 0", "> 9")}, ["sessions", "paid"]),
+        (SHOP, spoilt("infold.yml", "decimal(18,2)", "decimal(18,3)"), ["clicks"]),
+    ],
+    ids=["query", "view", "source"],
+)
+def test_a_table_is_declared_as_it_was(
+    files: dict[str, str], changed: dict[str, str], names: list[str]
+) -> None:
+    """By the query, the views and the sources of then, and the note has the date."""
+    old, now = project(files), project({**files, **changed})
     ledger = built(old)
-    now = project(spoilt("models/sessions.sql", "gap: 30 minutes", "gap: 20 minutes"))
-    trace = ledger.traces()["sessions"]
+    trace = ledger.traces()[names[0]]
+
+    found = project_as_built(now, ledger, trace)
 
     assert project_as_built(old, ledger, trace) is old
-    assert project_as_built(now, ledger, trace)["sessions"] == old["sessions"]
-    assert now["sessions"] != old["sessions"]
+    assert [found[name] for name in names] == [old[name] for name in names]
+    assert now[names[-1]] != old[names[-1]]
+    assert found.sources["raw.clicks"] == old.sources["raw.clicks"]
     note = "by the definition of 2024-03-10; the files have another since"
     assert earlier_definition_note(ledger, trace) == note
-
-
-def test_a_changed_view_is_as_it_was() -> None:
-    """A table over a view that changed is declared over the view as it was."""
-    old = project(WITH_VIEW)
-    now = project({**WITH_VIEW, "models/paid.sql": PAID.replace("> 0", "> 9")})
-    ledger = built(old)
-
-    found = project_as_built(now, ledger, ledger.traces()["sessions"])
-
-    assert found["sessions"] == old["sessions"]
-    assert found["paid"] == old["paid"] != now["paid"]
-
-
-def test_a_changed_source_is_as_it_was() -> None:
-    """A table that was ingested by another declaration of its source is declared over that."""
-    old = project()
-    ledger = built(old)
-    now = project(spoilt("infold.yml", "amount: decimal(18,2)", "amount: decimal(18,3)"))
-
-    found = project_as_built(now, ledger, ledger.traces()["clicks"])
-    assert found["clicks"] == old["clicks"]
-    assert found.sources["raw.clicks"] == old.sources["raw.clicks"]
 
 
 def test_a_definition_that_was_not_kept_stays_unknown() -> None:
@@ -184,17 +174,17 @@ def test_a_new_and_a_removed_model() -> None:
     }
 
 
-def test_readers_of_a_changed_view() -> None:
+@pytest.mark.parametrize(
+    ("new", "category", "how"),
+    [("> 0 AND TRUE", Category.NONE, How.RESTAMP), ("> 9", Category.BREAKING, How.REBUILD)],
+)
+def test_readers_of_a_changed_view(new: str, category: Category, how: How) -> None:
     """A view's change is its readers' too: they have tables of other rows."""
     ledger = built(project(WITH_VIEW))
-    paid = WITH_VIEW["models/paid.sql"]
-    same = project({**WITH_VIEW, "models/paid.sql": paid.replace("> 0", "> 0 AND TRUE")})
-    other = project({**WITH_VIEW, "models/paid.sql": paid.replace("> 0", "> 9")})
+    now = project({**WITH_VIEW, "models/paid.sql": PAID.replace("> 0", new)})
 
-    assert found(same, ledger)["paid"] == (Category.NONE, How.NOTHING)
-    assert of_tables(same, ledger) == {"sessions": How.RESTAMP}
-    assert found(other, ledger)["paid"] == (Category.BREAKING, How.NOTHING)
-    assert of_tables(other, ledger) == {"sessions": How.REBUILD}
+    assert found(now, ledger)["paid"] == (category, How.NOTHING)
+    assert of_tables(now, ledger) == {"sessions": how}
 
 
 def test_a_definition_that_was_not_kept() -> None:
@@ -297,37 +287,29 @@ def test_a_renamed_column_through_a_view() -> None:
 
 
 @pytest.mark.parametrize(
-    "query",
+    ("query", "built_again"),
     [
-        "SELECT price FROM sessions NATURAL JOIN prices",
-        "SELECT to_json(struct(*)) AS j FROM sessions",
-        "SELECT to_json(struct(sessions.*)) AS j FROM sessions",
-        "SELECT j FROM (SELECT struct(s.*, 1) AS j FROM sessions AS s) AS q",
+        ("SELECT price FROM sessions NATURAL JOIN prices", True),
+        ("SELECT to_json(struct(*)) AS j FROM sessions", True),
+        ("SELECT to_json(struct(sessions.*)) AS j FROM sessions", True),
+        ("SELECT j FROM (SELECT struct(s.*, 1) AS j FROM sessions AS s) AS q", True),
+        ("SELECT count(*) AS n FROM sessions", False),
+        ("SELECT max(hash(*)) AS h FROM sessions", False),
     ],
 )
-def test_rows_that_follow_from_names(query: str) -> None:
-    """The reader is built again, though its text is the same and no content changed."""
+def test_rows_that_follow_from_names(query: str, built_again: bool) -> None:
+    """The reader is built again, though its text is the same and no content changed; other stars
+    have the same rows under other names.
+    """
     whole = "---\nmaterialization: table\n---\n"
-    files = {
-        **{name: text for name, text in SHOP.items() if name != "models/daily.sql"},
-        "models/prices.sql": f"{whole}SELECT 1 AS revenue, 2 AS price\n",
-        "models/daily.sql": whole + query,
-    }
+    prices = f"{whole}SELECT 1 AS revenue, 2 AS price\n"
+    files = {**SHOP, "models/prices.sql": prices, "models/daily.sql": whole + query}
     now = {**files, "models/sessions.sql": INCOME["models/sessions.sql"]}
 
     changes = of_tables(project(now), built(project(files)))
 
-    assert changes == {"sessions": How.EVOLVE, "daily": How.REBUILD}
-
-
-@pytest.mark.parametrize("query", ["SELECT count(*) AS n", "SELECT max(hash(*)) AS h"])
-def test_values_alone_do_not_follow_from_names(query: str) -> None:
-    """Other stars in a query have the same rows under other names."""
-    whole = "---\nmaterialization: table\n---\n"
-    files = {**SHOP, "models/daily.sql": f"{whole}{query} FROM sessions"}
-    now = {**files, "models/sessions.sql": INCOME["models/sessions.sql"]}
-
-    assert of_tables(project(now), built(project(files))) == {"sessions": How.EVOLVE}
+    again = {"daily": How.REBUILD} if built_again else {}
+    assert changes == {"sessions": How.EVOLVE, **again}
 
 
 # -- which changes are forward-only, and the earlier definitions that tables keep
@@ -495,7 +477,7 @@ def test_other_changes_end_it(old: str, new: str) -> None:
 
 
 def test_a_change_of_no_row_leaves_it() -> None:
-    """Tags, and the same query in other words, leave the cells of earlier definitions."""
+    """Tags leave the cells of earlier definitions."""
     _, ledger = stretched(SHOP, MORE)
     text = MORE["models/daily.sql"].replace("incremental: {}", "incremental: {}\ntags: [a]")
     found = ChangedDefinitions(project({**MORE, "models/daily.sql": text}), ledger).all()
@@ -527,6 +509,9 @@ def changed_files(*changes: tuple[str, str, str]) -> dict[str, str]:
 GAP_OF_SESSIONS = ("sessions", "30 minutes", "20 minutes")
 COLUMN_MORE = ("sessions", "sum(amount)", "max(url) AS last_url, sum(amount)")
 OTHER = ("daily", "count(*) AS sessions", "count(*) + 1 AS sessions")
+
+
+WIDER = ("infold.yml", "amount: decimal(18,2)", "amount: decimal(19,2)")
 
 
 def decided(
@@ -565,42 +550,30 @@ def test_nothing_is_proven_of_cells_of_earlier_definitions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "own", "waiting"),
+    ("changes", "own", "waiting"),
     [
-        (changed_files(OTHER), ["daily"], ("best",)),
-        (changed_files(GAP_OF_SESSIONS), ["sessions"], ("daily", "best")),
-        (changed_files(GAP_OF_SESSIONS, OTHER), ["sessions", "daily"], ("best",)),
-        (changed_files(COLUMN_MORE), ["sessions"], ()),
-        (
-            changed_files(("sessions", "sum(amount)", "2 * sum(amount)")),
-            ["sessions"],
-            ("daily", "best"),
-        ),
-        (changed_files(("sessions", "first(url)", "last(url)")), ["sessions"], ()),
-        (changed_files(("daily", "FROM sessions", "FROM sessions WHERE true")), [], ()),
-        (changed_files(("daily", "FROM sessions", "/* all */ FROM sessions")), [], ()),
-        (changed_files(("big", "> 1", "> 2")), ["best"], ()),
-        (changed_files(("big", "> 1", "> 1 AND true")), [], ()),
-        (changed_files(("urls", "DISTINCT url", "DISTINCT user_id, url")), ["urls"], ()),
-        (
-            changed_files(("infold.yml", "amount: decimal(18,2)", "amount: decimal(19,2)")),
-            None,
-            None,
-        ),
-        (changed_files(("infold.yml", "landing/clicks/*", "landing/*")), [], ()),
+        ([OTHER], ["daily"], ("best",)),
+        ([GAP_OF_SESSIONS], ["sessions"], ("daily", "best")),
+        ([GAP_OF_SESSIONS, OTHER], ["sessions", "daily"], ("best",)),
+        ([COLUMN_MORE], ["sessions"], ()),
+        ([("sessions", "sum(amount)", "2 * sum(amount)")], ["sessions"], ("daily", "best")),
+        ([("sessions", "first(url)", "last(url)")], ["sessions"], ()),
+        ([("daily", "FROM sessions", "FROM sessions WHERE true")], [], ()),
+        ([("daily", "FROM sessions", "/* all */ FROM sessions")], [], ()),
+        ([("big", "> 1", "> 2")], ["best"], ()),
+        ([("big", "> 1", "> 1 AND true")], [], ()),
+        ([("urls", "DISTINCT url", "DISTINCT user_id, url")], ["urls"], ()),
+        ([WIDER], ["raw.clicks", "clicks"], ("sessions", "daily", "best", "urls")),
+        ([("infold.yml", "landing/clicks/*", "landing/*")], [], ()),
     ],
 )
 def test_what_is_own_before_anything_is_built(
-    files: Mapping[str, str], own: list[str] | None, waiting: tuple[str, ...] | None
+    changes: list[tuple[str, str, str]], own: list[str], waiting: tuple[str, ...]
 ) -> None:
     """A changed model is its own; readers of what may have changed wait, others are shared."""
-    found = decided(files)
+    found = decided(changed_files(*changes))
 
-    if own is None:
-        assert list(found.identities) == ["raw.clicks", "clicks"]
-        assert found.waiting == ("sessions", "daily", "best", "urls")
-    else:
-        assert (list(found.identities), found.waiting) == (own, waiting)
+    assert (list(found.identities), found.waiting) == (own, waiting)
 
 
 @pytest.mark.parametrize(
@@ -647,16 +620,10 @@ def test_tables_are_known_by_all_that_they_follow_from() -> None:
 
 def test_a_model_that_production_has_not_is_own() -> None:
     """New models, and those of removed inputs, are built in the environment."""
-    files = {
-        **FILES,
-        "models/n.sql": "---\nmaterialization: table\n---\nSELECT count(*) AS n FROM clicks\n",
-    }
+    count = "---\nmaterialization: table\n---\nSELECT count(*) AS n FROM clicks\n"
     gone = {name: text for name, text in FILES.items() if name != "models/urls.sql"}
 
-    found = decided(files)
-    assert (list(found.identities), [one.category.value for one in found.changes]) == (
-        ["n"],
-        ["new"],
-    )
-    removed = {one.model for one in decided(gone).changes}
-    assert removed == {"urls", "raw.clicks"}
+    found = decided({**FILES, "models/n.sql": count})
+    assert list(found.identities) == ["n"]
+    assert [one.category.value for one in found.changes] == ["new"]
+    assert {one.model for one in decided(gone).changes} == {"urls", "raw.clicks"}

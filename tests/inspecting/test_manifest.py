@@ -57,34 +57,26 @@ def change(number: int, rows: int, last: int) -> CellChange:
     return CellChange(day(number), rows, 0, 0, rows, 0, rows, day(number).start + last)
 
 
-class TestLastSuccess:
-    """The newest event time that a model has processed, whatever rows it keeps."""
+def test_the_newest_event_that_a_model_has_processed(shop: Project) -> None:
+    """
+    Whatever rows it keeps, inputs before readers; without the newest rows it is earlier, unbuilt
+    there is none. Cells that a limit left pending are not processed, so the time is before them.
+    """
+    assert list(success(shop).items()) == [
+        ("clicks", SECOND),
+        ("sessions", SECOND),
+        ("daily", SECOND),
+    ]
+    trace = Trace("clicks", shop["clicks"].fingerprint, {})
+    commit(shop, Outcome("clicks", 2, trace, (change(2, 5, 9_000),), snapshot=104))
+    pending = (Pending(Cause.MISSING, Ranges((day(1),))),)
+    trace = Trace("daily", shop["daily"].fingerprint, {"sessions": 1}, pending)
+    commit(shop, Outcome("daily", 2, trace, committed=False), "r3")
 
-    def test_a_model_that_is_behind_shows_an_earlier_time(self, shop: Project) -> None:
-        """Inputs before readers; without the newest rows it is earlier, unbuilt there is none."""
-        assert list(success(shop).items()) == [
-            ("clicks", SECOND),
-            ("sessions", SECOND),
-            ("daily", SECOND),
-        ]
-        trace = Trace("clicks", shop["clicks"].fingerprint, {})
-        commit(shop, Outcome("clicks", 2, trace, (change(2, 5, 9_000),), snapshot=104))
-
-        assert success(shop) == {
-            "clicks": datetime_of(day(2).start + 9_000),
-            "sessions": SECOND,
-            "daily": SECOND,
-        }
-        api.forget(shop, ["daily"])
-        assert set(success(shop)) == {"clicks", "sessions"}
-
-    def test_pending_cells_do_not_count(self, shop: Project) -> None:
-        """Cells that a limit left pending are not processed, so the time is before them."""
-        pending = (Pending(Cause.MISSING, Ranges((day(1),))),)
-        trace = Trace("daily", shop["daily"].fingerprint, {"sessions": 1}, pending)
-        commit(shop, Outcome("daily", 2, trace, committed=False))
-
-        assert success(shop)["daily"] == FIRST
+    newest = datetime_of(day(2).start + 9_000)
+    assert success(shop) == {"clicks": newest, "sessions": SECOND, "daily": FIRST}
+    api.forget(shop, ["daily"])
+    assert set(success(shop)) == {"clicks", "sessions"}
 
 
 class TestCommands:

@@ -146,11 +146,17 @@ class TestSelectingSessions:
     def test_users_that_are_not_strings(
         self, shop: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Users of other types are named as Spark casts them to a string."""
+        """Users of other types are named as Spark casts them to a string. To name a model without
+        sessions is an error that lists those with sessions.
+        """
         for user, of in ((42, "42"), (True, "true")):
             stored(monkeypatch, session_id=[id_of(of)], user_id=[user])
             add(shop, id_of(of))
         assert [of for of, *_ in ledger_entries(shop)] == ["42", "true"]
+        for model in ("daily", "nonsense"):
+            with pytest.raises(errors.InfoldError) as caught:
+                api.add_quarantine_entries(shop, model, terms=["x"], in_quarantine=True)
+            assert caught.value.exit_code == 2
 
     def test_an_identifier_is_all_its_sessions(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -180,13 +186,6 @@ class TestSelectingSessions:
             ("uann", True, START, END),
             ("ubob", True, None, None),
         ]
-
-    @pytest.mark.parametrize("model", ["daily", "nonsense"])
-    def test_other_models_have_no_sessions(self, shop: Project, model: str) -> None:
-        """To name a model without sessions is an error that lists those with sessions."""
-        with pytest.raises(errors.InfoldError) as caught:
-            api.add_quarantine_entries(shop, model, terms=["x"], in_quarantine=True)
-        assert caught.value.exit_code == 2
 
 
 class TestCommand:
@@ -269,8 +268,13 @@ class TestCommand:
             ("k2", "eve"),
         ]
 
-    def test_a_teardown_warns_of_losing_entries(self, shop: Project) -> None:
-        """A teardown says that manual entries are lost, because they are stored nowhere else."""
+    def test_a_teardown_warns_of_losing_entries(self, shop: Project, tmp_path: Path) -> None:
+        """A teardown says that manual entries are lost, because they are stored nowhere else. An
+        empty list is one sentence; to add without naming a session is wrong usage.
+        """
+        empty = stand_up(tmp_path / "empty")
+        assert said(empty, "quarantine", "list") == "No session is in quarantine.\n"
+        assert "Name a SESSION" in said(empty, "quarantine", "add", "sessions", code=2)
         for user in ("ann", "bob"):
             said(shop, "quarantine", "add", "sessions", "--user", user)
         words = ("-C", str(shop.root), "teardown")
@@ -280,9 +284,3 @@ class TestCommand:
 
         assert "with 2 manual entries for sessions" in asked
         assert "2 manual entries for sessions went with it." in done
-
-    def test_an_empty_list(self, tmp_path: Path) -> None:
-        """An empty list is one sentence; to add without naming a session is wrong usage."""
-        shop = stand_up(tmp_path / "shop")
-        assert said(shop, "quarantine", "list") == "No session is in quarantine.\n"
-        assert "Name a SESSION" in said(shop, "quarantine", "add", "sessions", code=2)

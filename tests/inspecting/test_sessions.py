@@ -118,16 +118,14 @@ ORDER = Sessions("user", None, identifier=("a", "`b`"))
         (of("sessions", USER), "user IS NULL"),
         (of("sessions", USER, where="k = 1 -- one"), "user IS NULL AND (k = 1 -- one\n)"),
         (of("sessions", ORDER), "a IS NULL AND `b` IS NULL"),
-        (
-            of("sessions", replace(ORDER, fallback_gap=1)),
-            "a IS NULL AND `b` IS NULL AND user IS NULL",
-        ),
+        (of("sessions", replace(ORDER, fallback_gap=1)),
+         "a IS NULL AND `b` IS NULL AND user IS NULL"),
         (of("sessions", replace(USER, user="lower(u)"), who="lower(u)"), None),
         (of("sessions", USER, where="upper(k) = 'X'"), None),
         (of("sessions", replace(ORDER, identifier=("a.b",))), None),
         (replace(of("sessions", USER), inputs=(Input("events", "ts"), Input("other"))), None),
     ],
-)
+)  # fmt: skip
 def test_columns_are_read_and_expressions_are_for_spark(node: Node, test: str | None) -> None:
     """A model's columns become a filter of the same meaning, expressions are Spark's."""
     shop = StoredRows(ONE)
@@ -298,12 +296,10 @@ def test_events_of_an_identifier(
     [
         (node(input="people"), "they are seen through the view people"),
         (node(owner_sql="lower(u)"), "the owner of an event follows from lower(u)"),
-        (
-            node(Sessions(None, None, ("lower(c)",)), owner_sql="lower(c)"),
-            "the owner of an event follows from lower(c)",
-        ),
+        (node(Sessions(None, None, ("lower(c)",)), owner_sql="lower(c)"),
+         "the owner of an event follows from lower(c)"),
     ],
-)
+)  # fmt: skip
 def test_events_that_only_spark_could_find(of: Node, why: str) -> None:
     """Where only Spark could find the events, nothing is read and the reason is given."""
     past = FakePast()
@@ -478,118 +474,91 @@ class TestWords:
         assert differing_columns(session("1-2 a=1 b=1"), session("1-2 a=1 b=2 c=3")) == ("b", "c")
 
 
-class TestWalk:
-    """The search goes back through the versions of a table."""
-
-    @pytest.mark.parametrize(
-        ("drawn", "span", "changes"),
-        [
-            (  # versions that changed nothing are skipped
-                "10-20 v1 | 10-20 v1 | 10-30 v3 | 10-30 v3, 90-95 v4",
-                (10, 30),
-                "1 created > 10-20; 3 extended 10-20 > 10-30",
-            ),
-            (
-                "10-20 v1 | 10-20 v1, 60-70 v2 | 10-20 v1, 55-70 v3 | 10-70 v4",
-                (10, 70),
-                (
-                    "1 created > 10-20; 2 created > 60-70; 3 extended 60-70 > 55-70; "
-                    "4 merged 10-20 55-70 > 10-70"
-                ),
-            ),
-            (  # the other half is shown, though it is outside the span asked for
-                "10-70 v1 | 10-20 v2, 60-70 v2 | 10-20 v2, 60-80 v3",
-                (10, 20),
-                "1 created > 10-70; 2 split 10-70 > 10-20 60-70",
-            ),
-            (  # two that share no instant
-                "10-20 v1, 40-50 v1 | 10-50 v2",
-                (10, 50),
-                "1 created > 10-20; 1 created > 40-50; 2 merged 10-20 40-50 > 10-50",
-            ),
-            (  # found by the cells that lost rows in a version
-                "10-20 v1 | - | - | 10-20 v4",
-                (10, 20),
-                "1 created > 10-20; 2 removed 10-20 >; 4 created > 10-20",
-            ),
-            (  # the row says who wrote it, and nothing more is claimed
-                "? | ? | 10-20 v2 | 10-30 v4",
-                (10, 30),
-                "2 written > 10-20; 4 extended 10-20 > 10-30; what was before is not known",
-            ),
-            ("10-20 v1 | 10-20 v1", (50, 60), ""),  # one that was too long from the beginning
-            (  # the history before a rebuild is compared as anywhere else
-                "10-20 v1 | 10-20 v2 rebuilt | 10-30 v3",
-                (10, 30),
-                "1 created > 10-20; 2 rebuilt 10-20 > 10-20; 3 extended 10-20 > 10-30",
-            ),
-        ],
-        ids=["grown", "merged", "split", "two", "again", "expired", "never stored", "rebuilt"],
-    )
-    def test_sessions_are_followed_to_their_beginnings(
-        self, drawn: str, span: tuple[int, int], changes: str
-    ) -> None:
-        """Each change of any session that one of a span came from is found, once and in order."""
-        versions = drawn.split(" | ")
-        whole = [at for at, text in enumerate(versions, 1) if at == 1 or "rebuilt" in text]
-        found = Table(*versions, whole=whole)
-        assert "; ".join(found.change_lines(*span)) == changes
-        assert "90-95" not in drawn or found.reads < 8
+@pytest.mark.parametrize(
+    ("drawn", "span", "changes"),
+    [
+        # versions that changed nothing are skipped
+        ("10-20 v1 | 10-20 v1 | 10-30 v3 | 10-30 v3, 90-95 v4", (10, 30),
+         "1 created > 10-20; 3 extended 10-20 > 10-30"),
+        ("10-20 v1 | 10-20 v1, 60-70 v2 | 10-20 v1, 55-70 v3 | 10-70 v4", (10, 70),
+         ("1 created > 10-20; 2 created > 60-70; 3 extended 60-70 > 55-70; "
+          "4 merged 10-20 55-70 > 10-70")),
+        # the other half is shown, though it is outside the span asked for
+        ("10-70 v1 | 10-20 v2, 60-70 v2 | 10-20 v2, 60-80 v3", (10, 20),
+         "1 created > 10-70; 2 split 10-70 > 10-20 60-70"),
+        # two that share no instant
+        ("10-20 v1, 40-50 v1 | 10-50 v2", (10, 50),
+         "1 created > 10-20; 1 created > 40-50; 2 merged 10-20 40-50 > 10-50"),
+        # found by the cells that lost rows in a version
+        ("10-20 v1 | - | - | 10-20 v4", (10, 20),
+         "1 created > 10-20; 2 removed 10-20 >; 4 created > 10-20"),
+        # the row says who wrote it, and nothing more is claimed
+        ("? | ? | 10-20 v2 | 10-30 v4", (10, 30),
+         "2 written > 10-20; 4 extended 10-20 > 10-30; what was before is not known"),
+        ("10-20 v1 | 10-20 v1", (50, 60), ""),  # one that was too long from the beginning
+        # the history before a rebuild is compared as anywhere else
+        ("10-20 v1 | 10-20 v2 rebuilt | 10-30 v3", (10, 30),
+         "1 created > 10-20; 2 rebuilt 10-20 > 10-20; 3 extended 10-20 > 10-30"),
+    ],
+    ids=["grown", "merged", "split", "two", "again", "expired", "never stored", "rebuilt"],
+)  # fmt: skip
+def test_sessions_are_followed_to_their_beginnings(
+    drawn: str, span: tuple[int, int], changes: str
+) -> None:
+    """Each change of any session that one of a span came from is found, once and in order."""
+    versions = drawn.split(" | ")
+    whole = [at for at, text in enumerate(versions, 1) if at == 1 or "rebuilt" in text]
+    found = Table(*versions, whole=whole)
+    assert "; ".join(found.change_lines(*span)) == changes
+    assert "90-95" not in drawn or found.reads < 8
 
 
-class TestQuarantine:
-    """Events that the table's sessions do not cover, though they had been read."""
-
-    FOUND = (
-        VersionChange(version(1), (), table("10-20 v1")),
-        VersionChange(version(2), table("10-20 v1"), ()),
-        VersionChange(version(3), (), table("10-20 v3")),
-    )
-    READ: Mapping[int, InputVersions] = {1: {"clicks": 1}, 2: {"clicks": 4}, 3: {"clicks": 6}}
-    BEFORE: Mapping[int, InputVersions] = {2: {"clicks": 3}, 3: {"clicks": 5}}
-
-    @pytest.mark.parametrize(
-        ("events", "verbs"),
-        [
-            ([Event(12, 1, input="clicks")], ["created", "quarantined", "returned"]),
-            ([Event(12, 6, input="clicks")], ["created", "removed", "created"]),
-            ([], ["created", "removed", "created"]),
-        ],
-        ids=["still there", "came later", "no quarantine"],
-    )
-    def test_what_happened(self, events: Sequence[Event], verbs: list[str]) -> None:
-        """Events that were read and still exist mean a quarantine; if they are gone, a removal."""
-        changes = session_changes(self.FOUND, self.READ, self.BEFORE, events)
-
-        assert [change.verb for change in changes] == verbs
-        assert verbs[1] == "quarantined" or changes_since(changes, 10, 20) == changes[2:]
+FOUND = (
+    VersionChange(version(1), (), table("10-20 v1")),
+    VersionChange(version(2), table("10-20 v1"), ()),
+    VersionChange(version(3), (), table("10-20 v3")),
+)
+READ: Mapping[int, InputVersions] = {1: {"clicks": 1}, 2: {"clicks": 4}, 3: {"clicks": 6}}
+BEFORE: Mapping[int, InputVersions] = {2: {"clicks": 3}, 3: {"clicks": 5}}
 
 
-class TestArrivals:
-    """Events are grouped by what brought them."""
+@pytest.mark.parametrize(
+    ("events", "verbs"),
+    [
+        ([Event(12, 1, input="clicks")], ["created", "quarantined", "returned"]),
+        ([Event(12, 6, input="clicks")], ["created", "removed", "created"]),
+        ([], ["created", "removed", "created"]),
+    ],
+    ids=["still there", "came later", "no quarantine"],
+)
+def test_events_that_no_session_covers(events: Sequence[Event], verbs: list[str]) -> None:
+    """Events that were read and still exist mean a quarantine; if they are gone, a removal."""
+    changes = session_changes(FOUND, READ, BEFORE, events)
 
-    EVENTS = (Event(10, 1, 1), Event(12, 1, 2), Event(14, 1, 3), Event(16, 1, 3), Event(11, 3, 4))
-    PATHS: Mapping[int, str] = {1: "a", 2: "b", 3: "c", 4: "d"}
+    assert [change.verb for change in changes] == verbs
+    assert verbs[1] == "quarantined" or changes_since(changes, 10, 20) == changes[2:]
 
-    def test_arrivals_by_version(self) -> None:
-        """With some of the files, most events first; later ones are late."""
-        first, second = event_batches(
-            self.EVENTS, map(version, (1, 2, 3)), self.PATHS, read_at_creation=1, known=True
-        )
 
-        assert (first.events, first.first, first.last, first.late) == (4, 10, 16, False)
-        assert (first.files, first.more_files) == (("c", "a"), 1)
-        assert (second.version, second.late, second.files) == (version(3), True, ("d",))
+EVENTS_OF_FILES = (
+    Event(10, 1, 1), Event(12, 1, 2), Event(14, 1, 3), Event(16, 1, 3), Event(11, 3, 4),
+)  # fmt: skip
 
-    def test_lateness_that_is_unknown(self) -> None:
-        """For the oldest events of an unknown first version, and rows of a rebuilt input."""
-        first, second = event_batches(
-            self.EVENTS, map(version, (1, 2, 3)), self.PATHS, read_at_creation=1, known=False
-        )
-        assert (first.late, second.late) == (None, True)
-        (group,) = event_batches(
-            [Event(10, 2)], [version(1), version(2, whole=True)], {}, read_at_creation=1, known=True
-        )
-        assert (group.rebuilt, group.late) == (True, None)
-        (group,) = event_batches([Event(10), Event(11)], [], {}, read_at_creation=1, known=True)
-        assert (group.version, group.events, group.late) == (None, 2, None), "it was recomputed"
+
+def test_arrivals_by_version() -> None:
+    """
+    With some of the files, most events first; later ones are late. Lateness is unknown for the
+    oldest events of an unknown first version, and for rows of a rebuilt input.
+    """
+    versions, paths = [version(at) for at in (1, 2, 3)], {1: "a", 2: "b", 3: "c", 4: "d"}
+    first, second = event_batches(EVENTS_OF_FILES, versions, paths, read_at_creation=1, known=True)
+    assert (first.events, first.first, first.last, first.late) == (4, 10, 16, False)
+    assert (first.files, first.more_files) == (("c", "a"), 1)
+    assert (second.version, second.late, second.files) == (version(3), True, ("d",))
+
+    first, second = event_batches(EVENTS_OF_FILES, versions, paths, read_at_creation=1, known=False)
+    assert (first.late, second.late) == (None, True)
+    rebuilt = [version(1), version(2, whole=True)]
+    (group,) = event_batches([Event(10, 2)], rebuilt, {}, read_at_creation=1, known=True)
+    assert (group.rebuilt, group.late) == (True, None)
+    (group,) = event_batches([Event(10), Event(11)], [], {}, read_at_creation=1, known=True)
+    assert (group.version, group.events, group.late) == (None, 2, None), "it was recomputed"

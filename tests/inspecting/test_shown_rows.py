@@ -90,14 +90,10 @@ def shown(folder: Path, sql: str, **others: str) -> list[str]:
     ("sql", "expected"),
     [
         ("SELECT * FROM raw.clicks", ["raw.clicks: id=id who=Who ts=ts url=url more=more"]),
-        (
-            "SELECT c.`who` AS User, c.TS, 'web' AS src FROM raw.clicks AS c",
-            ["raw.clicks: user=Who ts=ts src=None"],
-        ),
-        (
-            "SELECT WHO u, ts FROM raw.clicks k WHERE k.url <> 'it''s' -- why\n AND id > 'a'",
-            ["raw.clicks: u=Who ts=ts | `url` <> 'it''s' -- why\n AND `id` > 'a'"],
-        ),
+        ("SELECT c.`who` AS User, c.TS, 'web' AS src FROM raw.clicks AS c",
+         ["raw.clicks: user=Who ts=ts src=None"]),
+        ("SELECT WHO u, ts FROM raw.clicks k WHERE k.url <> 'it''s' -- why\n AND id > 'a'",
+         ["raw.clicks: u=Who ts=ts | `url` <> 'it''s' -- why\n AND `id` > 'a'"]),
         (
             """SELECT who AS u, ts, 'web' AS src FROM raw.clicks WHERE who <> 'robot'
             UNION ALL SELECT person, at, 'app' FROM raw.taps
@@ -108,31 +104,26 @@ def shown(folder: Path, sql: str, **others: str) -> list[str]:
                 "raw.clicks: u=id ts=ts src=url | (`id` IN ('a', 'b'))",
             ],
         ),
-        (
-            "SELECT lower(who) AS u, more.a AS m, ts + INTERVAL 1 HOUR AS later FROM raw.clicks",
-            ["raw.clicks: u=None m=None later=None"],
-        ),
+        ("SELECT lower(who) AS u, more.a AS m, ts + INTERVAL 1 HOUR AS later FROM raw.clicks",
+         ["raw.clicks: u=None m=None later=None"]),
         ("SELECT url AS id, id AS url FROM raw.clicks", ["raw.clicks: id=url url=id"]),
     ],
-)
+)  # fmt: skip
 def test_plain_views(tmp_path: Path, sql: str, expected: list[str]) -> None:
     """Each side of a UNION ALL is rows of one table, with conditions on that table's columns."""
     assert shown(tmp_path, sql) == expected
 
 
 def test_views_of_views(tmp_path: Path) -> None:
-    """Views of views are resolved down to the table, conditions included."""
+    """Views of views are resolved down to the table, conditions included. A condition over a view
+    gets the table's names; one over a constant needs no comparison.
+    """
     inner = "SELECT who AS a, id AS b, ts FROM raw.clicks WHERE url IS NULL"
 
     found = shown(tmp_path, "SELECT b AS a, ts FROM inner_one WHERE a = 'x'", inner_one=inner)
 
     assert found == ["raw.clicks: a=id ts=ts | `url` IS NULL | `Who` = 'x'"]
-
-
-def test_a_condition_over_a_view() -> None:
-    """A condition over a view gets the table's names; one over a constant needs no comparison."""
     part = ShownTable("clicks", {"u": "Who", "src": None})
-
     assert part.own_condition("u = 'a' OR shown.u IS NULL") == "`Who` = 'a' OR `Who` IS NULL"
     with pytest.raises(NotPlainError):
         part.own_condition("src = 'web'")
@@ -187,20 +178,16 @@ def test_rows_are_sorted(order: tuple[str, ...], found: list[tuple[object, objec
     assert ids(in_order(TAGGED, order)) == found
 
 
-@pytest.mark.parametrize(("order", "what"), [("nmae", "no column nmae"), ("tags", "by tags")])
-def test_what_cannot_be_sorted_by(order: str, what: str) -> None:
-    """A column that is not there, or a list, is said."""
-    with pytest.raises(InfoldError, match=what):
-        in_order(TAGGED, [order])
-
-
 def test_the_order_of_a_table() -> None:
-    """Its time first, then what tells rows apart."""
+    """Its time first, then what tells rows apart. What is no column, or a list, is said."""
     shop = project(SHOP)
 
     assert own_order(shop["clicks"]) == ("event_ts", "event_id")
     assert own_order(shop["sessions"]) == ("session_start", "session_id")
     assert own_order(shop["daily"]) == ("day",)
+    for order, what in (("nmae", "no column nmae"), ("tags", "by tags")):
+        with pytest.raises(InfoldError, match=what):
+            in_order(TAGGED, [order])
 
 
 def test_the_first_rows_are_in_the_first_cells(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,16 +241,13 @@ def test_days_of_a_table_are_a_point_each() -> None:
 
 def test_times_of_a_day_are_hours() -> None:
     """Times that are no midnights are drawn by hours, whatever their unit and zone."""
+    five = NOON_OF_MARCH + timedelta(hours=5, seconds=7)
     for kind in (pa.timestamp("s"), pa.timestamp("ms", "UTC"), pa.timestamp("ns", "UTC")):
-        at = pa.array(
-            [NOON_OF_MARCH + timedelta(hours=5, seconds=7)], pa.timestamp("us", "UTC")
-        ).cast(kind)
-        found = over_time({"at": at, "n": [1]})
+        found = over_time({"at": pa.array([five], pa.timestamp("us", "UTC")).cast(kind), "n": [1]})
 
         assert found.finest is Granularity.HOUR
-        assert [one.cell.start for one in found.series[0].points] == [
-            micros_of(NOON_OF_MARCH) + 5 * HOUR
-        ]
+        starts = [one.cell.start for one in found.series[0].points]
+        assert starts == [micros_of(NOON_OF_MARCH) + 5 * HOUR]
 
 
 def test_several_rows_of_a_time_are_counted_too() -> None:
@@ -447,13 +431,10 @@ def test_what_is_shown() -> None:
     ("model", "type_", "where"),
     [
         ("daily", pa.date32(), "`day` >= '1970-01-02' AND `day` < '1970-01-04'"),
-        (
-            "sessions",
-            pa.timestamp("us", "UTC"),
-            "`session_start` >= '1970-01-02T00:00:00' AND `session_start` < '1970-01-04T00:00:00'",
-        ),
+        ("sessions", pa.timestamp("us", "UTC"),
+         "`session_start` >= '1970-01-02T00:00:00' AND `session_start` < '1970-01-04T00:00:00'"),
     ],
-)
+)  # fmt: skip
 def test_only_what_differs_is_read(model: str, type_: pa.DataType, where: str) -> None:
     """Rows are read from the first to the last cell with other contents, and of none otherwise."""
     name = "day" if model == "daily" else "session_start"

@@ -136,6 +136,16 @@ class TestRefusals:
         assert filled.rows_of(other) == before
         assert original.owner()
 
+    def test_a_run_at_work(self, original: SqlLedger, place: Place, there: Place) -> None:
+        """In either place: it is named, and nothing is copied."""
+        far = Holder("away", "away:boot:ns", 1, "1")
+        for busy in (place.open(holder=far), there.open(holder=far)):
+            busy.acquire("theirs")
+            assert refusal(lambda: copied(original, there.open())) == "locked"
+            assert busy.database.lost is None
+            busy.release()
+        copied(original, there.open())
+
     def test_a_place_where_somebody_was_a_moment_sooner(
         self, original: SqlLedger, there: Place, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -154,21 +164,6 @@ class TestRefusals:
         assert [entry.owner for entry in other.entries("theirs")] == ["ann"]
         assert original.owner()
         other.acquire("r9")
-
-    @pytest.mark.parametrize("where", ["original", "copy"])
-    def test_a_run_at_work(
-        self, original: SqlLedger, place: Place, there: Place, where: str
-    ) -> None:
-        """In either place: it is named, and nothing is copied."""
-        far = Holder("away", "away:boot:ns", 1, "1")
-        busy = (place if where == "original" else there).open(holder=far)
-        busy.acquire("theirs")
-
-        assert refusal(lambda: copied(original, there.open())) == "locked"
-
-        assert busy.database.lost is None
-        busy.release()
-        copied(original, there.open())
 
     def test_nobody_writes_meanwhile(
         self, original: SqlLedger, place: Place, there: Place, monkeypatch: pytest.MonkeyPatch
@@ -360,22 +355,19 @@ class TestRoundTrip:
         assert [path.name for path in tmp_path.glob("*file*")] == ["file"]
 
 
-class TestEarlierFormats:
-    """A backup may be older than the program that reads it."""
+@pytest.mark.parametrize("format_", released_ledgers.FORMATS)
+def test_a_file_of_a_released_format_comes_back(place: Place, there: Place, format_: int) -> None:
+    """A backup may be older than the program that reads it. What it becomes is what the ledger
+    would have become that it was exported from.
+    """
+    released_ledgers.make(there, format_)
 
-    @pytest.mark.parametrize("format_", released_ledgers.FORMATS)
-    def test_a_file_of_a_released_format_comes_back(
-        self, place: Place, there: Place, format_: int
-    ) -> None:
-        """What it becomes is what the ledger would have become that it was exported from."""
-        released_ledgers.make(there, format_)
+    done = imported(place.open(), released_ledgers.FOLDER / f"{format_}.jsonl")
 
-        done = imported(place.open(), released_ledgers.FOLDER / f"{format_}.jsonl")
-
-        assert filled.rows_of(place.open()) == filled.rows_of(there.open())
-        assert released_ledgers.structure(place) == released_ledgers.structure(there)
-        assert done.rows == {n: len(r) for n, r in filled.rows_of(place.open()).items()}
-        assert filled.token_of(place.open())[1] is None
+    assert filled.rows_of(place.open()) == filled.rows_of(there.open())
+    assert released_ledgers.structure(place) == released_ledgers.structure(there)
+    assert done.rows == {n: len(r) for n, r in filled.rows_of(place.open()).items()}
+    assert filled.token_of(place.open())[1] is None
 
 
 def test_the_page_is_right(lines: list[str]) -> None:
@@ -418,11 +410,13 @@ def refused(to: SqlLedger, path: Path, text: str | bytes) -> InfoldError:
 class TestFilesThatAreRefused:
     """A file is imported as a whole or not at all."""
 
-    @pytest.mark.parametrize("text", ["", "\n", "[]\n", "{}\n", '{"infold": 1}\n', "\x00\n", "{"])
-    def test_something_else(self, to: SqlLedger, tmp_path: Path, text: str) -> None:
-        """A file that is no exported ledger."""
-        assert refused(to, tmp_path / "file", text).slug == "not-a-ledger-file"
-        assert refused(to, tmp_path / "file", b"\xff\xfe").slug == "not-a-ledger-file"
+    def test_something_else(self, to: SqlLedger, tmp_path: Path, lines: list[str]) -> None:
+        """A file that is no exported ledger, or one of tables in another warehouse."""
+        for text in ("", "\n", "[]\n", "{}\n", '{"infold": 1}\n', "\x00\n", "{", b"\xff\xfe"):
+            assert refused(to, tmp_path / "file", text).slug == "not-a-ledger-file"
+        (tmp_path / "file").write_text("".join(lines), encoding="utf-8")
+        with pytest.raises(InfoldError, match="ledger-file-elsewhere"):
+            imported(to, tmp_path / "file", "elsewhere")
         assert not (tmp_path / "ledger.db").exists()
 
     @pytest.mark.parametrize(
@@ -448,14 +442,6 @@ class TestFilesThatAreRefused:
         assert error.slug == slug
         assert (facts.get("line") == "1") is (slug == "ledger-file-damaged")
         assert (facts.get("exported by") == "infold 9.0") is (slug == "ledger-file-newer")
-        assert not (tmp_path / "ledger.db").exists()
-
-    def test_that_of_another(self, to: SqlLedger, tmp_path: Path, lines: list[str]) -> None:
-        """Of another project, or of tables in another warehouse."""
-        (tmp_path / "file").write_text("".join(lines), encoding="utf-8")
-
-        with pytest.raises(InfoldError, match="ledger-file-elsewhere"):
-            imported(to, tmp_path / "file", "elsewhere")
         assert not (tmp_path / "ledger.db").exists()
 
     @pytest.mark.parametrize("earlier", [False, True])
@@ -496,31 +482,18 @@ class TestFilesThatAreRefused:
                 assert error.slug == "ledger-file-damaged"
         assert not to.exists()
 
-    @pytest.mark.parametrize(
-        "row",
-        [
-            '["name", 1]',
-            '["name"]',
-            '["name", "value", 1]',
-            '["name", null]',
-            '["name", "\\ud800"]',
-            '["name", NaN]',
-            "[" * 100_000,
-            f'["name", {"1" * 5000}]',
-            '{"name": "value"}',
-        ],
-        ids=range(9),
-    )
     def test_a_row_that_no_table_can_have(
-        self, to: SqlLedger, tmp_path: Path, lines: list[str], row: str
+        self, to: SqlLedger, tmp_path: Path, lines: list[str]
     ) -> None:
         """It is found where it stands."""
         at = 1 + next(i for i, line in enumerate(lines) if line.startswith('{"table": "meta"'))
-        text = [*lines[:at], f"{row}\n", *lines[at:]]
-
-        error = refused(to, tmp_path / "file", "".join(text))
-
-        assert (error.slug, dict(error.facts)["line"]) == ("ledger-file-damaged", str(at + 1))
+        for row in (
+            '["name", 1]', '["name"]', '["name", "value", 1]', '["name", null]', "[" * 100_000,
+            '["name", "\\ud800"]', '["name", NaN]', f'["name", {"1" * 5000}]', '{"name": "value"}',
+        ):  # fmt: skip
+            text = [*lines[:at], f"{row}\n", *lines[at:]]
+            error = refused(to, tmp_path / "file", "".join(text))
+            assert (error.slug, dict(error.facts)["line"]) == ("ledger-file-damaged", str(at + 1))
 
 
 # -- a process that is killed at any write of the ledger leaves all of it or nothing

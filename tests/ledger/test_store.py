@@ -7,7 +7,7 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -205,23 +205,18 @@ class TestStatements:
     """The SQL is SQLite's and PostgreSQL's."""
 
     def test_every_statement_parses_in_both_dialects(self) -> None:
-        """Every statement parses for both, because none uses a speciality such as an upsert."""
+        """None uses a speciality such as an upsert, or a name that PostgreSQL takes for a function:
+        `session_user` is quoted.
+        """
         made = [re.sub(r"%\((\w+)\)s", r":\1", text) for text in postgresql.STATEMENTS.values()]
+        own = [*SCHEMA, *SQL.values()]
 
-        for dialect, texts in (
-            ("sqlite", [*SCHEMA, *SQL.values()]),
-            ("postgres", [*postgresql.TABLES, *made]),
-        ):
+        for dialect, texts in (("sqlite", own), ("postgres", [*postgresql.TABLES, *made])):
             for text in texts:
                 sqlglot.parse_one(text, dialect=dialect)
         assert not [text for text in SQL.values() if "ON CONFLICT" in text or "REPLACE" in text]
         assert not [text for text in postgresql.TABLES if re.search(r'TEXT(?! COLLATE "C")', text)]
-
-    def test_columns_with_names_of_postgresql_are_quoted(self) -> None:
-        """PostgreSQL takes `session_user` for a function, also where SQLite takes a column."""
-        texts = [*SCHEMA, *SQL.values()]
-
-        assert not [text for text in texts if re.search(r'(?<![":])\bsession_user\b', text)]
+        assert not [text for text in own if re.search(r'(?<![":])\bsession_user\b', text)]
 
     def test_changes_are_found_by_an_index(self, tmp_path: Path) -> None:
         """A table's changes are clustered by version, so that old ones cost nothing to skip."""
@@ -261,9 +256,8 @@ class TestSize:
         for version in range(1, KEEP + 6):
             _commit(sql, version, 2, {"events": version})
 
-        assert len(sql.changes("events", 0)) == 2 * KEEP
+        assert len(sql.changes("events", 0)) == len(sql.arrivals("events")) == 2 * KEEP
         assert list(sql.unchanged("events", 0)) == list(range(6, KEEP + 6))
-        assert len(sql.arrivals("events")) == 2 * KEEP
         assert len(sql.versions("events")) == KEEP + 5
 
     def test_versions_that_a_trace_has_yet_to_read_stay(self, sql: SqlLedger) -> None:
@@ -556,21 +550,12 @@ def test_flipped_bytes(whole: bytes, tmp_path: Path) -> None:
         if damage:
             assert Path(ledger.database.put_aside()).read_bytes() == flipped
             assert not path.exists()
-        else:
-            read(ledger)
+        else:  # what most commands read
+            ledger.owner(), ledger.traces(), ledger.newest_versions(), ledger.runs(100)
+            ledger.changes("events", 0), ledger.cells("events")
         ledger.database.close()
     USED_FILES.clear()
     assert min(found.values()) > SEEDS / 20
-
-
-def read(ledger: SqlLedger) -> None:
-    """What most commands read."""
-    ledger.owner()
-    ledger.traces()
-    ledger.newest_versions()
-    ledger.changes("events", 0)
-    ledger.cells("events")
-    ledger.runs(100)
 
 
 @pytest.mark.parametrize(
@@ -623,46 +608,39 @@ def test_a_ledger_is_no_worse_than_it_is(whole: bytes, tmp_path: Path) -> None:
 # -- a ledger on a disk that is only read
 
 
-def test_commands_that_look(tmp_path: Path) -> None:
-    """They find what was written there, and leave nothing; others say that it cannot be used."""
-    root = shop.write(tmp_path / "shop", LANDED)
-    file = root / ".infold" / "ledger.db"
-    book = SqlLedger(file)
-    book.acquire("r1")
-    book.begin_run("r1", "run", 5, {})
-    book.finish_run("r1", "done", Receipt())
-    book.release()
-    book.close()
+@contextmanager
+def only_read(file: Path) -> Iterator[None]:
+    """A ledger whose disk takes no writes meanwhile."""
     file.chmod(0o444)
     file.parent.chmod(0o555)
     try:
         with obeying():
-            for word in ("status", "plan", "history"):
-                done = CliRunner().invoke(cli, ["-C", str(root), word])
-                assert done.exit_code == 0, done.output
-            assert "r1" in done.output
-            with pytest.raises(InfoldError, match="ledger-unusable"):
-                SqlLedger(file).acquire("r2")
+            yield
     finally:
         file.parent.chmod(0o755)
-    assert [path.name for path in file.parent.iterdir()] == ["ledger.db"]
+        file.chmod(0o644)
 
 
-def test_what_another_machine_writes_is_seen(tmp_path: Path) -> None:
-    """Who only looks opens the file anew each time."""
-    file = tmp_path / "book" / "ledger.db"
+def test_commands_that_look(tmp_path: Path) -> None:
+    """They find what was written there, and leave nothing; others say that it cannot be used. Who
+    only looks opens the file anew each time: what another machine writes is seen.
+    """
+    root = shop.write(tmp_path / "shop", LANDED)
+    file = root / ".infold" / "ledger.db"
     reader = SqlLedger(file)
     for run in ("r1", "r2"):
         writer = SqlLedger(file)
         writer.acquire(run)
         writer.begin_run(run, "run", 5, {})
+        writer.finish_run(run, "done", Receipt())
         writer.release()
         writer.close()
-        file.parent.chmod(0o555)
-        file.chmod(0o444)
-        try:
-            with obeying():
-                assert run in {one.id for one in reader.runs()}
-        finally:
-            file.parent.chmod(0o755)
-            file.chmod(0o644)
+        with only_read(file):
+            assert run in {one.id for one in reader.runs()}
+            for word in ("status", "plan", "history"):
+                done = CliRunner().invoke(cli, ["-C", str(root), word])
+                assert done.exit_code == 0, done.output
+            assert run in done.output
+            with pytest.raises(InfoldError, match="ledger-unusable"):
+                SqlLedger(file).acquire("r3")
+        assert [path.name for path in file.parent.iterdir()] == ["ledger.db"]

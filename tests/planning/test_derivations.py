@@ -172,18 +172,12 @@ def test_built_again(how: How, trace: dict[str, Any], asked: PlanOptions) -> Non
     assert step.rows_to_read
 
 
-@pytest.mark.parametrize("change", [None, redefined(how=How.REBUILD)], ids=["unknown", "no proof"])
-def test_built_without_a_proof(change: Redefinition | None) -> None:
-    """In doubt the table is built again."""
-    [step] = made(replace(observed(), redefined=change)).steps
-
-    assert step.action is Action.BUILD
-
-
-def test_a_window_holds_it_back() -> None:
-    """A part of the table cannot be derived either."""
+def test_in_doubt_or_in_part() -> None:
+    """Without a proof the table is built again; a part of it cannot be derived either."""
+    for change in (None, redefined(how=How.REBUILD)):
+        [step] = made(replace(observed(), redefined=change)).steps
+        assert step.action is Action.BUILD
     found = made(observed(), PlanOptions(window=Interval(day(1).start, day(2).end)))
-
     assert not found.steps
     assert [left.why for left in found.skipped] == [HELD_BACK]
 
@@ -435,9 +429,9 @@ def seen(
     return replace(built(OLD_EVENTS), trace=trace, files=diff, redefined=change)
 
 
-def made_of_events(model: ModelObservation, node: Node = EVENTS, **asked: frozenset[str]) -> Plan:
+def made_of_events(model: ModelObservation, node: Node = EVENTS) -> Plan:
     """The plan for the events."""
-    return planned(node, asked=PlanOptions(**asked), events=model)  # type: ignore[arg-type]
+    return planned(node, events=model)
 
 
 def detail(model: ModelObservation, node: Node = EVENTS) -> str:
@@ -541,7 +535,9 @@ def test_files_that_are_not_what_they_were() -> None:
     ("derivation", "action"), [(DROPPED, Action.DERIVE), (ADDED, Action.BUILD)]
 )
 def test_lookups(derivation: Derivation, action: Action) -> None:
-    """Rows follow from those of a join; files are not read again, as the lookup may be another."""
+    """Rows follow from those of a join; files are not read again, as the lookup may be another.
+    Restated events, and those with other types, are ingested again.
+    """
     joined = replace(EVENTS, inputs=(*EVENTS.inputs, Input("users")))
     model = seen(derivation, file(1))
     model = replace(with_trace(model, inputs={"users": 1}), inputs=(InputDiff("users", 1, 2),))
@@ -552,14 +548,8 @@ def test_lookups(derivation: Derivation, action: Action) -> None:
     if action is Action.DERIVE:
         assert step.inputs == {"users": (1, 1)}
         assert trace.inputs == {"users": 1}
-
-
-def test_what_is_asked_for() -> None:
-    """Restated events, and those with other types, are ingested again."""
-    for asked in (
-        PlanOptions(not_derived=frozenset({"events"})),
-        PlanOptions(restated={"events": Ranges.ever()}),
-    ):
+    restated = PlanOptions(restated={"events": Ranges.ever()})
+    for asked in (PlanOptions(not_derived=frozenset({"events"})), restated):
         [step] = planned(EVENTS, asked=asked, events=seen(DROPPED, file(1))).steps
         assert step.action is Action.BUILD
 
@@ -699,33 +689,28 @@ def test_the_step_folds_what_arrived_and_changes_the_definition() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seen", "asked"),
+    ("seen", "asked", "expected"),
     [
-        (of_input(observed_sessions(FORWARD), added=500), None),
-        (observed_sessions(FORWARD), RESTATED),
+        (of_input(observed_sessions(FORWARD), added=500), None, (Action.BUILD, (BEFORE,))),
+        (observed_sessions(FORWARD), RESTATED, (Action.BUILD, (BEFORE,))),
+        (observed_sessions(None, BEFORE, fingerprint=SESSIONS.fingerprint), None,
+         (Action.FOLD, (BEFORE,))),
+        (observed_sessions(replace(FORWARD, effective_from=None), BEFORE), None,
+         (Action.BUILD, ())),
     ],
-    ids=["new", "restated"],
-)
+    ids=["new", "restated", "a later step", "another change"],
+)  # fmt: skip
 def test_all_parts_are_built_by_their_own_definitions(
-    seen: ModelObservation, asked: PlanOptions | None
+    seen: ModelObservation,
+    asked: PlanOptions | None,
+    expected: tuple[Action, tuple[EarlierCells, ...]],
 ) -> None:
-    """Where most events are new, or sessions are restated, they are built; the border stays."""
+    """Where most events are new, or sessions are restated, they are built; the border stays, also
+    after a later fold. Another change, not forward-only, ends it.
+    """
     step, trace = step_of(made_of_sessions(seen, asked))
 
-    assert (step.action, trace.earlier) == (Action.BUILD, (BEFORE,))
-
-
-def test_later_steps_leave_earlier_cells_to_their_definitions() -> None:
-    """A fold after the change keeps the border; another change, not forward-only, ends it."""
-    step, trace = step_of(
-        made_of_sessions(observed_sessions(None, BEFORE, fingerprint=SESSIONS.fingerprint))
-    )
-    assert (step.action, trace.earlier) == (Action.FOLD, (BEFORE,))
-
-    step, trace = step_of(
-        made_of_sessions(observed_sessions(replace(FORWARD, effective_from=None), BEFORE))
-    )
-    assert (step.action, trace.earlier) == (Action.BUILD, ())
+    assert (step.action, trace.earlier) == expected
 
 
 def test_the_definitions_that_a_step_goes_by() -> None:

@@ -83,20 +83,16 @@ class TestTheChange:
 
     def test_it_holds_after_the_last_cell_with_rows(self) -> None:
         """From the first cell without rows; new columns are NULL before, the others stored."""
-        found = asked()
+        found, how = asked(), (Category.FORWARD_ONLY, How.DERIVE, None)
 
-        assert (found.category, found.how, found.refused) == (
-            Category.FORWARD_ONLY,
-            How.DERIVE,
-            None,
-        )
+        assert (found.category, found.how, found.refused) == how
         assert found.effective_from == day(5).start
         assert found.derivation is not None
         assert found.derivation.columns == (("Users", "NULL"), ("N", "`n`"), ("day", "`day`"))
         assert found.derivation.added == {"Users"}
         assert found.derivation.stored == ("day", "n")
-        assert asked(day(2).start).effective_from == day(2).start
-        assert asked(day(6).end).effective_from == day(6).end
+        for since in (day(2).start, day(6).end):
+            assert asked(since).effective_from == since
 
     def test_without_rows_there_is_nothing_to_keep(self) -> None:
         """Empty or unknown tables are built as ever; another comment or cron ends no definition."""
@@ -113,19 +109,15 @@ class TestTheChange:
             (change(new=replace(NEW, start=day(1).start)), "its start changed"),
             (change(new=declared(timeseries=WEEKLY)), "its timeseries changed"),
             (change(new=replace(NEW, downgraded=("why",))), "builds it whole"),
-            (
-                change(new=declared(materialization=Materialization.SESSIONS)),
-                "its kind changed, from incremental table to sessions",
-            ),
-            (
-                change(new=declared(materialization=Materialization.VIEW)),
-                "only events, sessions, and tables that are built cell by cell",
-            ),
+            (change(new=declared(materialization=Materialization.SESSIONS)),
+             "its kind changed, from incremental table to sessions"),
+            (change(new=declared(materialization=Materialization.VIEW)),
+             "only events, sessions, and tables that are built cell by cell"),
             (change(new=with_incremental(NEW), old=replace(OLD, fingerprint="x")), "is not known"),
             (replace(change(), before=None), "is not known"),
         ],
         ids=lambda value: value if isinstance(value, str) else "",
-    )
+    )  # fmt: skip
     def test_what_would_change_earlier_cells_is_refused(self, made: Redefinition, why: str) -> None:
         """Dropped columns, other cells, another kind, a definition that nobody knows."""
         found = forward_only(made, TRACE, None, states("# #"))
@@ -135,12 +127,17 @@ class TestTheChange:
         assert why in str(found.refused)
         assert found.effective_from is None
 
-    def test_an_instant_inside_a_cell_is_refused(self) -> None:
-        """A cell has one definition; the message names the nearest instants that fit."""
+    def test_what_is_not_done_at_an_instant(self) -> None:
+        """A cell has one definition; the message names the nearest instants that fit. Where a
+        row of events may be another event, or at another time, the table stays as it is.
+        """
         found = asked(day(2).start + 1)
-
         assert found.refused is not None
         assert "2019-10-23 or 2019-10-24" in str(found.refused)
+        other = replace(events_change(rows=True), events=SameEvents("its unique_key changed"))
+        found = forward_only(other, EVENTS_TRACE, None, states("# #"))
+        assert found.refused is not None
+        assert "unique_key" in str(found.refused)
 
 
 def observed(
@@ -405,31 +402,20 @@ class TestEvents:
         assert step.files is not None
         assert tuple(one.id for one in step.files.reingest) == again
 
-    def test_other_events_are_refused(self) -> None:
-        """Where a row may be another event, or at another time, the table stays as it is."""
-        made = replace(events_change(rows=True), events=SameEvents("its unique_key changed"))
-        found = forward_only(made, EVENTS_TRACE, None, states("# #"))
-        assert found.refused is not None
-        assert "unique_key" in str(found.refused)
-
 
 class TestTraces:
     """Which definition holds where, as values."""
 
     def test_several_changes(self) -> None:
         """Each ends the newest, or takes cells of those before; one that returns joins its own."""
+        first = EarlierCells(before(2), "first")
         second = replace(
             TRACE, definition="second", earlier=TRACE.redefined_from(day(2).start, "second")
         )
-        third = second.redefined_from(day(4).start, "third")
-        assert third == (
-            EarlierCells(before(2), "first"),
-            EarlierCells(before(4) - before(2), "second"),
-        )
+        between = EarlierCells(before(4) - before(2), "second")
+        assert second.redefined_from(day(4).start, "third") == (first, between)
         assert second.redefined_from(day(1).start, "third") == (EarlierCells(before(1), "first"),)
-        assert second.redefined_from(day(4).start, "first") == (
-            EarlierCells(before(4) - before(2), "second"),
-        )
+        assert second.redefined_from(day(4).start, "first") == (between,)
         parts = (EarlierCells(Ranges((day(n),)), "ab"[n % 2]) for n in range(DAYS))
         [one] = merge_earlier(parts, "b")
         assert (one.definition, len(one.cells.parts)) == ("a", 4), "without those of the newest"

@@ -118,11 +118,8 @@ CASES: dict[str, tuple[dict[Node, ModelObservation], list[str], dict[str, str]]]
         [STANDARD, SYNC],
         {},
     ),
-    "a part that waits for its cron": (
-        {EVENTS: built(EVENTS), AT_NIGHT: WAITS},
-        [STANDARD] * 2,
-        {},
-    ),
+    "a part that waits for its cron": ({EVENTS: built(EVENTS), AT_NIGHT: WAITS}, [STANDARD] * 2,
+        {}),
     "the definition changed": (
         {EVENTS: built(EVENTS), A: with_trace(built(A), fingerprint="another")},
         [STANDARD, SYNC],
@@ -166,7 +163,7 @@ CASES: dict[str, tuple[dict[Node, ModelObservation], list[str], dict[str, str]]]
         [STANDARD, STANDARD],
         {},
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("seen", "states", "says"), CASES.values(), ids=[*CASES])
@@ -202,17 +199,15 @@ class TestLimits:
     """Lower and upper limit are half-open event times, as far as they are known before a run."""
 
     def test_the_lower_limit_is_never_before_the_start(self) -> None:
-        """A first run is from the start on, and a late row from before it moves no limit."""
+        """A first run is from the start on, and a late row from before it moves no limit. With a
+        start after all data the table is built empty, and the message says why.
+        """
         late = hourly("a", start=day(2).start)
         for seen, upper in ((new(), day(6)), (changed(late, "events", "+ # + # # # #"), day(2))):
             found = stand(EVENTS, late, events=built(EVENTS), a=seen)["a"]
             assert (found.lower, found.upper) == (day(2).start, upper.end)
-
-    def test_a_start_after_all_data_is_reported(self) -> None:
-        """With a start after all data the table is built empty, and the message says why."""
         far = hourly("a", start=parse_instant_text("2031-01-01"))
         found = stand(EVENTS, far, events=built(EVENTS), a=new())["a"]
-
         assert message(found) == (
             "New incremental model. Backfilling: it starts on 2031-01-01, after all that it reads. "
             "No data in events from 2031-01-01 on; covered without rows"
@@ -233,7 +228,9 @@ class TestLimits:
         assert not step.trace.pending_ranges.overlaps(window)
 
     def test_what_is_known_before_a_run(self) -> None:
-        """No limits before files are read; a few cells by name, many by number and limits."""
+        """No limits before files are read; a few cells by name, many by number and limits. After it
+        the changed cells are the limits of tables that process changes.
+        """
         events = stand(EVENTS, events=built(EVENTS, files=files("x.csv")))["events"]
         few = stand(EVENTS, A, events=built(EVENTS), a=changed(A, "events", "+ # # + + # #"))["a"]
         many = stand(EVENTS, A, events=built(EVENTS), a=new("# . # . # . #"))["a"]
@@ -241,16 +238,11 @@ class TestLimits:
         assert (events.lower, events.upper, events.empty) == (None, None, False)
         assert message(events) == "Standard incremental run"
         assert message(few).endswith("Processing data of 2019-10-21, [2019-10-24, 2019-10-26)")
-        assert message(many).endswith(
-            "Processing data of 4 cells between 2019-10-21 and 2019-10-28"
-        )
-
-    def test_after_a_run_the_changed_cells_are_shown(self) -> None:
-        """For tables that process changes, they are the limits."""
+        four = "Processing data of 4 cells between 2019-10-21 and 2019-10-28"
+        assert message(many).endswith(four)
         found = stand(EVENTS, SESSIONS, events=built(EVENTS), sessions=new())["sessions"]
         changed_cells = Ranges((day(0), day(6)))
         entry = state_after_run(SESSIONS, found, [(fold(), Receipt(read=9))], changed_cells)
-
         assert (entry.lower, entry.upper) == (day(0).start, day(6).end)
         assert message(entry).endswith("Processing data of 2019-10-21, 2019-10-27")
 
@@ -318,10 +310,8 @@ OTHER = replace(new(), trace=Trace("a", "another", {"events": 1}), version=3)
 PARTS: dict[str, tuple[ModelObservation, dict[str, Any], dict[str, Any], str, Interval | None]] = {
     "a start long before the data": (new(), {"start": AGES}, {}, "B B - - - - -", None),
     "shorter than a cell": (new(), {"backfill_limit": 1}, {}, "B - - - - - -", None),
-    "a window overrides it": (
-        *(new(), {}, {"window": Interval(day(0).start, day(5).start)}),
-        *("B B B B B - -", None),
-    ),
+    "a window overrides it": (*(new(), {}, {"window": Interval(day(0).start, day(5).start)}),
+        *("B B B B B - -", None)),
     "batches are cut inside it": (new(), {}, {"batch_size": 1}, "B B - - - - -", None),
     "a new day does not wait": (NEW_DAY, {}, {}, "- - B B - - B", day(4)),
     "a changed definition": (OTHER, {}, {}, "B B B B B B B", None),
@@ -332,7 +322,7 @@ PARTS: dict[str, tuple[ModelObservation, dict[str, Any], dict[str, Any], str, In
         *("B B B - B - -", day(3)),
     ),
     "what an older infold mixed": (MIXED, {}, {}, "B B B B B B B", None),
-}
+}  # fmt: skip
 
 
 class TestBackfillLimit:

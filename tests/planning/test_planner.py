@@ -86,28 +86,21 @@ def arrived(*estimate: CellState, **more: Any) -> FileDiff:
     return FileDiff("raw.clicks", new=new, estimate=estimate, **more)
 
 
-class TestManualEntries:
-    """A new manual entry on sessions makes their table stale."""
+def test_manual_entries() -> None:
+    """A new one on sessions is the cause of a step, and the trace has its number. An applied one is
+    no cause, and a new one adds none to a model that is built anyway.
+    """
+    seen = built(SESSIONS, newest_entry=2)
+    step, trace = step_of(planned(SESSIONS, sessions=seen))
+    [reason] = step.reasons
+    assert (step.action, reason.cause) == (Action.FOLD, Cause.QUARANTINE)
+    assert reason.detail == "2 manual entries of its quarantine"
+    assert trace.applied_entry == 2
 
-    def test_a_new_entry_is_folded_in(self) -> None:
-        """The plan names a new manual entry as its cause, and the trace its number."""
-        step, trace = step_of(planned(SESSIONS, sessions=built(SESSIONS, newest_entry=2)))
-        [reason] = step.reasons
-
-        assert (step.action, reason.cause) == (Action.FOLD, Cause.QUARANTINE)
-        assert reason.detail == "2 manual entries of its quarantine"
-        assert trace.applied_entry == 2
-
-    def test_an_applied_entry_is_no_cause(self) -> None:
-        """An applied entry is no cause, and a new one adds none to a model that is built anyway."""
-        seen = built(SESSIONS, newest_entry=2)
-        applied = with_trace(seen, applied_entry=2)
-        assert not planned(SESSIONS, sessions=applied)
-
-        changed_query = with_trace(seen, fingerprint="old")
-        step, trace = step_of(planned(SESSIONS, sessions=changed_query))
-        assert [reason.cause for reason in step.reasons] == [Cause.DEFINITION]
-        assert trace.applied_entry == 2
+    assert not planned(SESSIONS, sessions=with_trace(seen, applied_entry=2))
+    step, trace = step_of(planned(SESSIONS, sessions=with_trace(seen, fingerprint="old")))
+    assert [reason.cause for reason in step.reasons] == [Cause.DEFINITION]
+    assert trace.applied_entry == 2
 
 
 WIDE = replace(DAILY, inputs=(Input("sessions", "start", (Bound(2 * DAY, 0),)),))
@@ -333,27 +326,22 @@ class TestCumulative:
         assert step.cells == Ranges.ever()
         return step.action, [reason.cause for reason in step.reasons]
 
-    def test_changed_sessions_are_folded_in(self) -> None:
-        """Late, new and removed rows of sessions are folded in, each with its cause."""
+    def test_what_is_done_to_it(self) -> None:
+        """Late, new and removed rows are folded in, each with its cause. It is built on a first
+        run, for a changed definition, on request, and where most rows are new or the input dropped.
+        """
         seen = changed(BY_USER, "sessions", "# + # # x # n")
         assert self.planned(seen) == (Action.FOLD, [Cause.LATE, Cause.REMOVED, Cause.ARRIVED])
-
-    def test_it_is_built_first_for_a_new_definition_and_on_request(self) -> None:
-        """A cumulative table is built on a first run, for a changed definition and on request."""
-        assert self.planned(
-            ModelObservation(inputs=(InputDiff("sessions", 0, 3, cells=states("# #")),))
-        ) == (Action.BUILD, [Cause.MISSING])
+        first = ModelObservation(inputs=(InputDiff("sessions", 0, 3, cells=states("# #")),))
+        assert self.planned(first) == (Action.BUILD, [Cause.MISSING])
         assert self.planned(other(BY_USER)) == (Action.BUILD, [Cause.DEFINITION])
         asked = PlanOptions(restated={"by_user": Ranges.ever()})
         assert self.planned(built(BY_USER), asked) == (Action.BUILD, [Cause.RESTATED])
-
-    def test_it_is_rebuilt_when_most_of_its_input_is_new(self) -> None:
-        """A cumulative table is rebuilt when most rows are new or its input was dropped."""
-        seen = changed(BY_USER, "sessions", "n")
-        few = replace(seen.inputs[0], cells=(CellState(day(0), 1, 1),))
-        assert self.planned(replace(seen, inputs=(few,)))[0] is Action.BUILD
+        new = changed(BY_USER, "sessions", "n")
+        few = replace(new.inputs[0], cells=(CellState(day(0), 1, 1),))
         anew = replace(changed(BY_USER, "sessions", "# + # #").inputs[0], dropped_since=True)
-        assert self.planned(replace(seen, inputs=(anew,)))[0] is Action.BUILD
+        for diff in (few, anew):
+            assert self.planned(replace(new, inputs=(diff,)))[0] is Action.BUILD
 
     def test_a_plan_says_that_keys_change(self) -> None:
         """The plan of a cumulative table says that keys change and gives no number of cells."""
@@ -531,17 +519,13 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("files", "causes"),
         [
-            (
-                arrived(removed=(FILE,), come_due=(replace(FILE, id=2, path="c.csv"),)),
-                [(Cause.ARRIVED, 0), (Cause.REMOVED, 3), (Cause.DUE, 1)],
-            ),
-            (
-                arrived(CellState(day(1), 2, 0), CellState(day(6), 5, 0)),
-                [(Cause.LATE, 2), (Cause.ARRIVED, 5)],
-            ),
+            (arrived(removed=(FILE,), come_due=(replace(FILE, id=2, path="c.csv"),)),
+             [(Cause.ARRIVED, 0), (Cause.REMOVED, 3), (Cause.DUE, 1)]),
+            (arrived(CellState(day(1), 2, 0), CellState(day(6), 5, 0)),
+             [(Cause.LATE, 2), (Cause.ARRIVED, 5)]),
         ],
         ids=["files", "days"],
-    )
+    )  # fmt: skip
     def test_causes(self, files: FileDiff, causes: list[tuple[Cause, int]]) -> None:
         """Each with its rows; estimated rows of a day that has some are late."""
         seen = built(EVENTS, files=files, cells=states("# # # . . . ."))
@@ -555,8 +539,10 @@ class TestFiles:
         events = built(EVENTS, files=arrived(CellState(day(2), 2, 0)))
         made = planned(EVENTS, SESSIONS, events=events, sessions=built(SESSIONS))
 
-        assert strip(made, "events") == "- - B - - - -"
-        assert strip(made, "sessions") == "- B B B - - -"
+        assert [strip(made, name) for name in ("events", "sessions")] == [
+            "- - B - - - -",
+            "- B B B - - -",
+        ]
         assert [step.expected for step in made.steps] == [False, True]
 
 
@@ -573,6 +559,7 @@ def test_open_ranges_survive_planning(span: tuple[int, int]) -> None:
 
 TICK = FIRST + 7 * DAY + 5 * HOUR
 FIVE = with_incremental(DAILY, cron="0 5 * * *")
+FILLS = replace(FIVE, fills_cells=True)
 LATE = "# + # # # # #"
 
 
@@ -601,38 +588,40 @@ def test_a_model_that_was_built_at_the_very_tick_was_built_for_it() -> None:
     assert at_five(TICK - 1, TICK)
 
 
-class TestBatchesOfOneTick:
-    """A run continues its batches, and so does the next one where it came to no good end."""
-
-    def test_of_a_run_that_goes_on_or_failed(self) -> None:
-        """What is left of them is due by any clock; what a window or a limit left out waits."""
-        left = Ranges.of([day(0)])
-
-        assert at_five(TICK, TICK, left, unfinished=True)
-        assert at_five(TICK, TICK + HOUR, left, unfinished=True)
-        assert not at_five(TICK, TICK + HOUR, left)
-
-    @pytest.mark.parametrize("left", [day(7), day(5)], ids=["incomplete", "empty"])
-    def test_a_failure_elsewhere_makes_no_complete_table_due(self, left: Interval) -> None:
-        """Cells that are not over, or have no rows, were not to be built: the rest is there."""
-        days = "# + # # # . # #"
-
-        assert not at_five(TICK, TICK + HOUR, Ranges.of([left]), days=days, unfinished=True)
-
-    def test_an_empty_cell_may_have_rows_of_a_calendar(self) -> None:
-        """A model that fills its cells has rows in them, whatever its inputs have."""
-        fills, left = replace(FIVE, fills_cells=True), Ranges.of([day(5)])
-
-        assert at_five(TICK, TICK + HOUR, left, days="# + # # # .", unfinished=True, node=fills)
+@pytest.mark.parametrize(
+    ("now", "left", "days", "keys", "due"),
+    [
+        (TICK, day(0), LATE, {"unfinished": True}, True),
+        (TICK + HOUR, day(0), LATE, {"unfinished": True}, True),
+        (TICK + HOUR, day(0), LATE, {}, False),
+        (TICK + HOUR, day(7), "# + # # # . # #", {"unfinished": True}, False),
+        (TICK + HOUR, day(5), "# + # # # . # #", {"unfinished": True}, False),
+        (TICK + HOUR, day(5), "# + # # # .", {"unfinished": True, "node": FILLS}, True),
+    ],
+    ids=["of this run", "by any clock", "of a limit", "incomplete", "empty", "of a calendar"],
+)
+def test_batches_of_one_tick(
+    now: int, left: Interval, days: str, keys: dict[str, Any], *, due: bool
+) -> None:
+    """
+    A run continues its batches, and so does the next one where it came to no good end; what a
+    window or a limit left out waits. Cells that are not over, or have no rows, were not to be
+    built, unless the model fills its cells.
+    """
+    assert bool(at_five(TICK, now, Ranges.of([left]), days=days, **keys)) is due
 
 
-def test_a_step_is_between_the_version_that_was_read_and_the_newest() -> None:
-    """Of each input; its trace then names the newest."""
+def test_what_a_step_reads() -> None:
+    """Between the version of each input that was read and the newest, which its trace then names.
+    A day with two days before it reads three days.
+    """
     [step] = planned(DAILY, daily=changed(DAILY, "sessions", LATE)).steps
-
     assert step.inputs == {"sessions": (1, 2), "users": (1, 1)}
     assert step.trace is not None
     assert step.trace.inputs == {"sessions": 2, "users": 1}
+    back = replace(DAILY, inputs=(Input("sessions", "session_start", (Bound(before=2 * DAY),)),))
+    [step] = planned(back, daily=changed(back, "sessions", "# # # # # # +")).steps
+    assert step.rows_to_read == 30
 
 
 def test_a_dropped_table_is_not_read() -> None:
@@ -664,16 +653,6 @@ def test_partial_cells_are_built_where_allowed() -> None:
         made = planned(target, now=now, asked=asked, daily=seen)
 
         assert strip(made, "daily") == drawn
-
-
-def test_the_rows_that_a_step_reads_are_those_within_its_bounds() -> None:
-    """A day with two days before it reads three days."""
-    back = replace(DAILY, inputs=(Input("sessions", "session_start", (Bound(before=2 * DAY),)),))
-    seen = changed(back, "sessions", "# # # # # # +")
-
-    [step] = planned(back, daily=seen).steps
-
-    assert step.rows_to_read == 30
 
 
 def test_only_a_version_without_a_snapshot_says_that_a_table_was_dropped() -> None:

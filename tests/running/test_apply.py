@@ -67,26 +67,25 @@ def test_tables_of_an_earlier_infold_count_as_applied(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    ["run", "status", "plan", "restate daily", "explain daily", "show daily", "history", "verify",
-     "apply --yes", "quarantine list", "lateness clicks", "dag"],
+    ("words", "code"),
+    [
+        *((words, 3) for words in (
+            "run", "status", "plan", "restate daily", "explain daily", "show daily", "history",
+            "verify", "apply --yes", "quarantine list", "lateness clicks", "dag",
+        )),
+        *((words, 0) for words in ("forget daily --yes", "teardown --yes", "repair --yes")),
+    ],
 )  # fmt: skip
-def test_a_lost_ledger(shop: Project, words: str) -> None:
-    """All commands say what became of it: this is no target before its first apply."""
+def test_a_lost_ledger(shop: Project, words: str, code: int) -> None:
+    """Commands say what became of it: this is no target before its first apply. Those that there
+    are to do work without it.
+    """
     (shop.root / "prod.db").unlink()
 
-    printed = said(shop, *words.split(), code=3)
+    printed = said(shop, *words.split(), code=code)
 
-    assert printed.startswith("ledger-behind")
-    assert "infold --target prod repair\n" in printed
-
-
-@pytest.mark.parametrize("words", ["forget daily --yes", "teardown --yes", "repair --yes"])
-def test_what_works_without_a_ledger(shop: Project, words: str) -> None:
-    """These are what there is to do."""
-    (shop.root / "prod.db").unlink()
-
-    said(shop, *words.split())
+    assert printed.startswith("ledger-behind") is bool(code)
+    assert ("infold --target prod repair\n" in printed) is bool(code)
 
 
 def test_before_the_first_apply_nothing_runs(tmp_path: Path) -> None:
@@ -228,19 +227,15 @@ def test_a_new_model_waits(shop: Project) -> None:
 
 
 def test_mistakes_in_the_files_stop_no_run(shop: Project) -> None:
-    """`check`, `plan` and `apply` refuse them; a run goes on by what is applied, and says so."""
+    """`check`, `plan` and `apply` refuse them; a run goes on by what is applied, and says so. Where
+    infold.yml has a mistake, nobody knows what is meant, also in a manual target.
+    """
     change(shop, BROKEN)
-
     assert "the files have a mistake, which `infold check` shows" in said(shop, "run")
     for command in ("check", "plan", "apply"):
         said(shop, command, code=2)
-
-
-def test_mistakes_in_infold_yml_stop_runs(shop: Project) -> None:
-    """Where infold.yml has a mistake, nobody knows what is meant, also in a manual target."""
     for mistake in ("protected: maybe", "protected: true, storage: paper"):
         change(shop, ("infold.yml", "protected: true", mistake))
-
         assert infold(shop, "run")[0] == 2
 
 
@@ -296,7 +291,9 @@ def test_what_was_applied_meanwhile_is_not_taken_back(
 
 
 def test_cells_that_keep_their_rows_are_left_alone(shop: Project) -> None:
-    """The strip of a forward-only change has what is built from its instant on alone."""
+    """The strip of a forward-only change has what is built from its instant on alone. An option
+    that names none of the changed models is noted, as it changes nothing.
+    """
     change(shop, QUERY)
     words = ("--forward-only", "daily", "--effective-from", "2024-03-02")
 
@@ -305,16 +302,9 @@ def test_cells_that_keep_their_rows_are_left_alone(shop: Project) -> None:
     [strip] = [line for line in lines if line.split()[:3] == ["daily", "-", "B"]]
     assert strip.endswith("forward-only: cells before 2024-03-02 keep their rows")
     assert "  1. daily  derive  cells from 2024-03-02 on" in lines
-
-
-def test_forward_only_of_a_model_that_did_not_change(shop: Project) -> None:
-    """An option that names none of the changed models is noted, as it changes nothing."""
-    change(shop, QUERY)
     note = "--forward-only: no definition changed of sessions"
-
-    assert note in infold(shop, "plan", "--forward-only", "sessions")[1]
-    for words in (["sessions", "--forward-only", "daily"], []):
-        assert note not in infold(shop, "plan", "--forward-only", *(words or ["*"]))[1]
+    for others, noted in ((["sessions"], True), (["sessions", *words[:2]], False), (["*"], False)):
+        assert (note in infold(shop, "plan", "--forward-only", *others)[1]) is noted
 
 
 def test_a_model_cannot_be_built_whole_for_once(shop: Project) -> None:
@@ -421,14 +411,13 @@ def test_a_saved_plan_is_carried_out_once_without_a_question(
     assert "daily:  another definition was applied" in printed
 
 
-def test_a_plan_without_its_ending_is_known_by_its_mark(commented: Project, file: Path) -> None:
-    """A file is a plan by what is in it, whatever it is called."""
-    said(commented, "apply", str(file.rename(file.with_name("plan"))), "--yes")
-    assert as_json(commented, "run")["unapplied"] == []
-
-
 def test_the_screen_names_the_file(commented: Project, tmp_path: Path) -> None:
-    """The last line of a saved plan with steps says how to carry it out."""
+    """The last line of a saved plan with steps says how to carry it out. A file is a plan by what
+    is in it, whatever it is called.
+    """
+    path = saved(commented, tmp_path / "plan")
+    said(commented, "apply", str(path), "--yes")
+    assert as_json(commented, "run")["unapplied"] == []
     change(commented, QUERY)
     path = tmp_path / "plan.json"
 
@@ -544,29 +533,27 @@ def test_files_that_arrived_since_are_left(commented: Project, file: Path) -> No
     assert step["files"]["new"] == ["landing/clicks/b.json"]
 
 
-@pytest.mark.parametrize("replaced", [True, False], ids=["replaced", "gone"])
-def test_a_planned_file_has_to_stay(commented: Project, tmp_path: Path, *, replaced: bool) -> None:
-    """A new file that the plan covers has to be there as it was."""
-    path = land(commented, "b.json")
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [("replaced", "b.json:  it was replaced"), ("gone", "b.json:  it is gone"),
+     ("back", "a.json:  it is back")],
+    ids=["replaced", "gone", "back"],
+)  # fmt: skip
+def test_a_planned_file_has_to_stay(
+    commented: Project, tmp_path: Path, what: str, why: str
+) -> None:
+    """A new file that the plan covers has to be there as it was; one that it takes out, not."""
+    path, new = landing(commented) / "a.json", land(commented, "b.json")
+    away = path.rename(tmp_path / "a.json") if what == "back" else path
     file = saved(commented, tmp_path / "plan.json")
-    if replaced:
-        os.utime(path, (1, 1))
+    if what == "replaced":
+        os.utime(new, (1, 1))
+    elif what == "gone":
+        new.unlink()
     else:
-        path.unlink()
+        away.rename(path)
 
-    why = "it was replaced" if replaced else "it is gone"
-    assert f"landing/clicks/b.json:  {why}" in refused(commented, file)
-
-
-def test_a_removed_file_that_is_back(commented: Project, tmp_path: Path) -> None:
-    """A plan that takes a file out is refused once the file is there again."""
-    path = landing(commented) / "a.json"
-    away = path.rename(tmp_path / "a.json")
-    land(commented, "b.json")  # otherwise the source shrank too much
-    file = saved(commented, tmp_path / "plan.json")
-    away.rename(path)
-
-    assert "landing/clicks/a.json:  it is back" in refused(commented, file)
+    assert f"landing/clicks/{why}" in refused(commented, file)
 
 
 def test_a_limit_refuses_before_anything_is_applied(commented: Project, tmp_path: Path) -> None:
@@ -705,22 +692,18 @@ def test_the_key_allows_it_for_good(shop: Project, column: bool) -> None:
 
 
 def test_the_last_word_of_a_removed_model_counts(shop: Project) -> None:
-    """A model that was applied with the key may be removed without the option."""
+    """A model that was applied with the key may be removed without the option. A misspelled name
+    would allow nothing, and nobody would know why.
+    """
+    for words in map(str.split, ("plan", "apply", "run", "restate daily", "backbuild daily")):
+        window = WINDOW if words[0] == "backbuild" else ()
+        assert "unknown-model" in said(shop, *words, *window, "--allow-destructive=dayly", code=2)
     change(shop, FOR_GOOD)
     said(shop, "apply", "--yes")
     (shop.root / "models" / "daily.sql").unlink()
 
     said(shop, "apply", "--yes")
     assert applied(shop).keys() == {"clicks", "sessions"}
-
-
-def test_an_unknown_model_is_an_error(shop: Project) -> None:
-    """A misspelled name would allow nothing, and nobody would know why."""
-    change(shop, DROP)
-    names = ("plan", "apply", "run", "restate daily", "backbuild daily")
-    for words in map(str.split, names):
-        window = WINDOW if words[0] == "backbuild" else ()
-        assert "unknown-model" in said(shop, *words, *window, "--allow-destructive=dayly", code=2)
 
 
 def test_types_are_asked_for_where_columns_are_stored(shop: Project) -> None:

@@ -184,12 +184,12 @@ OF_TABLES = ["sessions", "daily"]
 """The models that read no files, as there are none."""
 
 
-def begin_steps(shop: Project, *models: str) -> None:
+def begin_steps(shop: Project, *models: str, run: str = "r2") -> None:
     """A run that died in a step of each of these models."""
-    with leased(shop) as book:
-        book.begin_run("r2", "run", 0, {})
+    with leased(shop, run) as book:
+        book.begin_run(run, "run", 0, {})
         for number, name in enumerate(models, 1):
-            book.begin_step("r2", f"r2-{number}", number, name, "build", {})
+            book.begin_step(run, f"{run}-{number}", number, name, "build", {})
 
 
 def open_steps(shop: Project) -> list[str]:
@@ -222,70 +222,54 @@ def forbidden(name: str) -> Iterator[None]:
         yield
 
 
-class TestDeadSteps:
-    """A run died in a step of a table with metadata that cannot be read now."""
+def test_a_dead_step_of_a_table_that_cannot_be_read(shop: Project) -> None:
+    """Its model is refused and the other steps are recovered; it stays open until the metadata is
+    there again. And it can be forgotten: then the next run is done with the step, too.
+    """
+    begin_steps(shop, "sessions", "clicks")
+    file = shop.warehouse / "shop" / "sessions" / "metadata" / "1.metadata.json"
+    kept = file.read_bytes()
+    file.unlink()
 
-    def test_its_model_is_refused_and_the_other_steps_are_recovered(self, shop: Project) -> None:
-        """The step stays open until the file is there again."""
-        begin_steps(shop, "sessions", "clicks")
-        file = shop.warehouse / "shop" / "sessions" / "metadata" / "1.metadata.json"
-        kept = file.read_bytes()
-        file.unlink()
+    done = failed_run(shop)
 
+    assert [(one.model, one.error.slug) for one in done.failures] == [
+        ("sessions", "metadata-missing")
+    ]
+    assert "clicks: a step that a dead run had begun is done again" in done.notes
+    assert open_steps(shop) == ["sessions"]
+    file.write_bytes(kept)
+    notes = api.run(shop, select=OF_TABLES).notes
+    assert "sessions: a step that a dead run had begun is done again" in notes
+    assert open_steps(shop) == []
+
+    begin_steps(shop, "daily", run="r4")
+    (shop.warehouse / "shop" / "daily" / "metadata" / "1.metadata.json").unlink()
+    assert api.forget(shop, ["daily"]).models == ("daily",)
+    assert api.lake_of(shop).location("daily") is None
+    assert [step.model for step in api.plan(shop, select=["daily"]).steps] == ["daily"]
+
+
+def test_a_table_that_nobody_may_look_at(shop: Project) -> None:
+    """Plan, status and run refuse its model; with a step of a dead run, too. Where all are
+    forbidden it is the whole catalog that nobody lets in.
+    """
+    begin_steps(shop, "sessions")
+    with forbidden("sessions"):
+        refused = {**api.plan(shop).refused}
         done = failed_run(shop)
+        [stood] = [one for one in api.status(shop) if one.refused is not None]
+    told = [(name, error.slug) for name, error in refused.items()]
+    assert told == [("sessions", "catalog-not-permitted")]
+    assert [(one.model, one.error.slug) for one in done.failures] == told
+    assert stood.model == "sessions"
+    assert open_steps(shop) == ["sessions"]
 
-        assert [(one.model, one.error.slug) for one in done.failures] == [
-            ("sessions", "metadata-missing")
-        ]
-        assert "clicks: a step that a dead run had begun is done again" in done.notes
-        assert open_steps(shop) == ["sessions"]
-        file.write_bytes(kept)
-        assert "sessions: a step that a dead run had begun is done again" in (
-            api.run(shop, select=OF_TABLES).notes
-        )
-        assert open_steps(shop) == []
-
-    def test_it_can_be_forgotten(self, shop: Project) -> None:
-        """Which the error says; then the next run is done with the step, too."""
-        begin_steps(shop, "daily")
-        (shop.warehouse / "shop" / "daily" / "metadata" / "1.metadata.json").unlink()
-
-        assert api.forget(shop, ["daily"]).models == ("daily",)
-
-        assert api.lake_of(shop).location("daily") is None
-        assert [step.model for step in api.plan(shop, select=["daily"]).steps] == ["daily"]
-
-
-class TestForbiddenTables:
-    """The catalog lets nobody look at one table."""
-
-    def test_its_model_is_refused(self, shop: Project) -> None:
-        """Plan, status and run say so of it; with a step of a dead run, too."""
-        begin_steps(shop, "sessions")
-        with forbidden("sessions"):
-            refused = {**api.plan(shop).refused}
-            done = failed_run(shop)
-            [stood] = [one for one in api.status(shop) if one.refused is not None]
-
-        assert {name: error.slug for name, error in refused.items()} == {
-            "sessions": "catalog-not-permitted"
-        }
-        assert [(one.model, one.error.slug) for one in done.failures] == [
-            ("sessions", "catalog-not-permitted")
-        ]
-        assert stood.model == "sessions"
-        assert open_steps(shop) == ["sessions"]
-
-    def test_where_all_are_forbidden_nothing_is_known(self, shop: Project) -> None:
-        """Then it is the whole catalog that nobody lets in."""
-        lake = api.lake_of(shop)
-        with forbidden("daily"):
-            assert lake.moved_tables({"daily": "", "none": ""}) == {
-                "daily": FORBIDDEN,
-                "none": None,
-            }
-            with pytest.raises(InfoldError, match="catalog-not-permitted"):
-                lake.moved_tables({"daily": ""})
+    lake = api.lake_of(shop)
+    with forbidden("daily"):
+        assert lake.moved_tables({"daily": "", "none": ""}) == {"daily": FORBIDDEN, "none": None}
+        with pytest.raises(InfoldError, match="catalog-not-permitted"):
+            lake.moved_tables({"daily": ""})
 
 
 # -- a project folder that was copied, moved or opened by another name
@@ -336,44 +320,25 @@ def test_a_copy_without_its_warehouse_has_its_tables_built(tmp_path: Path) -> No
     assert printed.count("first run") >= 3, printed
 
 
-def test_another_name_of_the_folder_is_no_copy(tmp_path: Path) -> None:
-    """Links to the project, or to the folder that it is in, lead to the same files."""
+def test_what_is_no_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Links to the project, or to the folder that it is in, lead to the same files. As with a mount,
+    where names tell nothing, the folder itself is compared. And sources may lie in another
+    warehouse: tables of other namespaces, which others made and named in this catalog.
+    """
     shop = production(tmp_path / "real" / "shop")
     (tmp_path / "link").symlink_to(tmp_path / "real")
+    said(api.open_project(tmp_path / "link" / "shop", shop.target.name), "plan")
 
-    linked = api.open_project(tmp_path / "link" / "shop", shop.target.name)
-
-    said(linked, "plan")
-
-
-def test_one_folder_by_two_paths_is_no_copy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As with a mount, where names tell nothing: the folder itself is compared."""
-    shop = production(tmp_path / "shop")
     (tmp_path / "mounted").symlink_to(shop.warehouse)
+    copy = Path(shutil.copytree(shop.warehouse, tmp_path / "copy"))
     monkeypatch.setattr(places, "is_inside", lambda *_: False)
-
-    same = CatalogInWarehouse(
-        SqliteDatabase(shop.catalog_db),
-        warehouse=str(tmp_path / "mounted"),
-        namespace=shop.namespace,
-    )
-
-    assert same.find([(shop.namespace, "daily")])
-
-
-def test_sources_may_lie_in_another_warehouse(tmp_path: Path) -> None:
-    """Tables of other namespaces, which others made and named in this catalog."""
-    shop = production(tmp_path / "shop")
-    copy = shutil.copytree(shop.warehouse, tmp_path / "copy")
-    other = CatalogInWarehouse(
-        SqliteDatabase(Path(copy) / shop.catalog_db.name),
-        warehouse=str(copy),
-        namespace="another",
-    )
-
-    assert other.find([(shop.namespace, "daily")])
+    for file, at, namespace in (
+        (shop.catalog_db, tmp_path / "mounted", shop.namespace),
+        (copy / shop.catalog_db.name, copy, "another"),
+    ):
+        found = CatalogInWarehouse(SqliteDatabase(file), warehouse=str(at), namespace=namespace)
+        assert found.find([(shop.namespace, "daily")])
 
 
 def test_only_a_table_that_is_damaged_is_given_up() -> None:

@@ -29,12 +29,10 @@ def made(root: Path, infold_yml: str = INFOLD, *names: str) -> Project:
     [
         ((), "landing/clicks is empty"),
         (("b.csv",), "landing/clicks has 1 other file: b.csv"),
-        (
-            ("_x.json", "b.csv", "dt=1/a.json", "z.txt"),
-            "landing/clicks has 4 other files: _x.json, b.csv, dt=1/a.json, …",
-        ),
+        (("_x.json", "b.csv", "dt=1/a.json", "z.txt"),
+         "landing/clicks has 4 other files: _x.json, b.csv, dt=1/a.json, …"),
     ],
-)
+)  # fmt: skip
 def test_a_first_build_is_refused(tmp_path: Path, names: tuple[str, ...], there: str) -> None:
     """By plan and run, with what is in the folder: exit code 2, and nothing is written."""
     shop = made(tmp_path, INFOLD, *names)

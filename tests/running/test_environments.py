@@ -56,7 +56,7 @@ def variant_of(shop: Project, name: str = "dev") -> Variant:
     return variant(name, declared, api.ledger_of(shop), api.lake_of(shop))
 
 
-def built(shop: Project, name: str = "dev", expires_at: int | None = None) -> str:
+def built(shop: Project, name: str = "dev", expires_at: int | None = None, run: str = "r2") -> str:
     """An environment with a table of its own of daily; the table's key."""
     text = (shop.root / "models" / "daily.sql").read_text(encoding="utf-8")
     (shop.root / "models" / "daily.sql").write_text(OTHER, encoding="utf-8")
@@ -64,14 +64,14 @@ def built(shop: Project, name: str = "dev", expires_at: int | None = None) -> st
     (shop.root / "models" / "daily.sql").write_text(text, encoding="utf-8")
     [table] = found.tables
     made = Environment(name, "ann@host", api.now() - DAY, expires_at, api.now(), None, (table,))
-    step, trace = f"r2-{table.key}", Trace(table.key, found.project[table.key].fingerprint)
+    step, trace = f"{run}-{table.key}", Trace(table.key, found.project[table.key].fingerprint)
     changes = (CellChange(day(0), 3, 0, 0, 3, 0, 9),)
-    with leased(shop) as book:
-        book.begin_run("r2", f"run --env {name}", 0, {})
+    with leased(shop, run) as book:
+        book.begin_run(run, f"run --env {name}", 0, {})
         book.put_environment(made)
-        book.begin_step("r2", step, 1, table.key, "build", {})
+        book.begin_step(run, step, 1, table.key, "build", {})
         book.finish_step(step, Outcome(table.key, 1, trace, changes, whole=True, snapshot=501))
-        book.finish_run("r2", "done", Receipt())
+        book.finish_run(run, "done", Receipt())
     put(shop, table.key, step, 501)
     return table.key
 
@@ -85,9 +85,20 @@ def known(shop: Project) -> tuple[object, ...]:
 
 
 def test_production_does_not_know_its_tables(shop: Project) -> None:
-    """No table of an environment is production's: `forget` finds none, and `teardown` drops all."""
-    key = built(shop)
+    """
+    No table of an environment is production's: `forget` finds none, and `teardown` drops all.
+    Without a terminal and --yes nothing is dropped; with it, nothing of production is.
+    """
+    before, key = known(shop), built(shop)
+    said(shop, "env", "drop", "dev", code=3)
+    assert folders(shop) == {*NAMES, key}
+    printed = said(shop, "env", "drop", "dev", "--yes")
+    assert printed == "Dropped the environment dev, with 1 table of its own: daily.\n"
+    assert (folders(shop), known(shop)) == (set(NAMES), before)
+    assert api.ledger_of(shop).environments() == {}
+    assert key not in api.ledger_of(shop).newest_versions()
 
+    key = built(shop, run="r4")
     assert api.forgettable(shop, None)[0] == NAMES
     assert api.forgettable(shop, [key]) == ((), (key,))
     assert api.teardown(shop).models == NAMES
@@ -141,20 +152,6 @@ def test_without_any(shop: Project) -> None:
         assert '"bad-environment-name"' in said(shop, "plan", f"--env={name}", "--json", code=2)
 
 
-def test_dropping_one_has_to_be_confirmed(shop: Project) -> None:
-    """Without a terminal and --yes nothing is dropped; with it, nothing of production is."""
-    before = known(shop)
-    key = built(shop)
-
-    said(shop, "env", "drop", "dev", code=3)
-    assert folders(shop) == {*NAMES, key}
-    printed = said(shop, "env", "drop", "dev", "--yes")
-    assert printed == "Dropped the environment dev, with 1 table of its own: daily.\n"
-    assert (folders(shop), known(shop)) == (set(NAMES), before)
-    assert api.ledger_of(shop).environments() == {}
-    assert key not in api.ledger_of(shop).newest_versions()
-
-
 def test_what_is_over_is_dropped(shop: Project) -> None:
     """Only environments with a time to live that is over are dropped."""
     key = built(shop, expires_at=api.now() - 1)
@@ -169,10 +166,22 @@ def test_what_is_over_is_dropped(shop: Project) -> None:
 
 
 def test_a_run_of_production_drops_what_is_over(tmp_path: Path) -> None:
-    """It says so, and leaves any other; tables of environments are none of removed models."""
+    """
+    It says so, and leaves any other; tables of environments are none of removed models. What is
+    done in an environment leaves a saved plan of production what it was.
+    """
     shop = production(tmp_path / "shop")
     said(shop, "apply", "--yes")
+    change(shop, ("models/daily.sql", "FROM sessions", "FROM sessions WHERE true"))
+    plan = tmp_path / "plan.json"
+    said(shop, "plan", "--save", str(plan))
+    before = json.loads(plan.read_text(encoding="utf-8"))
     key = built(shop)
+    said(shop, "plan", "--save", str(plan))
+    after = json.loads(plan.read_text(encoding="utf-8"))
+    assert before["versions"] == after["versions"]
+    assert before.keys() == after.keys()
+    change(shop)
 
     printed = said(shop, "run")
     assert ("dev" in printed, "no longer" in printed) == (False, False)
@@ -182,23 +191,6 @@ def test_a_run_of_production_drops_what_is_over(tmp_path: Path) -> None:
     over = "the environment dev of ann@host had expired, and was dropped"
     assert over in said(shop, "run")
     assert key not in folders(shop)
-
-
-def test_a_saved_plan_is_not_outdated_by_it(tmp_path: Path) -> None:
-    """What is done in an environment leaves a saved plan of production what it was."""
-    shop = production(tmp_path / "shop")
-    said(shop, "apply", "--yes")
-    change(shop, ("models/daily.sql", "FROM sessions", "FROM sessions WHERE true"))
-    plan = tmp_path / "plan.json"
-
-    said(shop, "plan", "--save", str(plan))
-    before = json.loads(plan.read_text(encoding="utf-8"))
-    built(shop)
-    said(shop, "plan", "--save", str(plan))
-    after = json.loads(plan.read_text(encoding="utf-8"))
-
-    assert before["versions"] == after["versions"]
-    assert before.keys() == after.keys()
 
 
 def test_keys_that_are_taken(shop: Project) -> None:

@@ -82,54 +82,54 @@ class TestForget:
         states = {entry.model: str(entry.state) for entry in api.status(shop)}
         assert states["daily"] == "new model"
 
-    def test_unknown_names_are_reported(self, shop: Project) -> None:
-        """Names that have nothing to forget are reported, and the others are forgotten."""
+    def test_names(self, shop: Project) -> None:
+        """Those that have nothing to forget are reported, and the others are forgotten, also models
+        that left the project; some are selected as by --select: by a glob, a tag, a plus.
+        """
+        assert set(api.forgettable(shop, ["sessions+"])[0]) == {"sessions", "daily"}
+        (shop.root / "models" / "daily.sql").unlink()
         assert said(shop, "forget", "daily", "dialy", "--yes") == (
             "Deleted model daily from the manifest, and what was stored.\n"
             "The next run builds what is still in the project again.\n"
             "dialy does not exist in the manifest.\n"
         )
+        assert "daily" not in tables(shop)
         assert said(shop, "forget", "daily", "x") == "daily, x do not exist in the manifest.\n"
         found = json.loads(said(shop, "forget", "sessions", "x", "--yes", "--json"))
         assert found == {"models": ["sessions"], "missing": ["x"], "entries": 0}
 
-    def test_a_model_that_left_the_project_can_be_forgotten(self, shop: Project) -> None:
-        """By name, with its table; others are selected as by --select: by a glob, a tag, a plus."""
-        assert set(api.forgettable(shop, ["sessions+"])[0]) == {"sessions", "daily"}
-        (shop.root / "models" / "daily.sql").unlink()
-        project = api.open_project(shop.root)
 
-        assert api.forget(project, ["daily"]).models == ("daily",)
-        assert "daily" not in tables(project)
+def test_nothing_is_left_after_a_teardown(shop: Project) -> None:
+    """But tables of others; a second one does no harm, and the next run is a first run."""
+    put(shop, "foreign", "s", 9)
 
-
-class TestTeardown:
-    """`teardown` drops all tables of a target and its ledger."""
-
-    def test_nothing_is_left(self, shop: Project) -> None:
-        """But tables of others; a second one does no harm, and the next run is a first run."""
-        put(shop, "foreign", "s", 9)
-
-        assert said(shop, "teardown", "--yes") == (
-            "Dropped 3 tables and the ledger of dev: clicks, sessions, daily.\n"
-            "The next run is a first run.\n"
-        )
-        assert (tables(shop), folders(shop)) == (set(), {"foreign"})
-        assert api.lake_of(shop).metadata("foreign") is not None
-        assert list((shop.root / ".infold").glob("ledger.db*")) == []
-        assert {str(entry.state) for entry in api.status(shop)} == {"first run"}
-        said(shop, "teardown", "--yes")
+    assert said(shop, "teardown", "--yes") == (
+        "Dropped 3 tables and the ledger of dev: clicks, sessions, daily.\n"
+        "The next run is a first run.\n"
+    )
+    assert (tables(shop), folders(shop)) == (set(), {"foreign"})
+    assert api.lake_of(shop).metadata("foreign") is not None
+    assert list((shop.root / ".infold").glob("ledger.db*")) == []
+    assert {str(entry.state) for entry in api.status(shop)} == {"first run"}
+    said(shop, "teardown", "--yes")
 
 
 @pytest.mark.parametrize("words", [("forget", "daily"), ("teardown",)])
 class TestRefusals:
     """Nothing is dropped that is protected, in use, or unconfirmed."""
 
-    def test_without_a_terminal_yes_is_required(
-        self, shop: Project, words: tuple[str, ...]
-    ) -> None:
-        """Without a terminal to ask on, `--yes` is required."""
+    def test_unconfirmed_or_in_use(self, shop: Project, words: tuple[str, ...]) -> None:
+        """Without a terminal to ask on, `--yes` is required. While another run is going on the
+        command is refused, with that run's name.
+        """
         assert "--yes confirms it" in said(shop, *words, code=3)
+        other = SqlLedger(shop.root / ".infold/ledger.db", holder=Holder("else", "x", 1, "y"))
+        other.acquire("the-other-run")
+
+        text = said(shop, *words, "--yes", code=3)
+
+        other.close()
+        assert "locked: run the-other-run is working on this target" in text
         assert tables(shop) == set(NAMES)
 
     def test_a_protected_target_refuses(self, prod: Project, words: tuple[str, ...]) -> None:
@@ -139,17 +139,6 @@ class TestRefusals:
         assert tables(prod) == set(NAMES)
         said(prod, *words, "--yes", "--allow-refresh")
         assert "daily" not in tables(prod)
-
-    def test_while_another_run_goes_on(self, shop: Project, words: tuple[str, ...]) -> None:
-        """While another run is going on the command is refused, with that run's name."""
-        other = SqlLedger(shop.root / ".infold/ledger.db", holder=Holder("else", "x", 1, "y"))
-        other.acquire("the-other-run")
-
-        text = said(shop, *words, "--yes", code=3)
-
-        other.close()
-        assert "locked: run the-other-run is working on this target" in text
-        assert tables(shop) == set(NAMES)
 
 
 class TestProtection:
@@ -168,14 +157,17 @@ class TestProtection:
         facts = [fact for error in caught.value.errors for fact in error.facts]
         return "; ".join(f"{name}: {why}" for name, why in facts)
 
-    def test_a_changed_definition(self, prod: Project) -> None:
-        """It is refused as a rebuild, and the plan says what a run needs."""
-        project = changed(prod)
-
-        assert self.refused(project, "daily") == "daily: its definition changed"
-        assert api.plan(project, select=["daily"]).notes == (
+    def test_a_changed_definition(self, prod: Project, tmp_path: Path) -> None:
+        """It is refused as a rebuild, and the plan says what a run needs; on an unprotected target
+        it is planned without a flag.
+        """
+        assert self.refused(changed(prod), "daily") == "daily: its definition changed"
+        assert api.plan(changed(prod), select=["daily"]).notes == (
             "daily: its definition changed; prod is protected, so a run needs --allow-refresh",
         )
+        todo = api.plan(changed(stand_up(tmp_path / "free")), select=["daily"])
+        assert [step.model for step in todo.steps] == ["daily"]
+        assert not [note for note in todo.notes if "protected" in note]
 
     def test_restating_all_cells(self, prod: Project) -> None:
         """A range of a protected table may be restated; all of it is a rebuild."""
@@ -200,13 +192,6 @@ class TestProtection:
             "daily is no longer in the project; what is known of it stays: protected",
         )
         assert "daily" in api.ledger_of(prod).traces()
-
-    def test_an_unprotected_target_rebuilds(self, shop: Project) -> None:
-        """On an unprotected target the same rebuild is planned without a flag."""
-        todo = api.plan(changed(shop), select=["daily"])
-
-        assert [step.model for step in todo.steps] == ["daily"]
-        assert not [note for note in todo.notes if "protected" in note]
 
 
 # -- dying on the way ------------------------------------------------------------------------------
@@ -324,7 +309,9 @@ class TestCopy:
     def test_nobody_goes_on_with_the_original(self, shop: Project, tmp_path: Path) -> None:
         """It says where the copy is, and drops no table; exported, it can be a ledger again."""
         before = seen(shop)
-        said(shop, "ledger", "copy", TO, "--json")
+        (shop.root / "models" / "wrong.sql").write_text("SELEC", encoding="utf-8")
+        said(shop, "ledger", "copy", TO, "--json")  # a mistake in a model does not matter
+        (shop.root / "models" / "wrong.sql").unlink()
 
         for words in ("status", "plan", "run", "teardown --yes", f"ledger copy {TO}"):
             output = said(shop, *words.split(), code=3)
@@ -383,7 +370,14 @@ class TestFile:
     """A target's ledger to a file, and from one."""
 
     def test_a_lost_ledger_is_put_back(self, shop: Project, tmp_path: Path) -> None:
-        """The tables are those that it tells of; a second import writes nothing over."""
+        """The tables are those that it tells of; a second import writes nothing over. A mistake in
+        a model does not matter, and a run at work is named.
+        """
+        (shop.root / "models" / "wrong.sql").write_text("SELEC", encoding="utf-8")
+        said(shop, "check", code=2)
+        with leased(shop, "r9"):
+            assert "Run r9 had its lease" in said(shop, "ledger", "export", str(tmp_path / "x"))
+        (shop.root / "models" / "wrong.sql").unlink()
         before = api.status(shop)
         file = tmp_path / "saved.jsonl.gz"
 
@@ -406,14 +400,6 @@ class TestFile:
         damaged = said(elsewhere, "ledger", "import", str(file), code=2)
         assert damaged.startswith("ledger-file-damaged:")
         assert said(elsewhere, "plan", code=3).startswith("ledger-behind")
-
-    def test_a_backup_is_always_made(self, shop: Project, tmp_path: Path) -> None:
-        """A mistake in a model does not matter, and a run at work is named."""
-        (shop.root / "models" / "wrong.sql").write_text("SELEC", encoding="utf-8")
-        said(shop, "check", code=2)
-        with leased(shop, "r9"):
-            assert "Run r9 had its lease" in said(shop, "ledger", "export", str(tmp_path / "x"))
-        said(shop, "ledger", "copy", TO)
 
 
 # -- which definitions a run keeps, applies and lets tables adopt
@@ -513,29 +499,23 @@ def test_a_protected_target_applies_what_it_may_build(
     assert applied(ledger) == {**after, "daily": (after if allowed else before)["daily"]}
 
 
-def test_a_changed_view_waits_for_its_tables(ledger: FreshLedger) -> None:
-    """In a protected target a changed view is not applied before the tables that read it."""
+def test_what_waits_where_tables_are_protected(ledger: FreshLedger) -> None:
+    """In a protected target a changed view is not applied before the tables that read it, and the
+    definition of a removed model stays; elsewhere it is dropped.
+    """
     before = keep(ledger, in_production(project(WITH_VIEW)))
     build(ledger, project(WITH_VIEW), before)
     changed = {**WITH_VIEW, "models/paid.sql": PAID.replace("> 0", "> 1")}
-
     after = keep(ledger, in_production(project(changed)))
-
     assert applied(ledger) == {**before, "daily": after["daily"]}
     assert after["paid"] != before["paid"]
 
-
-def test_a_removed_model_stays_applied_where_its_table_is_protected(ledger: FreshLedger) -> None:
-    """The definition of a removed model is dropped, but in a protected target where it stays."""
-    before = keep(ledger, in_production(project()))
-    build(ledger, project(), before)
-    without = {name: text for name, text in SHOP.items() if "daily" not in name}
-
+    before = keep(ledger, in_production(project(WITH_VIEW)))
+    without = {name: text for name, text in WITH_VIEW.items() if "daily" not in name}
     keep(ledger, in_production(project(without)))
     assert applied(ledger) == before
-
     keep(ledger, project(without))
-    assert applied(ledger).keys() == {"clicks", "sessions"}
+    assert applied(ledger).keys() == {"clicks", "paid", "sessions"}
 
 
 def applied_as_explained(of: Project) -> list[bool | None]:

@@ -17,15 +17,7 @@ from hypothesis import strategies as st
 from tests.arrivals.dry import Memory
 from tests.declare.shop import project as declared
 from tests.ledger.fresh import FreshLedger
-from tests.planning.strips import (
-    DAILY,
-    EVENTS,
-    FIRST,
-    SESSIONS,
-    day,
-    project,
-    with_incremental,
-)
+from tests.planning.strips import DAILY, EVENTS, FIRST, SESSIONS, day, project, with_incremental
 from tests.reference.tables import versions
 from tests.reference.world import Row
 
@@ -90,10 +82,7 @@ def taken() -> Outcome:
 
 
 def observer(
-    ledger: FreshLedger,
-    *present: ListedFile,
-    settling: tuple[str, ...] = (),
-    as_of: int = FIRST,
+    ledger: FreshLedger, *present: ListedFile, settling: tuple[str, ...] = (), as_of: int = FIRST
 ) -> Observer:
     """One that finds these files, and those that are being written."""
 
@@ -114,7 +103,9 @@ def file_diff(*present: ListedFile, settling: tuple[str, ...] = (), as_of: int =
 
 
 def test_a_known_file_that_is_being_written_again_stays_as_it_was() -> None:
-    """Until it has settled; then rows are exchanged in one step."""
+    """Until it has settled; then rows are exchanged in one step. A waiting row becomes due at its
+    exact instant and not before.
+    """
     young, same = file_diff(settling=("a.csv",)), file_diff(SEEN)
     settled = file_diff(replace(SEEN, fingerprint="two"))
 
@@ -122,10 +113,6 @@ def test_a_known_file_that_is_being_written_again_stays_as_it_was() -> None:
     assert (bool(same), same.unchanged) == (False, 1)
     assert [file.fingerprint for file in settled.new] == ["two"]
     assert (settled.removed, settled.replaced) == ((TAKEN,), 1)
-
-
-def test_a_waiting_row_is_due_at_its_instant() -> None:
-    """A waiting row becomes due at its exact instant and not before."""
     assert not file_diff(SEEN, as_of=WAITS_FOR - 1).come_due
     assert file_diff(SEEN, as_of=WAITS_FOR).come_due == (TAKEN,)
 
@@ -423,37 +410,30 @@ def test_a_listing_is_told_from_every_other() -> None:
     assert listing_digest(PLAIN, (a, b)) == listing_digest(PLAIN, (replace(a, modified_at=9), b))
 
 
-class TestCompared:
-    """A listing that was compared with the files of a model is not compared with them again."""
+def test_a_listing_that_was_compared_is_not_compared_again() -> None:
+    """
+    It is for the ledger once nothing differs: exactly the ingested files, none of which has yet to
+    settle. With the recorded listing no file is compared; rows come due at their instant.
+    """
+    ledger = ledger_of(taken())
+    same, other = observer(ledger, SEEN), observer(ledger)
+    young = observer(ledger, SEEN, settling=("b.csv",))
+    for looking in (same, other, young):
+        looking.observe()
+    assert same.compared.keys() == {LISTED.format("events")}
+    assert other.compared == young.compared == {}
 
-    def test_it_is_for_the_ledger_once_nothing_differs(self) -> None:
-        """It has exactly the ingested files, none of which has yet to settle."""
-        ledger = ledger_of(taken())
-        same, other = observer(ledger, SEEN), observer(ledger)
-        young = observer(ledger, SEEN, settling=("b.csv",))
-        for looking in (same, other, young):
-            looking.observe()
-
-        assert same.compared.keys() == {LISTED.format("events")}
-        assert other.compared == young.compared == {}
-
-    def test_it_has_nothing_new_and_all_that_is_due(self) -> None:
-        """With the recorded listing no file is compared; rows come due at their instant."""
-        waits_for = TAKEN.next_due
-        assert waits_for is not None
-        book = Book([TAKEN])
-        first = observer(book, SEEN)
-        first.observe()
-        book.remember_locations(first.compared)
-        assert book.compared == 1
-
-        again, due = (observer(book, SEEN, as_of=at).observe() for at in (FIRST, waits_for))
-        other = observer(book, replace(SEEN, fingerprint="two")).observe()
-
-        files = [seen.models["events"].files for seen in (again, due, other)]
-        assert [bool(one) for one in files] == [False, True, True]
-        assert [one.unchanged for one in files if one] == [1, 0]
-        assert book.compared == 2
+    book = Book([TAKEN])
+    first = observer(book, SEEN)
+    first.observe()
+    book.remember_locations(first.compared)
+    assert book.compared == 1
+    again, due = (observer(book, SEEN, as_of=at).observe() for at in (FIRST, WAITS_FOR))
+    other_file = observer(book, replace(SEEN, fingerprint="two")).observe()
+    files = [seen.models["events"].files for seen in (again, due, other_file)]
+    assert [bool(one) for one in files] == [False, True, True]
+    assert [one.unchanged for one in files if one] == [1, 0]
+    assert book.compared == 2
 
 
 def test_a_listing_of_a_folder_is_that_of_its_files() -> None:
@@ -503,13 +483,19 @@ def seen(
 
 
 def test_a_version_that_changes_nothing_for_a_reader_is_skipped() -> None:
-    """Up to the first that matters; a reader of other columns, or of all, sees each."""
+    """
+    Up to the first that matters; a reader of other columns, or of all, sees each. A fold compares
+    rows of two versions, so it needs all cells that changed between them.
+    """
     assert seen(DAILY, 1, 2) == (2, [])
     assert seen(DAILY, 1, 3) == (2, [change(2, 2, 3)])
     assert seen(DAILY, 2, 2) == (2, [])
     for columns in (frozenset({"id", "x"}), None):
         assert seen(DAILY, 1, 2, columns) == ALL
-    assert seen(DAILY, 1, 4) == (2, [replace(change(2, 2, 4), added=6, removed=6)])
+    second = replace(change(2, 2, 4), added=6, removed=6)
+    assert seen(DAILY, 1, 4) == (2, [second])
+    assert seen(SESSIONS, 1, 2) == (2, [])
+    assert seen(SESSIONS, 1, 4) == (2, [change(1, 2, 4), second])
 
 
 ALL = (1, [change(1, 1, 2), change(2, 1, 2)])
@@ -540,36 +526,22 @@ def test_columns_of_earlier_definitions_count_too(
     assert found.since(DAILY, "sessions", 1, 2, (other,)) == (2, ())
 
 
-def test_a_fold_takes_all_changes_after_the_skipped_versions() -> None:
-    """A fold compares rows of two versions, so it needs all cells that changed between them."""
-    assert seen(SESSIONS, 1, 2) == (2, [])
-    both = [change(1, 2, 4), replace(change(2, 2, 4), added=6, removed=6)]
-    assert seen(SESSIONS, 1, 4) == (2, both)
-
-
 def test_traces_advance_over_skipped_versions() -> None:
-    """The ledger records the version that a reader may begin with, and nothing where it has it."""
+    """The ledger records the version that a reader may begin with. A model without a trace, or with
+    that version in it, costs no write.
+    """
     ledger = ledger_of(Outcome("daily", 1, Trace("daily", "f", {"sessions": 1, "users": 1})))
     trace = ledger.traces()["daily"]
     inputs = (InputDiff("sessions", 2, 3, (change(2, 2, 3),)), InputDiff("users", 1, 1))
     observed = Observations(0, {"daily": ModelObservation(trace, inputs=inputs)})
-
     advance_traces(ledger, observed)
-
     assert ledger.traces()["daily"].inputs == {"sessions": 2, "users": 1}
 
-
-def test_nothing_is_written_where_nothing_was_skipped() -> None:
-    """A model without a trace, or with that version in it, costs no write."""
-    ledger = FreshLedger()  # without a lease it cannot be written to
-    trace = Trace("daily", "f", {"sessions": 2})
-    inputs = (InputDiff("sessions", 2, 3),)
+    known, new = Trace("daily", "f", {"sessions": 2}), (InputDiff("sessions", 2, 3),)
     found = {
-        "daily": ModelObservation(trace, inputs=inputs),
-        "new": ModelObservation(inputs=inputs),
-    }
-
-    advance_traces(ledger, Observations(0, found))
+        "daily": ModelObservation(known, inputs=new), "new": ModelObservation(inputs=new)
+    }  # fmt: skip
+    advance_traces(FreshLedger(), Observations(0, found))  # it cannot be written to: no lease
 
 
 @pytest.mark.parametrize(

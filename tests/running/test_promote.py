@@ -184,14 +184,12 @@ class TestRefused:
             ("half a run", ["it did not build all of it"]),
             ("dropped", ["its table is not there"]),
             ("written by others", ["daily"]),
-            (
-                "other rows",
-                ["production-moved", "sessions has other rows since", "infold run --env dev"],
-            ),
+            ("other rows",
+             ["production-moved", "sessions has other rows since", "infold run --env dev"]),
             ("another definition", ["built by another definition since"]),
             ("applied", []),
         ],
-    )
+    )  # fmt: skip
     def test_what_happened_since(self, shop: Project, what: str, words: list[str]) -> None:
         """Own tables are whole, all of them built, and production is what the last run has seen."""
         put_environment(shop)
@@ -211,23 +209,19 @@ class TestRefused:
         assert "unknown-model" in said(shop, *promote, "--allow-destructive", "dayly", code=2)
         said(shop, *promote, "--allow-destructive", "daily")
 
-    @pytest.mark.parametrize("model", ["daily", "sessions"])
-    def test_a_model_with_forward_only_changes(self, shop: Project, model: str) -> None:
+    def test_a_model_with_forward_only_changes(self, shop: Project) -> None:
         """An environment builds all of a table, and such changes leave earlier cells alone."""
-        query, only, inputs = {
-            "daily": (QUERY, ("incremental: {}", "incremental: {forward_only: true}"), "sessions"),
-            "sessions": (
-                MORE,
-                ("materialization:", "forward_only: true\nmaterialization:"),
-                "clicks",
-            ),
-        }[model]
-        own = {model: {inputs: 1}}
-        with_environment(shop, query, (f"models/{model}.sql", *only), own=own)
+        own = {"daily": {"sessions": 1}, "sessions": {"clicks": 1}}
+        for model, query, old, key in (
+            ("daily", QUERY, "incremental: {}", "incremental: {forward_only: true}"),
+            ("sessions", MORE, "materialization:", "forward_only: true\nmaterialization:"),
+        ):
+            only = (f"models/{model}.sql", old, key)
+            with_environment(shop, query, only, own={model: own[model]})
 
-        printed = refused(shop, "promote", "dev", "--yes")
-        assert f"not-forward-only: {model}" in printed
-        assert "an environment builds all of its table by the new definition" in printed
+            printed = refused(shop, "promote", "dev", "--yes")
+            assert f"not-forward-only: {model}" in printed
+            assert "an environment builds all of its table by the new definition" in printed
 
     def test_rows_that_fail_an_audit(self, shop: Project) -> None:
         """An own table is not promoted while its rows fail an audit that is declared."""
@@ -301,27 +295,20 @@ class TestRollback:
         assert (at(shop, ["daily", "sessions"]), applied(shop), built_at()) == before
         assert "Nothing to do" in said(shop, "run")
 
-    def test_what_is_not_promoted_cannot_be_taken_back(self, shop: Project) -> None:
-        """Nothing was promoted, or it was taken back already."""
+    def test_what_cannot_be_taken_back(self, shop: Project) -> None:
+        """Nothing was promoted, or it was taken back already; a definition that was applied since
+        would be lost; or somebody dropped the kept table.
+        """
         assert "nothing-to-roll-back" in refused(shop, "rollback", "--yes")
         put_promoted(shop)
         said(shop, "rollback", "--yes")
-
         assert "nothing-to-roll-back" in refused(shop, "rollback", "--yes")
-
-    def test_another_definition_since(self, shop: Project) -> None:
-        """A definition that was applied after the promote would be lost."""
         put_promoted(shop)
         old = api.ledger_of(shop).swaps()[0].definitions["daily"][0]
         with leased(shop, "apply") as book:
             book.keep_definitions({}, {**applied(shop), "daily": old}, {})
-
         assert "rollback-outdated" in refused(shop, "rollback", "--yes")
-
-    def test_a_kept_table_that_is_gone(self, shop: Project) -> None:
-        """Somebody dropped the kept table: there is no way back to it."""
         drop(shop, put_promoted(shop))
-
         assert "is not there any more" in refused(shop, "rollback", "--yes")
 
 
@@ -333,33 +320,31 @@ def keep_no_longer(shop: Project) -> None:
     in_ledger(shop, "UPDATE swaps SET made_at = made_at - ?", 1_100_000)
 
 
-class TestKept:
-    """Replaced tables are kept for some time, and nothing but a rollback sees them."""
+def test_kept_tables(shop: Project) -> None:
+    """
+    Replaced tables are kept for some time, and nothing but a rollback sees them. A run of
+    production drops them once `keep_old` is over, and says so; before it nothing is wrong with one.
+    """
+    kept = put_promoted(shop)
+    assert "daily__" not in said(shop, "status")
+    assert api.ledger_of(shop).traces().keys() == {"clicks", "sessions", "daily"}
+    assert "were dropped" not in said(shop, "run")
+    assert not look_at_ledger(shop).changes
+    assert not look_at_ledger(shop).orphans
+    folder = Path(str(at(shop, [kept])[kept]).removeprefix("file:")).parent.parent
+    assert folder.name == "daily"
+    keep_no_longer(shop)
 
-    def test_they_are_dropped_when_they_are_over(self, shop: Project) -> None:
-        """A run of production drops them once `keep_old` is over, and says so."""
-        kept = put_promoted(shop)
-        assert "were dropped" not in said(shop, "run")
-        folder = Path(str(at(shop, [kept])[kept]).removeprefix("file:")).parent.parent
-        assert folder.name == "daily"
-        keep_no_longer(shop)
+    printed = said(shop, "run")
 
-        printed = said(shop, "run")
-
-        assert "the tables that the promote of dev replaced were dropped: daily" in printed
-        assert at(shop, [kept]) == {kept: None}
-        assert not folder.exists()
-        assert "Nothing to do" in said(shop, "run")
-        assert "nothing-to-roll-back" in refused(shop, "rollback", "--yes")
-
-    def test_nothing_shows_them_and_a_teardown_drops_them(self, shop: Project) -> None:
-        """Each model is there once; after a teardown nothing is left in the warehouse."""
-        put_promoted(shop)
-
-        assert "daily__" not in said(shop, "status")
-        assert api.ledger_of(shop).traces().keys() == {"clicks", "sessions", "daily"}
-        said(shop, "teardown", "--yes", "--allow-refresh")
-        assert list((shop.warehouse / "shop").iterdir()) == []
+    assert "the tables that the promote of dev replaced were dropped: daily" in printed
+    assert at(shop, [kept]) == {kept: None}
+    assert not folder.exists()
+    assert "Nothing to do" in said(shop, "run")
+    assert "nothing-to-roll-back" in refused(shop, "rollback", "--yes")
+    put_promoted(shop)
+    said(shop, "teardown", "--yes", "--allow-refresh")
+    assert list((shop.warehouse / "shop").iterdir()) == []
 
 
 def lose_rows(shop: Project) -> None:
@@ -369,12 +354,6 @@ def lose_rows(shop: Project) -> None:
 
 class TestRepaired:
     """``infold repair`` where replaced tables are kept: whether they can still go back."""
-
-    def test_kept_tables_fit(self, shop: Project) -> None:
-        """Nothing is wrong with a table that is kept: it can go back."""
-        put_promoted(shop)
-        assert not look_at_ledger(shop).changes
-        assert not look_at_ledger(shop).orphans
 
     def test_nothing_goes_back_to_versions_that_were_erased(self, shop: Project) -> None:
         """An erased table begins again at version 1; the kept ones name versions before that."""
@@ -446,15 +425,14 @@ class TestExplained:
         said(shop, "explain", "daily", "yesterday", "--env", "dev", code=2)
 
     def test_a_shared_model(self, shop: Project) -> None:
-        """A model without a table of the environment's own is production's, and that is said."""
+        """A model without a table of the environment's own is production's, and that is said.
+        Unknown names are refused as elsewhere, and sessions are not explained there.
+        """
         printed = said(shop, "explain", "sessions", "--env", "dev")
 
         assert "production's: dev has none of its own" in printed
         assert "differs from the files" not in printed
         assert "Not stale" in printed, printed
-
-    def test_what_is_refused(self, shop: Project) -> None:
-        """Unknown names are refused as elsewhere, and sessions are not explained there."""
         for words, why in (
             ("explain dayly --env dev", "unknown-model"),
             ("explain daily --env nobody", "unknown-environment"),
@@ -477,16 +455,9 @@ class TestExplained:
         assert len(api.history(shop)) > 1
 
 
-@pytest.mark.parametrize(
-    ("key", "model"),
-    [
-        ("daily__0123abcd", "daily"),
-        ("raw.clicks__" + "a" * 64, "raw.clicks"),
-        ("daily", "daily"),
-        ("daily__more", "daily__more"),
-        ("daily__0123abc", "daily__0123abc"),
-    ],
-)
-def test_models_of_keys(key: str, model: str) -> None:
+def test_models_of_keys() -> None:
     """The model of a table that an environment no longer has is in its key."""
-    assert model_of_key(key) == model
+    for model, key in (("daily", "daily__0123abcd"), ("raw.clicks", "raw.clicks__" + "a" * 64)):
+        assert model_of_key(key) == model
+    for other in ("daily", "daily__more", "daily__0123abc"):
+        assert model_of_key(other) == other

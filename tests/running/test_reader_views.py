@@ -55,29 +55,38 @@ def with_other_columns(shop: Project, table: str) -> None:
     at.write_text(text.replace("{", f'{{"current-schema-id": 0, "schemas": [{schema}], ', 1))
 
 
-def test_not_without_the_key(shop: Project) -> None:
-    """By default there are none."""
+def test_where_there_are_none(shop: Project) -> None:
+    """By default; and of an environment, whose tables come and go: its runs leave those of
+    production alone.
+    """
     said(shop, "run")
     assert views(shop) == set()
+    made = with_key(shop)
+    said(made, "run")
+    before = _files(made)
+    put(made, "daily__00000001", "s", 5)
+
+    assert refresh_views(replace(made, environment="dev"), api.lake_of(made)) == ()
+    assert (views(made), _files(made)) == ({*NAMES}, before)
 
 
 def test_a_forgotten_model_has_none(made: Project) -> None:
-    """It would name no table; without the key the next command that changes one takes all away."""
+    """It would name no table. A teardown takes all along; without the key the next command that
+    changes a table does.
+    """
     said(made, "forget", "daily", "--yes", "--allow-refresh")
     assert views(made) == {"clicks", "sessions"}
 
     file = made.root / "infold.yml"
-    file.write_text(file.read_text(encoding="utf-8").replace("hide_technical: views, ", ""))
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("hide_technical: views, ", ""))
     said(made, "forget", "sessions", "--yes", "--allow-refresh")
     assert views(made) == set()
-
-
-def test_a_teardown_takes_them_along(made: Project) -> None:
-    """Nothing of infold's is left in the catalog, and nothing on the disk."""
+    file.write_text(text)
+    said(made, "run", "clicks")
+    assert views(made) == {"clicks"}
     said(made, "teardown", "--yes", "--allow-refresh")
-
-    assert views(made) == set()
-    assert _files(made) == set()
+    assert (views(made), _files(made)) == (set(), set())
 
 
 def test_a_promote_makes_them_anew(shop: Project) -> None:
@@ -135,15 +144,6 @@ def test_among_the_tables_of_another_project_are_none(hiding: Project, command: 
     assert "catalog-shared-namespace" in said(hiding, *command.split(), code=2)
     assert views(hiding) == set()
     assert {*api.lake_of(hiding).made_tables()} == {*NAMES} - {"daily"}
-
-
-def test_an_environment_has_none(made: Project) -> None:
-    """Its tables come and go; and its runs leave those of production alone."""
-    before = _files(made)
-    put(made, "daily__00000001", "s", 5)
-
-    assert refresh_views(replace(made, environment="dev"), api.lake_of(made)) == ()
-    assert (views(made), _files(made)) == ({*NAMES}, before)
 
 
 def test_a_name_that_is_taken_is_told(hiding: Project) -> None:

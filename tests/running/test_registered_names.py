@@ -80,7 +80,14 @@ def test_a_run_with_nothing_to_do_registers(shop: Project, hive: MadeUpHive) -> 
 def test_what_a_run_drops_last_has_no_name(
     shop: Project, hive: MadeUpHive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As tables that were kept for a rollback until then."""
+    """As tables that were kept for a rollback until then. A name that is taken meanwhile is a note:
+    the run did its work, and who has the name keeps it.
+    """
+    hive.before_change = lambda: hive.put("sales", "former", "file:/theirs")
+    taken = "former is not registered: the metastore has something else under its name"
+    assert taken in said(shop, "run")
+    hive.tables.clear()
+    hive.before_change = lambda: None
     api.lake_of(shop).register()
 
     def drop(_: object, lake: Lake, *__: object, **___: object) -> Iterator[str]:
@@ -115,14 +122,6 @@ def test_a_taken_name_is_told_before_all(whole: Project, hive: MadeUpHive, words
     assert "daily (file:/theirs)" in printed
     assert hive.paths("sales") == {"daily": "file:/theirs"}
     assert hive.asked == []
-
-
-def test_a_name_that_is_taken_meanwhile_is_a_note(shop: Project, hive: MadeUpHive) -> None:
-    """The run did its work; who has the name keeps it."""
-    hive.before_change = lambda: hive.put("sales", "former", "file:/theirs")
-
-    taken = "former is not registered: the metastore has something else under its name"
-    assert taken in said(shop, "run")
 
 
 def test_one_that_fails_at_the_end(shop: Project, hive: MadeUpHive) -> None:
@@ -161,44 +160,38 @@ def test_repair_makes_names_right(shop: Project, hive: MadeUpHive) -> None:
     assert api.lake_of(shop).metadata("former") is None
 
 
-def test_a_teardown_takes_names_out(whole: Project, hive: MadeUpHive) -> None:
-    """Of tables that are gone, and of none that it leaves, or that somebody else has."""
-    register_daily(whole)
-    hive.put("sales", "weekly", "file:/theirs")
-    assert set(hive.paths("sales")) == {"daily", "former", "weekly"}
-
-    said(whole, "teardown", "--yes")
-
-    assert set(hive.paths("sales")) == {"former", "weekly"}
-
-
 def test_a_forgotten_model_has_no_name(whole: Project, hive: MadeUpHive) -> None:
-    """It is gone with the table, and the others stay."""
+    """It is gone with the table, and the others stay. A teardown takes out the names of tables that
+    are gone, and of none that it leaves, or that somebody else has.
+    """
     register_daily(whole)
     hive.put("sales", "sessions", "file:/theirs")
     assert "catalog-name-taken" in said(whole, "forget", "daily", "--yes", code=2)
     assert api.lake_of(whole).metadata("daily") is not None
     del hive.tables["sales", "sessions"]
-
     said(whole, "forget", "daily", "--yes")
-
     assert set(hive.paths("sales")) == {"former"}
 
-
-def metastore(shop: Project) -> Check:
-    """What is said of it."""
-    return next(check for check in examine(shop.root, "lake") if check.name == "metastore")
+    register_daily(whole)
+    hive.put("sales", "weekly", "file:/theirs")
+    assert set(hive.paths("sales")) == {"daily", "former", "weekly"}
+    said(whole, "teardown", "--yes")
+    assert set(hive.paths("sales")) == {"former", "weekly"}
 
 
 def test_doctor_says_whether_it_is_reached(whole: Project, hive: MadeUpHive) -> None:
     """With where it is, and how many of the models' tables it has; and by name why not."""
-    assert metastore(whole).found == "thrift://hms:9083, namespace Sales: 0 tables registered"
+
+    def found() -> Check:
+        return next(one for one in examine(whole.root, "lake") if one.name == "metastore")
+
+    assert found().found == "thrift://hms:9083, namespace Sales: 0 tables registered"
     register_daily(whole)
-    assert metastore(whole).found.endswith(": 1 table registered")
+    assert found().found.endswith(": 1 table registered")
     hive.put("sales", "sessions", "file:/theirs")
-    assert [error.slug for error in metastore(whole).errors] == ["catalog-name-taken"]
+    assert [error.slug for error in found().errors] == ["catalog-name-taken"]
     hive.down = True
-    assert [error.slug for error in metastore(whole).errors] == ["catalog-unreachable"]
+    assert [error.slug for error in found().errors] == ["catalog-unreachable"]
 
 
 def test_thrift_that_is_not_installed_is_told(

@@ -215,37 +215,19 @@ def test_an_older_ledger_whose_version_is_gone(shop: Project) -> None:
 
 
 COMMITS = {
-    "an older table": (
-        None,
-        [CLICKS],
-        {"clicks": "it lacks version 2"},
-        ("build", "it lacks version 2"),
-    ),
-    "a late commit": (
-        "r2",
-        [CLICKS, ("r2-1", 201)],
-        {"snapshot": "201", "by": "step r2-1"},
-        ("set back", "a run that had been taken over wrote to it; version 1 is still there"),
-    ),
-    "a late commit of all rows": (
-        "r2",
-        [("r2-1", 201)],
-        {"snapshot": "201", "by": "step r2-1"},
-        ("build", "it lacks version 1"),
-    ),
-    "a late commit below the newest version": (
-        "r0",
-        [CLICKS, ("r0-1", 151), ("r2-1", 201)],
+    "an older table": (None, [CLICKS], {"clicks": "it lacks version 2"},
+        ("build", "it lacks version 2")),
+    "a late commit": ("r2", [CLICKS, ("r2-1", 201)], {"snapshot": "201", "by": "step r2-1"},
+        ("set back", "a run that had been taken over wrote to it; version 1 is still there")),
+    "a late commit of all rows": ("r2", [("r2-1", 201)], {"snapshot": "201", "by": "step r2-1"},
+        ("build", "it lacks version 1")),
+    "a late commit below the newest version": ("r0", [CLICKS, ("r0-1", 151), ("r2-1", 201)],
         {"snapshot": "151", "by": "step r0-1"},
-        ("build", "a run that had been taken over wrote to it"),
-    ),
-    "two ledgers took turns": (
-        None,
-        [CLICKS, ("other-1", 151), ("r2-1", 201)],
+        ("build", "a run that had been taken over wrote to it")),
+    "two ledgers took turns": (None, [CLICKS, ("other-1", 151), ("r2-1", 201)],
         {"clicks": "1 commit unknown to it, the newest by step other-1"},
-        ("build", "1 commit unknown to it, the newest by step other-1"),
-    ),
-}
+        ("build", "1 commit unknown to it, the newest by step other-1")),
+}  # fmt: skip
 """Which run was taken over, the commits of clicks, what is refused, and what is done."""
 
 
@@ -310,8 +292,12 @@ def test_a_damaged_ledger(shop: Project, damage: str) -> None:
     assert aside.read_bytes() == damaged
 
 
-def test_a_database_of_somebody_else_is_left_alone(shop: Project) -> None:
-    """A file that is no ledger, and no damaged one, is not touched."""
+def test_what_is_not_repaired(shop: Project) -> None:
+    """The table of a model is no orphan. A file that is no ledger, and no damaged one, is not
+    touched.
+    """
+    assert said(shop, "repair", "--drop", "daily", "--yes", code=3).startswith("not-an-orphan")
+    assert tables(shop) == {*NAMES}
     lose_ledger(shop)
     in_ledger(shop, "CREATE TABLE songs (name TEXT)")
 
@@ -363,20 +349,26 @@ def test_orphans_are_named_and_dropped_on_request(shop: Project) -> None:
     assert tables(shop) == set(NAMES)
 
 
-def test_rows_set_aside_after_it(shop: Project) -> None:
-    """The table of rows that could not be used goes back with the tables that it belongs to."""
+def test_rows_set_aside(shop: Project) -> None:
+    """
+    The table of rows that could not be used goes back with the tables that it belongs to. Where the
+    ledger knows nothing of it, nothing would ever remove them: files have other numbers in another.
+    """
     put(shop, "infold__set_aside", "r1-1", 50)
     older = ledger_file(shop).read_bytes()
     second_run(shop)
     put(shop, "infold__set_aside", "r2-1", 60, ("r1-1", 50))
     ledger_file(shop).write_bytes(older)
 
-    found = repaired(shop)
+    assert repaired(shop)["infold__set_aside"][0] == "set back"
 
-    assert found["infold__set_aside"][0] == "set back"
     head = api.lake_of(shop).metadata("infold__set_aside")
     assert head is not None
     assert head.snapshot == 50
+    lose_ledger(shop)
+    assert what(shop)["infold__set_aside"] == "build"
+    assert api.lake_of(shop).metadata("infold__set_aside") is None
+    said(shop, "show", "set_aside")
 
 
 @pytest.fixture
@@ -404,7 +396,9 @@ class TestEntries:
     """What people entered, out of the damaged ledger that is put aside."""
 
     def test_they_are_taken_out_of_the_file_that_is_put_aside(self, damaged: Project) -> None:
-        """It is said beforehand, also where nobody is asked and nothing is done."""
+        """It is said beforehand, also where nobody is asked and nothing is done. A ledger that is
+        lost later has lost them; the old file says what was once.
+        """
         text = said(damaged, "repair", "--dry-run")
         assert "1 manual entry for sessions in it can be read, and will be taken over." in text
         text = said(damaged, "repair", "--json", code=3)
@@ -412,12 +406,7 @@ class TestEntries:
 
         assert repair_ledger(damaged).entries == 1
         assert entries(damaged) == KEPT
-
-    def test_never_out_of_the_file_of_an_earlier_repair(self, damaged: Project) -> None:
-        """A ledger that is lost later has lost them; the old file says what was once."""
-        repair_ledger(damaged)
         lose_ledger(damaged)
-
         assert look_at_ledger(damaged).entries is None
         assert repair_ledger(damaged).entries is None
         assert entries(damaged) == []
@@ -505,25 +494,6 @@ def test_orphans_in_a_namespace_that_others_may_share(shop: Project) -> None:
     repair_ledger(team, drop=["sessions__0123abcd"])
 
     assert look_at_ledger(team).orphans == ("visits",)
-
-
-def test_only_orphans_are_dropped_by_name(shop: Project) -> None:
-    """The table of a model is none."""
-    text = said(shop, "repair", "--drop", "daily", "--yes", code=3)
-
-    assert text.startswith("not-an-orphan"), text
-    assert tables(shop) == {*NAMES}
-
-
-def test_rows_set_aside_that_the_ledger_knows_nothing_of(shop: Project) -> None:
-    """Nothing would ever remove them: files have other numbers in another ledger."""
-    put(shop, "infold__set_aside", "r1-1", 50)
-    lose_ledger(shop)
-
-    assert what(shop)["infold__set_aside"] == "build"
-
-    assert api.lake_of(shop).metadata("infold__set_aside") is None
-    said(shop, "show", "set_aside")
 
 
 @pytest.mark.parametrize("command", ["repair", "forget"])

@@ -172,33 +172,40 @@ def test_known_folders_before_the_window_are_left_out(landing: Landing) -> None:
     assert FULL_LISTING.format("events") not in landing.ledger.locations()
 
 
-def test_a_window_of_its_own(landing: Landing) -> None:
-    """With another window other folders are left out, once everything was listed by it."""
-    landing.source = replace(DAILY, listing_window=0)
+@pytest.mark.parametrize(
+    ("source", "left"),
+    [
+        (replace(DAILY, listing_window=0), 10),
+        (replace(DAILY, path="in/dt={date}/*.json*"), 7),
+    ],
+    ids=["window", "pattern"],
+)
+def test_another_declaration_lists_everything(landing: Landing, source: Source, left: int) -> None:
+    """What was recorded is about the source as it was declared: all is listed once by the new one,
+    and then other folders are left out.
+    """
+    for day in range(10):
+        landing.put(f"{name_of(day)}/a.jsonl")
+    landing.source = source
 
     assert not landing.run(NOON).left_out
-    assert landing.run(NOON + HOUR).left_out == frozenset(map(name_of, range(10)))
+    assert landing.taken() == landing.there()
+    assert landing.run(NOON + HOUR).left_out == frozenset(map(name_of, range(left)))
 
 
 def test_new_folders_of_any_date_are_listed(landing: Landing) -> None:
-    """A folder of a year ago that was not there is found, and what is added to it later."""
+    """A folder of a year ago that was not there is found, and what is added to it later. The names
+    of folders are listed each time: one that is gone whole is noticed.
+    """
     landing.put(f"{name_of(-365)}/a.json")
     landing.run(NOON)
     landing.put(f"{name_of(-365)}/b.json")
-    listed = landing.run(NOON + HOUR)
-
-    assert listed.left_out == OLD
+    assert landing.run(NOON + HOUR).left_out == OLD
     assert landing.taken() == landing.there()
 
-
-def test_a_folder_that_is_gone_whole_is_noticed(landing: Landing) -> None:
-    """The names of folders are listed each time."""
     (landing.root / name_of(2) / "a.json").unlink()
     (landing.root / name_of(2)).rmdir()
-
-    listed = landing.run(NOON)
-
-    assert listed.left_out == OLD - {name_of(2)}
+    assert landing.run(NOON + 2 * HOUR).left_out == OLD - {name_of(2)}
     assert landing.taken() == landing.there()
 
 
@@ -270,16 +277,6 @@ def test_files_that_would_be_read_are_looked_at(landing: Landing, why: str) -> N
     assert known.id in {file.id for file in seen.removed}
 
 
-def test_another_pattern_lists_everything(landing: Landing) -> None:
-    """What was recorded is about the source as it was declared."""
-    for day in range(10):
-        landing.put(f"{name_of(day)}/a.jsonl")
-    landing.source = replace(DAILY, path="in/dt={date}/*.json*")
-
-    assert not landing.run(NOON).left_out
-    assert landing.taken() == landing.there()
-
-
 def test_two_models_of_a_source(landing: Landing) -> None:
     """One that knows nothing has all listed, for the other too; after a full listing it goes on."""
     looks = landing.looks(NOON)
@@ -322,7 +319,7 @@ EVENT = st.tuples(
 
 
 @pytest.mark.deep
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(EVENT, max_size=40), st.sampled_from(["daily", "weekly", "36 hours"]), st.data())
 def test_after_a_full_listing_all_is_as_it_is(
     tmp_path_factory: pytest.TempPathFactory,

@@ -67,13 +67,13 @@ def outcome(*, committed: bool = True) -> Outcome:
 
 
 def test_batches_beside_a_step_build_their_own_cells() -> None:
-    """Together they are all of them, and all are pending before the first batch commits."""
-    assert [batch.cells for batch in concurrent_batches(STEP)] == [
-        days(0, 1),
-        days(2, 3),
-        days(4, 5),
-    ]
+    """Together they are all of them, and all are pending before the first batch commits. A step
+    without batches records its outcome unchanged and waits for nobody.
+    """
+    cells = [batch.cells for batch in concurrent_batches(STEP)]
+    assert cells == [days(0, 1), days(2, 3), days(4, 5)]
     assert CommitLock.of(STEP).trace.pending_ranges == days(0, 1, 2, 3, 4, 5)
+    assert CommitTurn(days(0, 1)).take(outcome()) == outcome()
 
 
 WROTE, NOTHING, FAILED = True, False, None
@@ -82,18 +82,14 @@ WROTE, NOTHING, FAILED = True, False, None
 @pytest.mark.parametrize(
     ("batches", "found"),
     [
-        (
-            [((2, 3), WROTE), ((0, 1), WROTE), ((4, 5), WROTE)],
-            [(7, (0, 1, 4, 5)), (8, (4, 5)), (9, ())],
-        ),
-        (
-            [((0, 1), WROTE), ((2, 3), NOTHING), ((4, 5), WROTE)],
-            [(7, (2, 3, 4, 5)), (8, (4, 5)), (8, ())],
-        ),
+        ([((2, 3), WROTE), ((0, 1), WROTE), ((4, 5), WROTE)],
+         [(7, (0, 1, 4, 5)), (8, (4, 5)), (9, ())]),
+        ([((0, 1), WROTE), ((2, 3), NOTHING), ((4, 5), WROTE)],
+         [(7, (2, 3, 4, 5)), (8, (4, 5)), (8, ())]),
         ([((0, 1), FAILED), ((2, 3), WROTE)], [(7, (2, 3, 4, 5)), (7, (0, 1, 4, 5))]),
     ],
     ids=["all write", "one has nothing", "one fails"],
-)
+)  # fmt: skip
 def test_what_batches_record_in_any_order(
     batches: list[tuple[tuple[int, int], bool | None]], found: list[tuple[int, tuple[int, ...]]]
 ) -> None:
@@ -120,11 +116,6 @@ def test_no_batch_follows_a_commit_unknown_to_the_ledger() -> None:
         end_between()
     with pytest.raises(OSError, match="disk"):
         CommitTurn(days(2, 3), lock).take(outcome())
-
-
-def test_a_step_without_batches_does_not_wait() -> None:
-    """A step without batches records its outcome unchanged and waits for nobody."""
-    assert CommitTurn(days(0, 1)).take(outcome()) == outcome()
 
 
 KINDS = {"clicks": Kind.EVENTS, "orders": Kind.EVENTS, "names": Kind.VIEW}
@@ -268,7 +259,10 @@ def test_a_file_arrives_once(
 
 
 def test_rows_wait_once_and_removed_files_count_once() -> None:
-    """Also of files that come due; rows of steps of one model add up, as their files differ."""
+    """
+    Also of files that come due; rows of steps of one model add up, as their files differ. Models of
+    one source list the same folders, or more; those of other sources add up.
+    """
     done = [
         took(name, "raw.a", "x", of(3, waiting=2, removed=1), gone="g", due="y")
         for name in ("one", "two")
@@ -278,17 +272,10 @@ def test_rows_wait_once_and_removed_files_count_once() -> None:
     assert (found.arrived, found.waiting, found.files_removed, found.read) == (3, 2, 1, 11)
     found = run_receipt([took("one", "raw.a", "x", of(3)), took("one", "raw.a", "y", of(4))])
     assert (found.arrived, found.files_new) == (7, 2)
-
-
-def test_dated_folders_count_once() -> None:
-    """Models of one source list the same folders, or more; those of other sources add up."""
+    folders = (("one", "raw.a", 3, 7), ("two", "raw.a", 10, 0), ("three", "raw.b", 2, 4))
     done = [
         took(name, source, "x", replace(of(3), folders_listed=listed, folders_left_out=out))
-        for name, source, listed, out in (
-            ("one", "raw.a", 3, 7),
-            ("two", "raw.a", 10, 0),
-            ("three", "raw.b", 2, 4),
-        )
+        for name, source, listed, out in folders
     ]
     found = run_receipt(done)
     assert (found.folders_listed, found.folders_left_out) == (12, 4)

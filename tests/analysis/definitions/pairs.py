@@ -18,10 +18,7 @@ from infold.core.model import Materialization, Model
 from infold.core.project import Node
 
 HERE = Path(__file__).parent
-COLUMNS = {
-    "t": ("a", "b", "c", "s", "d", "xs", "ts"),
-    "u": ("a", "b", "k", "s"),
-}
+COLUMNS = {"t": ("a", "b", "c", "s", "d", "xs", "ts"), "u": ("a", "b", "k", "s")}
 VIEW = "SELECT a, b FROM t WHERE c > 1"
 
 

@@ -127,7 +127,7 @@ def _both(pair: Pair) -> tuple[tuple[str, str], tuple[str, str]]:
 
 
 @pytest.mark.deep
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(seed=SEEDS)
 def test_other_ways_of_writing_a_query_are_recognized(seed: int) -> None:
     """Aliases, CTEs, order of columns and conditions, TRUE and brackets are no change."""
@@ -141,7 +141,7 @@ def test_other_ways_of_writing_a_query_are_recognized(seed: int) -> None:
 
 
 @pytest.mark.deep
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(seed=SEEDS, changes=st.integers(1, 3))
 def test_changed_words_are_no_change_only_if_rows_are_the_same(seed: int, changes: int) -> None:
     """A query with some words changed has the same rows wherever that is claimed."""

@@ -55,10 +55,7 @@ CUT = f"{GAP}, cuts: {{campaign: [url], start_events: \"url = '/'\"}}"
         (f"{GAP}, max_length: 2 hours", GAP),
         (CUT, f"{GAP}, cuts: {{campaign: [url]}}"),
         (GAP, f"{GAP}, quarantine_after: 2 hours"),
-        (
-            f"{GAP}, quarantine_after: 2 hours",
-            f"{GAP}, quarantine_after: 3 hours, keep: head",
-        ),
+        (f"{GAP}, quarantine_after: 2 hours", f"{GAP}, quarantine_after: 3 hours, keep: head"),
     ],
 )
 def test_other_ends(before: str, after: str) -> None:
@@ -169,12 +166,8 @@ def test_what_no_state_tells(select: str) -> None:
         (IDENTIFIER, IDENTIFIER, "user_id <> 'a'", How.REBUILD),
         ("identifier: [url, event_id]", "identifier: [url, event_id]", "url <> '/'", How.REBUILD),
         (UPPER, UPPER, "user_id <> 'a'", How.REBUILD),
-        (
-            f"{IDENTIFIER}, without_identifier: {{gap: 1 hour}}",
-            f"{IDENTIFIER}, without_identifier: {{gap: 1 hour}}",
-            "url <> '/'",
-            How.REBUILD,
-        ),
+        (f"{IDENTIFIER}, without_identifier: {{gap: 1 hour}}",
+         f"{IDENTIFIER}, without_identifier: {{gap: 1 hour}}", "url <> '/'", How.REBUILD),
     ],
 )  # fmt: skip
 def test_what_a_session_is_of(before: str, after: str, condition: str, how: How) -> None:
@@ -213,54 +206,37 @@ def test_views(value: str, how: How) -> None:
     """The same words over another view mean something else."""
     select = "SELECT sum(value) AS x, count(value) AS n FROM seen"
     before = {**sessions(GAP, select), "models/seen.sql": VIEW.format("amount", "clicks")}
-    after = sessions(
-        GAP, select.replace("count(value) AS n", "avg(value) AS m").replace("sum", "SUM")
-    )
+    words = select.replace("count(value) AS n", "avg(value) AS m").replace("sum", "SUM")
+    after = {**sessions(GAP, words), "models/seen.sql": VIEW.format(value, "clicks")}
 
-    assert (
-        change_of_sessions(before, {**after, "models/seen.sql": VIEW.format(value, "clicks")}).how
-        is how
-    )
+    assert change_of_sessions(before, after).how is how
 
 
 def test_other_events() -> None:
     """Events that another view has, or that an earlier condition left out, are in no session."""
-    select, fewer = "SELECT count(*) AS n, sum(value) AS x FROM seen", "SELECT 1 AS one FROM seen"
+    select = "SELECT count(*) AS n, sum(value) AS x FROM seen"
     view, other = (VIEW.format("amount", of) for of in ("clicks", "clicks WHERE url <> '/'"))
     before = {**sessions(GAP, select), "models/seen.sql": view}
-    narrow = {**before, **sessions(GAP, f"{select} WHERE value > 0"), "models/seen.sql": view}
+    narrow = {**sessions(GAP, f"{select} WHERE value > 0"), "models/seen.sql": view}
+    fewer = sessions(GAP, "SELECT 1 AS one FROM seen")
 
-    assert (
-        change_of_sessions(before, {**sessions(GAP, fewer), "models/seen.sql": view}).how
-        is How.DERIVE
-    )
-    assert (
-        change_of_sessions(before, {**sessions(GAP, fewer), "models/seen.sql": other}).how
-        is How.REBUILD
-    )
-    assert (
-        change_of_sessions(narrow, {**sessions(GAP, fewer), "models/seen.sql": view}).how
-        is How.REBUILD
-    )
+    for old, seen, how in (
+        (before, view, How.DERIVE), (before, other, How.REBUILD), (narrow, view, How.REBUILD),
+    ):  # fmt: skip
+        assert change_of_sessions(old, {**fewer, "models/seen.sql": seen}).how is how
 
 
 def test_a_condition_in_place_of_another() -> None:
-    """What the earlier one left out may be kept by the new one."""
+    """What the earlier one left out may be kept by the new one. Events before an earlier start are
+    nowhere in the stored sessions.
+    """
     text = "SELECT count(*) AS n FROM clicks WHERE"
-    found = change_of_sessions(
-        sessions(GAP, f"{text} amount > 1"), sessions(GAP, f"{text} user_id > ''")
-    )
-
-    assert found.how is How.REBUILD
-
-
-def test_a_moved_start() -> None:
-    """Events before an earlier start are nowhere in the stored sessions."""
+    before, after = (sessions(GAP, f"{text} {of}") for of in ("amount > 1", "user_id > ''"))
+    assert change_of_sessions(before, after).how is How.REBUILD
     before, after = sessions(GAP), sessions(GAP, "SELECT count(*) AS events FROM clicks")
     for files, start in ((before, "2024-01-05"), (after, "2024-01-03")):
         text = files["models/sessions.sql"]
         files["models/sessions.sql"] = text.replace("sessions\n", f"sessions\nstart: {start}\n", 1)
-
     assert change_of_sessions(before, after).how is How.REBUILD
 
 
@@ -330,36 +306,27 @@ def test_what_is_no_renaming(model: str, changes: list[tuple[str, str]], front: 
     assert found.how is not How.EVOLVE
 
 
-def test_two_columns_may_change_places() -> None:
-    """Their values are in other columns then, which is a change like any other, and no renaming."""
+def test_mistakes_of_names() -> None:
+    """
+    Values of columns that change places are in other columns then: a change like any other, and no
+    renaming. The new name has to be a column of the query, whatever kind of table it is; whoever
+    reads the earlier one is refused as for any unknown column. Pairs are shown as they are written.
+    """
     swap = [("AS total", "AS x"), ("AS n", "AS total"), ("AS x", "AS n")]
     assert change_of("sums", *swap).how is How.REBUILD
     with pytest.raises(AssertionError, match="cannot be 'total', which is a column still"):
         change_of("sums", *swap, front="renamed_from: {n: total, total: n}")
-
-
-def test_a_name_that_no_column_has_is_a_mistake() -> None:
-    """The new name has to be a column of the query, whatever kind of table it is."""
     for model in ("sums", "sessions"):
         text = BEFORE[f"models/{model}.sql"].replace("---\n", "---\nrenamed_from: {x: y}\n", 1)
         with pytest.raises(AssertionError, match="renamed_from names 'x'"):
             project({**BEFORE, f"models/{model}.sql": text})
-
-
-def test_readers_fail_by_name() -> None:
-    """Whoever reads the earlier name is refused as for any unknown column."""
-    text = BEFORE["models/sessions.sql"].replace("AS revenue", "AS income")
-    text = text.replace("---\n", "---\nrenamed_from: {income: revenue}\n", 1)
+    renamed, front = ("AS revenue", "AS income"), "renamed_from: {income: revenue}"
+    text = BEFORE["models/sessions.sql"].replace(*renamed)
+    text = text.replace("---\n", f"---\n{front}\n", 1)
     with pytest.raises(AssertionError, match="unknown-column"):
         project({**BEFORE, "models/sessions.sql": text})
-
-
-def test_how_the_key_is_shown() -> None:
-    """The pairs are shown as they are written."""
-    found = change_of("daily", ("AS revenue", "AS income"), front="renamed_from: {income: revenue}")
-    assert [one.after for one in found.differences if one.part == "renamed_from"] == [
-        "income: revenue"
-    ]
+    found = change_of("daily", renamed, front=front).differences
+    assert [one.after for one in found if one.part == "renamed_from"] == ["income: revenue"]
 
 
 TOTALS = """---

@@ -281,16 +281,12 @@ BY_FOLDED_URL = ["raw.countries: raw.clicks LOWER(`url`) = `code`"]
     [
         (JOINED, {}),
         ("SELECT * FROM v", {"v": A_VIEW + JOINED}),
-        (
-            "SELECT * FROM w WHERE url <> ''",
-            {"v": A_VIEW + JOINED, "w": A_VIEW + "SELECT * FROM v"},
-        ),
-        (
-            "SELECT v.*, c.country FROM v LEFT JOIN raw.countries AS c ON c.code = folded",
-            {"v": A_VIEW + "SELECT *, lower(url) AS folded FROM raw.clicks"},
-        ),
+        ("SELECT * FROM w WHERE url <> ''",
+         {"v": A_VIEW + JOINED, "w": A_VIEW + "SELECT * FROM v"}),
+        ("SELECT v.*, c.country FROM v LEFT JOIN raw.countries AS c ON c.code = folded",
+         {"v": A_VIEW + "SELECT *, lower(url) AS folded FROM raw.clicks"}),
     ],
-)
+)  # fmt: skip
 def test_the_source_is_ingested_and_the_lookup_landed(clicks: str, others: dict[str, str]) -> None:
     """An events model ingests its source directly, or through views that nothing else reads."""
     found = project_of(clicks, **others)
@@ -336,20 +332,16 @@ ENDED = "---\nmaterialization: scd_type_2\nunique_key: [who]\nscd_type_2: {updat
     ("sql", "time"),
     [
         ("SELECT who, taken_at AS taken FROM raw.people p WHERE who <> 'x'", "`taken_at`"),
-        (
-            "SELECT who, cast(p.taken_at AS date) AS taken FROM raw.people p",
-            "CAST(`taken_at` AS DATE)",
-        ),
-        (
-            "SELECT who, date_trunc('day', taken) AS taken FROM seen",
-            "DATE_TRUNC('DAY', (CAST(`taken_at` AS DATE)))",
-        ),
+        ("SELECT who, cast(p.taken_at AS date) AS taken FROM raw.people p",
+         "CAST(`taken_at` AS DATE)"),
+        ("SELECT who, date_trunc('day', taken) AS taken FROM seen",
+         "DATE_TRUNC('DAY', (CAST(`taken_at` AS DATE)))"),
         ("SELECT * FROM seen", "CAST(`taken_at` AS DATE)"),
         ("SELECT who, at AS taken FROM raw.people", ""),
         ("SELECT who, coalesce(at, taken_at) AS taken FROM raw.people", ""),
         ("SELECT who, taken FROM ingested", ""),
     ],
-)
+)  # fmt: skip
 def test_files_that_are_snapshots(sql: str, time: str) -> None:
     """So are those of a source behind the rows, where the time of a file is all that makes theirs."""
     view = "---\nmaterialization: view\n---\nSELECT who, cast(taken_at AS date) AS taken FROM raw.people"

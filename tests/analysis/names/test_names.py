@@ -200,10 +200,7 @@ def test_what_is_read_follows_from_columns_beside_the_star(sql: str, bound: Boun
     assert [entry.bounds for entry in project["subject"].inputs] == [(bound,)]
 
 
-@pytest.mark.parametrize(
-    "items",
-    ["id, place.*", "c.* EXCEPT (ts), place.*"],
-)
+@pytest.mark.parametrize("items", ["id, place.*", "c.* EXCEPT (ts), place.*"])
 def test_a_time_column_that_is_not_selected_is_no_partition_column(items: str) -> None:
     """The input's time column is no partition column of a query that does not select it."""
     _, errors = read({**FILES, "models/subject.sql": f"{DAYS}SELECT {items} FROM clicks AS c"})

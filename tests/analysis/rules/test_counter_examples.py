@@ -103,16 +103,8 @@ COLUMNS = {
     "events int, revenue int",
 }
 TABLES: dict[str, tuple[str, str | None, list[tuple[object, ...]]]] = {
-    "clicks": (
-        COLUMNS["clicks"],
-        "event_ts",
-        [*CLICKS],
-    ),
-    "sessions": (
-        COLUMNS["sessions"],
-        "session_start",
-        [*SESSIONS],
-    ),
+    "clicks": (COLUMNS["clicks"], "event_ts", [*CLICKS]),
+    "sessions": (COLUMNS["sessions"], "session_start", [*SESSIONS]),
     "daily": ("day date, user_id text, n int", "day", [*DAILY]),
     "arrivals": ("day date, came date", "day", [*ARRIVALS]),
     "raw.holidays": ("day date, name text", "day", [*HOLIDAYS]),

@@ -254,43 +254,30 @@ def test_a_command_line_is_read(
 
 
 @pytest.mark.parametrize(
-    ("environment", "terminal", "expected"),
+    ("environment", "terminal", "used", "early"),
     [
-        ({}, True, True),
-        ({}, False, False),
-        ({"CI": "true"}, True, False),
-        ({"CI": "true", "INFOLD_ENGINE": "on"}, False, True),
-        ({"INFOLD_ENGINE": "off"}, True, False),
-        ({"INFOLD_ENGINE": "ON"}, False, True),
-        ({"INFOLD_ENGINE": "on", "PYSPARK_GATEWAY_PORT": "1"}, True, False),
+        ({}, True, True, True),
+        ({}, False, False, False),
+        ({"CI": "true"}, True, False, False),
+        ({"CI": "true", "INFOLD_ENGINE": "on"}, False, True, False),
+        ({"CI": "true", "INFOLD_ENGINE": "on"}, True, True, False),
+        ({"INFOLD_ENGINE": "off"}, True, False, False),
+        ({"INFOLD_ENGINE": "ON"}, False, True, False),
+        ({"INFOLD_ENGINE": "on", "PYSPARK_GATEWAY_PORT": "1"}, True, False, False),
+        ({"PYSPARK_GATEWAY_PORT": "1"}, True, False, False),
     ],
 )
 def test_where_an_engine_is_used(
-    environment: dict[str, str], terminal: bool, expected: bool
+    environment: dict[str, str], terminal: bool, used: bool, early: bool
 ) -> None:
-    """Where a person waits, unless something else is said; by commands that there are."""
-    assert COMMANDS.keys() >= client.COMMANDS
-    assert is_on(Typed(["run"]), environment, terminal=terminal) is expected
-    assert not is_on(Typed(["--no-engine", "run"]), environment, terminal=terminal)
-    assert not is_on(Typed(["history"]), environment, terminal=terminal)
-
-
-@pytest.mark.parametrize(
-    ("environment", "terminal", "expected"),
-    [
-        ({}, True, True),
-        ({"INFOLD_ENGINE": "on"}, False, False),
-        ({"CI": "true", "INFOLD_ENGINE": "on"}, True, False),
-        ({"INFOLD_ENGINE": "off"}, True, False),
-        ({"PYSPARK_GATEWAY_PORT": "1"}, True, False),
-    ],
-)
-def test_where_an_engine_is_started_early(
-    environment: dict[str, str], terminal: bool, expected: bool
-) -> None:
-    """At a terminal alone, by commands that there are."""
-    assert COMMANDS.keys() >= client.COMMANDS_BEFORE
-    assert starts_early(Typed(["plan"]), environment, terminal=terminal) is expected
+    """Where a person waits, unless something else is said; by commands that there are. It is
+    started early at a terminal alone.
+    """
+    assert COMMANDS.keys() >= client.COMMANDS | client.COMMANDS_BEFORE
+    assert is_on(Typed(["run"]), environment, terminal=terminal) is used
+    assert starts_early(Typed(["plan"]), environment, terminal=terminal) is early
+    for words in (["--no-engine", "run"], ["history"]):
+        assert not is_on(Typed(words), environment, terminal=terminal)
     for words in (["--no-engine", "plan"], ["run"], ["history"]):
         assert not starts_early(Typed(words), environment, terminal=terminal)
 
@@ -454,36 +441,27 @@ def test_only_the_owner_reaches_a_socket(tmp_path: Path, monkeypatch: pytest.Mon
         engine_socket.connect(str(file))
 
 
-@pytest.mark.parametrize("word", ["status", "stop", "restart"])
 def test_elsewhere_than_on_linux_there_is_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the system lacks what one needs, it is asked for nothing of that."""
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.delattr(os, "O_PATH")
     monkeypatch.delattr(os, "pidfd_open")
 
-    done = CliRunner().invoke(cli, ["-C", str(tmp_path), "engine", word])
+    for word, verb in (("status", "is"), ("stop", "was"), ("restart", "was")):
+        done = CliRunner().invoke(cli, ["-C", str(tmp_path), "engine", word])
 
-    assert done.exit_code == 0
-    assert done.output.startswith(f"No engine {'is' if word == 'status' else 'was'} running")
-
-
-def test_what_differs_between_terminals_does_not_matter() -> None:
-    """Everything else does."""
-    one = {b"TERM": b"xterm", b"SSH_CLIENT": b"1", b"HOME": b"/root"}
-    other = {b"COLUMNS": b"80", b"HOME": b"/root", b"INFOLD_ENGINE": b"on"}
-
-    assert circumstances.that_matters(one) == circumstances.that_matters(other)
-    assert circumstances.that_matters({**one, b"AWS_REGION": b"x"}) != circumstances.that_matters(
-        one
-    )
+        assert done.exit_code == 0
+        assert done.output.startswith(f"No engine {verb} running")
 
 
 def test_a_place_is_what_a_process_cannot_change_for_a_jvm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another folder, mask, or path of modules is another place."""
+    """Another folder, mask, or path of modules is another place. Of the environment, what differs
+    between terminals does not matter, and everything else does.
+    """
     here = circumstances.place(["a"])
     mask = os.umask(0o027)
     try:
@@ -495,6 +473,11 @@ def test_a_place_is_what_a_process_cannot_change_for_a_jvm(
 
     assert here == again
     assert len({here, masked, other_path, circumstances.place(["a"])}) == 4
+    one = {b"TERM": b"xterm", b"SSH_CLIENT": b"1", b"HOME": b"/root"}
+    other = {b"COLUMNS": b"80", b"HOME": b"/root", b"INFOLD_ENGINE": b"on"}
+    matters = circumstances.that_matters(one)
+    assert matters == circumstances.that_matters(other)
+    assert circumstances.that_matters({**one, b"AWS_REGION": b"x"}) != matters
 
 
 def test_a_changed_file_of_the_program_is_seen(tmp_path: Path) -> None:

@@ -288,14 +288,26 @@ def times(database: Database) -> list[str]:
     return [str(row["at"]) for row in database.table().to_pylist()]
 
 
-def test_the_same_values_under_another_name_are_other_rows(tmp_path: Path) -> None:
-    """A table is compared with its columns; only optional ones can change places unnoticed."""
+def test_a_lost_file_has_everything_read_again(tmp_path: Path) -> None:
+    """
+    What is missing is noticed by the listing, and mended by the next reading. A table is compared
+    with its columns; only optional ones can change places unnoticed.
+    """
+    database = Database(tmp_path, key="id")
+    database.run(T)
+    for id_ in (1, 2):
+        database.run(INSERT, values=(id_, "2024-03-09", "a"))
+        database.extract()
+    database.extracted("00000001").unlink()
+    assert [*database.files()] == ["00000002"]
+    assert database.extract().whole
+    assert [row[0] for row in database.rows()] == [1, 2]
+
     columns = {"id": "bigint", "v": "string", "w": "string"}
-    database = Database(tmp_path, columns=columns, optional=["v", "w"])
+    database = Database(tmp_path, columns=columns, optional=["v", "w"], file="b.db")
     database.run("CREATE TABLE t (id INTEGER, v TEXT)", "INSERT INTO t VALUES (1, 'a')")
     database.extract()
     database.run("ALTER TABLE t RENAME COLUMN v TO w")
-
     assert database.extract().changed == 1
     assert database.table().to_pylist() == [{"id": 1, "w": "a"}]
 
@@ -429,20 +441,6 @@ class Prices:
         yield [(Decimal("1.50"),)]
 
 
-def test_a_lost_file_has_everything_read_again(tmp_path: Path) -> None:
-    """What is missing is noticed by the listing, and mended by the next reading."""
-    database = Database(tmp_path, key="id")
-    database.run(T)
-    for id_ in (1, 2):
-        database.run(INSERT, values=(id_, "2024-03-09", "a"))
-        database.extract()
-    database.extracted("00000001").unlink()
-
-    assert [*database.files()] == ["00000002"]
-    assert database.extract().whole
-    assert [row[0] for row in database.rows()] == [1, 2]
-
-
 def test_an_empty_table_has_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Read whole, it is a file without rows; by a key there is no file yet. Later rows are written out
@@ -542,23 +540,16 @@ def test_values_of_sqlite_are_extracted_as_they_are(
     assert database.table()["x"].to_pylist() == expected
 
 
-@pytest.mark.parametrize(
-    ("stored", "declared"),
-    [
-        ("NUMERIC(10,2)", "decimal(10,2)"),
-        ("INTEGER", "int"),
-        ("TEXT", "varchar(3)"),
-        ("", "string"),
-        ("DATETIME", "date"),
-        ("DATETIME", "array<timestamp>"),
-    ],
-)
-def test_types_that_do_not_fit_are_refused(tmp_path: Path, stored: str, declared: str) -> None:
+def test_types_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     """Before any row is read, with the database's own name of the type."""
-    database = Database(tmp_path, columns={"x": declared})
-    database.run(f"CREATE TABLE t (x {stored})")
+    for at, (stored, declared) in enumerate((
+        ("NUMERIC(10,2)", "decimal(10,2)"), ("INTEGER", "int"), ("TEXT", "varchar(3)"),
+        ("", "string"), ("DATETIME", "date"), ("DATETIME", "array<timestamp>"),
+    )):  # fmt: skip
+        database = Database(tmp_path, columns={"x": declared}, file=f"{at}.db")
+        database.run(f"CREATE TABLE t (x {stored})")
 
-    assert refused(database) == f"source-column-type x {stored or 'no type'} {declared}"
+        assert refused(database) == f"source-column-type x {stored or 'no type'} {declared}"
 
 
 @pytest.mark.parametrize(
@@ -680,13 +671,19 @@ def test_types_of_postgresql(
     assert [one for one in (*fits, *fits_not) if column.fits(one)] == fits
 
 
-def test_decimals_fit_by_their_values() -> None:
+def test_every_type_fits_one() -> None:
     """
-    `numeric` has no digits of its own: each value has to be a declared one. And 0.1 in single
-    precision is another number than in double precision.
+    Each type of a column can be declared, and each declared name is Spark's. `numeric` has no
+    digits of its own: each value has to be a declared one. And 0.1 in single precision is another
+    number than in double precision.
     """
+    assert {*FITS} == {*ColumnType}
+    assert declared_type("Numeric(9)") == ("decimal", (9, 0))
+    assert declared_type("array<decimal(9,2)>") == ("array<decimal(9,2)>", None)
+    stored = StoredColumn("x", "timestamp with time zone", ColumnType.INSTANT)
+    at = datetime(2024, 1, 1, tzinfo=UTC)
+    assert WantedColumn(stored, "timestamp").array([at]).to_pylist() == [at]
     column = WantedColumn(StoredColumn("x", "numeric", ColumnType.DECIMAL), "decimal(5,2)")
-
     assert column.array([Decimal("1.10"), Decimal("1E+2"), None]).type == pa.decimal128(5, 2)
     for wrong in (Decimal("0.001"), Decimal(1000), Decimal("NaN"), Decimal("Infinity"), 1.0):
         with pytest.raises(UnfitError) as caught:
@@ -694,13 +691,3 @@ def test_decimals_fit_by_their_values() -> None:
         assert caught.value.value is wrong
     single = WantedColumn(StoredColumn("x", "real", ColumnType.FLOAT), "double")
     assert single.array([0.1]).type == pa.float32()
-
-
-def test_every_type_fits_one() -> None:
-    """Each type of a column can be declared, and each declared name is Spark's."""
-    assert {*FITS} == {*ColumnType}
-    assert declared_type("Numeric(9)") == ("decimal", (9, 0))
-    assert declared_type("array<decimal(9,2)>") == ("array<decimal(9,2)>", None)
-    stored = StoredColumn("x", "timestamp with time zone", ColumnType.INSTANT)
-    at = datetime(2024, 1, 1, tzinfo=UTC)
-    assert WantedColumn(stored, "timestamp").array([at]).to_pylist() == [at]

@@ -111,10 +111,7 @@ def shop_over_delta(
 
 
 def play(
-    shop: ClicksProject,
-    orders: Orders,
-    rounds: int = 4,
-    landed: Callable[[], None] = lambda: None,
+    shop: ClicksProject, orders: Orders, rounds: int = 4, landed: Callable[[], None] = lambda: None
 ) -> None:
     """
     After random appends, updates, deletes, compactions and vacuums the events are the table's rows.

@@ -20,13 +20,7 @@ from tests.lake.delta.vectors import PROTOCOL, mark_deleted
 from infold.core.interval import Granularity, Interval, Ranges, parse_instant_text
 from infold.core.own_columns import PARTITION
 from infold.core.ports import StoredLayout
-from infold.lake.delta.files import (
-    decoded,
-    files_during,
-    live_files,
-    read_vector,
-    with_deleted,
-)
+from infold.lake.delta.files import decoded, files_during, live_files, read_vector, with_deleted
 from infold.lake.delta.log import Log
 
 

@@ -107,30 +107,19 @@ def test_a_view_has_the_form_of_sparks(named: Named, hive: MadeUpHive) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "column",
-    [
-        pa.array([datetime(2024, 3, 9)], pa.timestamp("us")),  # noqa: DTZ001 - it has no zone
-        pa.array([{f"a_long_name_of_a_field_{at}": 1 for at in range(200)}]),
-    ],
-    ids=["no type of Hive's", "too long for a metastore"],
-)
-def test_types_that_a_metastore_refuses(named: Named, hive: MadeUpHive, column: pa.Array) -> None:
-    """The entry has a placeholder for columns then, as Spark's has."""
-    named.write("daily", pa.table({"n": [1], "other": column}), "r1-1")
-
-    shown(named, "daily")
-
-    view = hive.tables[VIEWS, "daily"]
-    assert [(one.name, one.type) for one in view.sd.cols] == [("col", "array<string>")]
-    assert "`other`" in view.viewExpandedText
-
-
-def test_a_long_schema_is_cut(named: Named, hive: MadeUpHive) -> None:
-    """A metastore keeps 4000 characters of a value; a column less, and the parts are fewer."""
-    rows = {f"a_long_name_of_a_column_{at}": [1] for at in range(100)}
-    named.write("wide", rows, "r1-1")
-    shown(named, "wide")
+def test_what_a_metastore_refuses(named: Named, hive: MadeUpHive) -> None:
+    """
+    No type of Hive's, and one that is too long: the entry has a placeholder for columns then, as
+    Spark's has. A value has 4000 characters at most; of a column less, the parts are fewer.
+    """
+    local = pa.array([datetime(2024, 3, 9)], pa.timestamp("us"))  # noqa: DTZ001 - it has no zone
+    fields = pa.array([{f"a_long_name_of_a_field_{at}": 1 for at in range(200)}])
+    for name, column in (("daily", local), ("weekly", fields)):
+        named.write(name, pa.table({"n": [1], "other": column}), f"r1-{name}")
+        shown(named, name)
+        view = hive.tables[VIEWS, name]
+        assert [(one.name, one.type) for one in view.sd.cols] == [("col", "array<string>")]
+        assert "`other`" in view.viewExpandedText
 
     def parts() -> list[str]:
         found = hive.tables[VIEWS, "wide"].parameters
@@ -139,14 +128,15 @@ def test_a_long_schema_is_cut(named: Named, hive: MadeUpHive) -> None:
         assert f"spark.sql.sources.schema.part.{count}" not in found
         return [found[f"spark.sql.sources.schema.part.{at}"] for at in range(count)]
 
-    assert max(map(len, parts())) == 4000
-    assert [one["name"] for one in json.loads("".join(parts()))["fields"]] == [*rows]
-    before = len(parts())
-    fewer = dict([*rows.items()][:60])
-    named.write("wide", fewer, "r1-2", mode="overwrite", schema_mode="overwrite")
-    shown(named, "wide")
-    assert len(parts()) < before
-    assert [one["name"] for one in json.loads("".join(parts()))["fields"]] == [*fewer]
+    seen = []
+    for columns in (100, 60):
+        rows = {f"a_long_name_of_a_column_{at}": [1] for at in range(columns)}
+        named.write("wide", rows, f"r2-{columns}", mode="overwrite", schema_mode="overwrite")
+        shown(named, "wide")
+        assert max(map(len, parts())) == 4000
+        assert [one["name"] for one in json.loads("".join(parts()))["fields"]] == [*rows]
+        seen.append(len(parts()))
+    assert seen[1] < seen[0]
 
 
 def test_they_follow_their_tables(named: Named, hive: MadeUpHive) -> None:
@@ -238,14 +228,22 @@ def test_what_others_made_stays(named: Named, hive: MadeUpHive) -> None:
     assert {*queries(hive)} == {"daily", "mine"}
 
 
-def test_a_view_is_of_no_other_table(named: Named, hive: MadeUpHive) -> None:
-    """Where somebody else has the name that it would read, there is none."""
-    named.make("daily")
-    hive.put(SPACE, "daily", "file:/theirs/daily")
+def test_two_projects_share_a_namespace(named: Named, hive: MadeUpHive, tmp_path: Path) -> None:
+    """Each has its own views there, and takes away none of the other's. Where somebody else has the
+    name that a view would read, there is none.
+    """
+    other = Named(tmp_path / "other")
+    named.make("daily", "monthly")
+    hive.put(SPACE, "monthly", "file:/theirs/monthly")
+    other.make("weekly")
+    assert shown(named, "daily", "monthly") == []
+    shown(other, "weekly")
 
-    assert shown(named, "daily") == []
+    shown(other)
 
-    assert queries(hive) == {}
+    assert {*queries(hive)} == {"daily"}
+    with pytest.raises(InfoldError, match="catalog-name-taken"):
+        other.lake.check_views(["daily"])
 
 
 def test_one_that_others_changed_meanwhile(
@@ -275,21 +273,6 @@ def test_one_that_others_changed_meanwhile(
     hive.before_change = lambda: hive.put(VIEWS, "new")
     assert named.lake.refresh_views(["weekly", "new"]) == ["new"]
     assert VIEW_OF not in hive.tables[VIEWS, "new"].parameters
-
-
-def test_two_projects_share_a_namespace(named: Named, hive: MadeUpHive, tmp_path: Path) -> None:
-    """Each has its own views there, and takes away none of the other's."""
-    other = Named(tmp_path / "other")
-    named.make("daily")
-    other.make("weekly")
-    shown(named, "daily")
-    shown(other, "weekly")
-
-    shown(other)
-
-    assert {*queries(hive)} == {"daily"}
-    with pytest.raises(InfoldError, match="catalog-name-taken"):
-        other.lake.check_views(["daily"])
 
 
 def test_no_project_has_tables_among_the_views_of_another(
@@ -348,17 +331,11 @@ def test_an_entry_has_the_form_of_sparks(
     }
 
 
-@pytest.mark.parametrize(
-    ("folder", "location"),
-    [
-        ("/srv/w/shop/daily", "file:/srv/w/shop/daily"),
-        ("s3://lake/w/shop/daily", "s3a://lake/w/shop/daily"),
-        ("s3a://lake/w/shop/daily/", "s3a://lake/w/shop/daily"),
-    ],
-)
-def test_a_folder_is_named_as_engines_find_it(folder: str, location: str) -> None:
+def test_a_folder_is_named_as_engines_find_it() -> None:
     """With the scheme, as without one an engine looks where its own default is."""
-    assert location_of(folder) == location
+    assert location_of("/srv/w/shop/daily") == "file:/srv/w/shop/daily"
+    for folder in ("s3://lake/w/shop/daily", "s3a://lake/w/shop/daily/"):
+        assert location_of(folder) == "s3a://lake/w/shop/daily"
 
 
 def test_names_follow_their_tables(named: Named, hive: MadeUpHive) -> None:

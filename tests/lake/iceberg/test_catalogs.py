@@ -334,12 +334,13 @@ def test_a_table_is_set_back(
     assert metastore.asked == ["alter"]
 
 
-def test_a_lock_that_is_not_given_is_no_change_of_somebody_else(
+def test_what_is_refused_is_a_change_of_somebody_else_only_if_the_table_moved(
     catalog: HiveCatalog, metastore: MadeUp
 ) -> None:
-    """The table is as it was, and good: the error says who is in the way."""
+    """Otherwise the metastore's own words are said. Where a lock is not given, the table is as it
+    was, and good: the error says who is in the way.
+    """
     metastore.state = LockState.WAITING
-
     for change in (
         lambda: catalog.set_back(DAILY, metastore.at, 1),
         lambda: catalog.rename("shop", [Renaming("daily", "daily__a", metastore.at)]),
@@ -350,14 +351,8 @@ def test_a_lock_that_is_not_given_is_no_change_of_somebody_else(
         assert dict(caught.value.facts)["why"] == why
     assert metastore.asked == []
 
-
-def test_what_is_refused_is_a_change_of_somebody_else_only_if_the_table_moved(
-    catalog: HiveCatalog, metastore: MadeUp
-) -> None:
-    """Otherwise the metastore's own words are said."""
-    metastore.refuses = True
+    metastore.state, metastore.refuses = LockState.ACQUIRED, True
     with pytest.raises(InfoldError, match="partition keys"):
         catalog.set_back(DAILY, metastore.at, 1)
-
     metastore.moves_to = "/elsewhere/metadata/00002-y.metadata.json"
     assert not catalog.set_back(DAILY, metastore.at, 1)

@@ -91,10 +91,8 @@ def test_rows_in_files(lake: IcebergLake, table: str) -> None:
         ("s = i", "a column is compared with values, not with the column i"),
         ("upper(s) = 'G'", "only columns compared with values are understood, not UPPER(s)"),
         ("i + 1 = 2", "only columns compared with values are understood, not i + 1"),
-        (
-            "i in (select 1)",
-            "only columns compared with values are understood, not i IN (SELECT 1)",
-        ),
+        ("i in (select 1)",
+         "only columns compared with values are understood, not i IN (SELECT 1)"),
         ("s like 'g_h'", "of LIKE only a % at the end is understood; \\% and \\_ are the signs"),
         ("s like '%h'", "of LIKE only a % at the end is understood; \\% and \\_ are the signs"),
         ("s", "s is string and no condition: compare it"),
@@ -110,7 +108,7 @@ def test_rows_in_files(lake: IcebergLake, table: str) -> None:
         ("i = 1 i = 2", "not understood from here: i = 2"),
         ("not " * 5000 + "b", "it is nested too deeply"),
     ],
-)
+)  # fmt: skip
 def test_unsupported_filters_are_refused(lake: IcebergLake, where: str, why: str) -> None:
     """A filter that is not understood is refused by name."""
     with pytest.raises(errors.InfoldError) as raised:

@@ -77,9 +77,11 @@ class TestFolders:
     def test_a_leftover_folder_is_deleted_only_if_no_table_lies_there(
         self, lake: IcebergLake, lie: Put, catalog_db: Path
     ) -> None:
-        """What a name without a table left is deleted, unless a renamed table lies there."""
-        at = lie("daily__kept", "daily")
-        leftover = catalog_db.parent / "shop" / "week" / "data.parquet"
+        """What a name without a table left is deleted, unless a renamed table lies there. A new
+        table has the usual folder, or one of its own then.
+        """
+        at, shop = lie("daily__kept", "daily"), catalog_db.parent / "shop"
+        leftover = shop / "week" / "data.parquet"
         leftover.parent.mkdir(parents=True)
         leftover.touch()
 
@@ -88,18 +90,10 @@ class TestFolders:
 
         assert Path(at).exists()
         assert not leftover.exists()
-
-    def test_a_new_table_does_not_lie_down_where_another_one_lies(
-        self, lake: IcebergLake, lie: Put, catalog_db: Path
-    ) -> None:
-        """A new table has the usual folder, or one of its own if a renamed table lies there."""
-        lie("daily__kept", "daily")
-
         folder = lake.folder_for_new("daily")
-
-        assert lake.folder_for_new("week") == str(catalog_db.parent / "shop" / "week")
+        assert lake.folder_for_new("week") == str(shop / "week")
         assert folder is not None
-        assert Path(folder).parent == catalog_db.parent / "shop"
+        assert Path(folder).parent == shop
         assert not Path(folder).exists()
 
 
@@ -291,16 +285,10 @@ class TestHead:
         ("snapshots", "steps", "foreign"),
         [
             ([], {}, None),
-            (
-                [snapshot(2, 1, step="b"), snapshot(1, None, step="a"), snapshot(3, 2, run="r")],
-                {"a": 1, "b": 2},
-                None,
-            ),
-            (
-                [OURS, snapshot(2, 1, "delete"), snapshot(3, 2), snapshot(4, 3, "replace")],
-                {"a": 1},
-                3,
-            ),
+            ([snapshot(2, 1, step="b"), snapshot(1, None, step="a"), snapshot(3, 2, run="r")],
+             {"a": 1, "b": 2}, None),
+            ([OURS, snapshot(2, 1, "delete"), snapshot(3, 2), snapshot(4, 3, "replace")], {"a": 1},
+             3),
             ([OURS, snapshot(2, 1, "delete"), snapshot(3, 2, step="b")], {"a": 1, "b": 3}, 2),
             ([OURS, snapshot(2, 1, "replace")], {"a": 1}, None),
             ([OURS, snapshot(2, 1, "append"), snapshot(3, 1, step="b")], {"a": 1, "b": 3}, None),
@@ -310,7 +298,7 @@ class TestHead:
             *("never written", "newest last", "the newest after ours", "below ours"),
             *("a rewrite", "another branch", "expired ancestors"),
         ],
-    )
+    )  # fmt: skip
     def test_steps_and_foreign_writes(
         self,
         lake: IcebergLake,
@@ -363,19 +351,17 @@ class TestHead:
     def test_locations_are_paths_or_file_urls(
         self, lake: IcebergLake, put: Put, prefix: str
     ) -> None:
-        """Engines write all of them; the file may be compressed, if a property asks for that."""
+        """Engines write all of them; the file may be compressed, if a property asks for that. A
+        missing one is named in an error that says what may have happened.
+        """
         place = put("events", [OURS], 1, prefix=prefix)
+        file = Path(place.removeprefix(prefix))
         for _ in range(2):
             head = lake.metadata("events")
             assert head is not None
             assert (head.location, head.snapshot) == (place, 1)
-            file = Path(place.removeprefix(prefix))
             file.write_bytes(gzip.compress(file.read_bytes()))
-
-    def test_a_missing_metadata_file_is_named(self, lake: IcebergLake, put: Put) -> None:
-        """A missing metadata file is named in an error that says what may have happened."""
-        Path(put("events", [], None)).unlink()
-
+        file.unlink()
         with pytest.raises(errors.InfoldError, match="metadata-missing"):
             lake.metadata("events")
 

@@ -481,31 +481,27 @@ def test_others_read_and_write_on(shop: Warehouse) -> None:
     assert not shop.lake.can_set_back("daily", last)
 
 
-def test_other_columns(shop: Warehouse) -> None:
-    """A snapshot with other columns is none to go back to: the table would keep those of now. Nor
-    is one of no table, and none is made of infold's.
+def test_what_is_not_set_back(shop: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    What somebody else commits between the look and the change is not overwritten. A snapshot with
+    other columns is none to go back to: the table would keep those of now. Nor is one of no table,
+    and none is made of infold's.
     """
     first = append(shop, 1)
+    append(shop, 2)
+    before = shop.lake.location("daily")
+    append(shop, 3)
+    with monkeypatch.context() as patch:
+        patch.setattr(IcebergLake, "location", lambda *_: before)
+        with pytest.raises(InfoldError, match="foreign-write"):
+            shop.lake.set_back("daily", first)
+    assert numbers(shop) == [1, 2, 3]
+
     with shop.catalog.load_table("shop.daily").update_schema() as change:
         change.rename_column("n", "number")
     shop.catalog.load_table("shop.daily").append(pa.table({"number": pa.array([2], pa.int64())}))
-
     assert not shop.lake.can_set_back("daily", first)
     with pytest.raises(ValueError, match="no snapshot"):
         shop.lake.set_back("daily", first)
     assert not shop.lake.can_set_back("weekly", 1)
     assert shop.lake.made_tables() == []
-
-
-def test_a_commit_meanwhile(shop: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What somebody else commits between the look and the change is not overwritten."""
-    first = append(shop, 1)
-    append(shop, 2)
-    before = shop.lake.location("daily")
-    append(shop, 3)
-    monkeypatch.setattr(IcebergLake, "location", lambda *_: before)
-
-    with pytest.raises(InfoldError, match="foreign-write"):
-        shop.lake.set_back("daily", first)
-
-    assert numbers(shop) == [1, 2, 3]

@@ -61,16 +61,10 @@ def look(
         ("epoch_millis", ["1709942399999", "1709942400000", "1709942400001"]),
         ("epoch_micros", ["1709942399999999", "1709942400000000", "1709942400000001"]),
         ("dd/MM/yy H:mm", ["08/03/24 23:59", "09/03/24 0:00", "09/03/24 1:02"]),
-        (
-            "yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
-            [
-                "2024-03-08T23:59:59.999Z",
-                "2024-03-09T03:00:00.000+03:00",
-                "2024-03-09T23:00:00.000Z",
-            ],
-        ),
+        ("yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
+         ["2024-03-08T23:59:59.999Z", "2024-03-09T03:00:00.000+03:00", "2024-03-09T23:00:00.000Z"]),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("bad", [[], ["", "soon"]], ids=["clean", "with rows that do not parse"])
 def test_notations(tmp_path: Path, written: str, values: list[str], bad: list[str]) -> None:
     """A value that does not parse is skipped, and the others count."""
@@ -113,18 +107,12 @@ JSON = '{"t": "2024-03-09T10:00:00", "x": {"y": [1]}}\n{"x": 2}\n{"t": null}\n'
             (JSON + extra, {}, {"2024-03-09": 1})
             for extra in ("", "no json\n", '{"t": 7}\n', '{"t": {"a": 1}}\n[1]\n')
         ),
-        (
-            '{"t": 1709942400}\n{"t": "1709942401"}\n{"t": 1709942401.5}\n',
-            {"timestamp_format": "epoch_seconds"},
-            {"2024-03-09": 3},
-        ),
-        (
-            '[{"t":\n"2024-03-09"}, {"t": "2024-03-09",}, 7]\n{"t": "2024-03-10"}',
-            {"multiline": True},
-            {"2024-03-09": 1, "2024-03-10": 1},
-        ),
+        ('{"t": 1709942400}\n{"t": "1709942401"}\n{"t": 1709942401.5}\n',
+         {"timestamp_format": "epoch_seconds"}, {"2024-03-09": 3}),
+        ('[{"t":\n"2024-03-09"}, {"t": "2024-03-09",}, 7]\n{"t": "2024-03-10"}',
+         {"multiline": True}, {"2024-03-09": 1, "2024-03-10": 1}),
     ],
-)
+)  # fmt: skip
 def test_json(tmp_path: Path, text: str, how: dict[str, Any], rows: dict[str, int]) -> None:
     """
     Broken lines and objects, missing and null values, and values of other types are skipped. Epochs

@@ -95,10 +95,8 @@ A, B, C = (f"{name}.dfs.core.windows.net" for name in ("one@first", "two@first",
     ("options", "expected"),
     [
         (StorageOptions(account_key="${env:K}"), {"account.key": "k"}),
-        (
-            StorageOptions(sas_token="${env:K}"),
-            {"account.auth.type": "SAS", "sas.fixed.token": "k"},
-        ),
+        (StorageOptions(sas_token="${env:K}"),
+         {"account.auth.type": "SAS", "sas.fixed.token": "k"}),
         (
             StorageOptions(tenant_id="t", client_id="c", client_secret="${env:K}"),
             {
@@ -109,7 +107,7 @@ A, B, C = (f"{name}.dfs.core.windows.net" for name in ("one@first", "two@first",
         ),
         (StorageOptions(), {"account.auth.type": "OAuth"}),
     ],
-)
+)  # fmt: skip
 def test_spark_is_told_of_each_account(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -138,16 +136,10 @@ def test_spark_is_told_of_each_account(
 @pytest.mark.parametrize(
     ("bucket", "options", "expected"),
     [
-        (
-            "gs://lake",
-            StorageOptions(service_account_key="${env:ONE}", endpoint="http://a:1/"),
-            {"google_service_account_key": json.dumps(GOOGLE_KEY), "google_base_url": "http://a:1"},
-        ),
-        (
-            f"abfss://{A}",
-            StorageOptions(account_key="${env:K}", endpoint="http://a:1"),
-            {"azure_storage_account_key": "k", "azure_storage_endpoint": "http://a:1/first"},
-        ),
+        ("gs://lake", StorageOptions(service_account_key="${env:ONE}", endpoint="http://a:1/"),
+         {"google_service_account_key": json.dumps(GOOGLE_KEY), "google_base_url": "http://a:1"}),
+        (f"abfss://{A}", StorageOptions(account_key="${env:K}", endpoint="http://a:1"),
+         {"azure_storage_account_key": "k", "azure_storage_endpoint": "http://a:1/first"}),
         (
             f"abfss://{A}",
             StorageOptions(tenant_id="t", client_id="c", client_secret="${env:K}"),
@@ -160,7 +152,7 @@ def test_spark_is_told_of_each_account(
             },
         ),
     ],
-)
+)  # fmt: skip
 def test_deltalake_is_told_what_obstore_is(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -302,14 +294,20 @@ def project(root: Path, warehouse: str, key: str = "ONE", port: int = 1) -> Proj
 def test_each_project_has_its_own_server(tmp_path: Path) -> None:
     """
     Opening a second one does not change where the first one's tables are looked for. Two may share
-    a bucket if they reach it in the same way, by whatever name the key has.
+    a bucket if they reach it in the same way, by whatever name the key has. A target that is opened
+    again has the key that it declares now.
     """
-    places.use(project(tmp_path / "a", "s3://a/wh", port=1))
+    first = project(tmp_path / "a", "s3://a/wh", port=1)
+    places.use(first)
     places.use(project(tmp_path / "b", "s3://b/wh", port=2))
     places.use(project(tmp_path / "c", "s3://a/other", key="SAME"))
     for at in (1, 2):
         found = places.properties(f"s3://{' ab'[at]}/wh/shop/x")
         assert found[ENDPOINT] == f"http://127.0.0.1:{at}"
+    places.forget_ways()
+    places.use(first)
+    places.use(replace(first, target=project(tmp_path, "s3://a/wh", key="OTHER").target))
+    assert places.properties("s3://a/wh/shop/x")["s3.access-key-id"] == "other"
 
 
 @pytest.mark.parametrize("how", [{"port": 2}, {"key": "OTHER"}, {"key": "UNSET"}])
@@ -322,11 +320,3 @@ def test_another_way_to_the_same_bucket(tmp_path: Path, how: dict[str, Any]) -> 
     assert places.properties("s3://a/wh/shop/x")["s3.access-key-id"] == "key"
     places.forget_ways()
     places.use(project(tmp_path / "b", "s3://a/other", **how))
-
-
-def test_a_target_that_is_opened_again(tmp_path: Path) -> None:
-    """It has the key that it declares now."""
-    first = project(tmp_path / "a", "s3://a/wh")
-    places.use(first)
-    places.use(replace(first, target=project(tmp_path, "s3://a/wh", key="OTHER").target))
-    assert places.properties("s3://a/wh/shop/x")["s3.access-key-id"] == "other"

@@ -163,10 +163,21 @@ def test_a_bar_for_each_row() -> None:
     )
 
 
-def test_values_that_cannot_be_added() -> None:
-    """The span from the lowest to the highest double is infinite, and is drawn all the same."""
-    text = drawn([Series("huge", days(1.7e308, -1.7e308, 5e307))], plain=True)
+def test_few_hours_and_long_silences() -> None:
+    """
+    Labels are hours, a silence is one sign, and without values there is a sentence. The span from
+    the lowest to the highest double is infinite, and is drawn all the same.
+    """
+    points = tuple(Point(Granularity.HOUR.cell(FIRST + at * HOUR), 1, 1) for at in (3, 4))
+    text = plot_screen("t", OverTime("at", Granularity.HOUR, (Series("n", points),)), Look(60))
+    late = (*days(3), Point(Granularity.DAY.cell(FIRST + 4000 * DAY), 5, 5))
 
+    assert "a column is an hour" in text
+    assert text.split("\n")[-2:] == ["              Fri 1 March 2024", "              03 04"]
+    assert drawn([Series("n", late)]).split("\n")[8].startswith("           0│ ██ …  ██")
+    assert "has no values with a time in day" in drawn([Series("n", ())], 80)
+    assert "n: no values" in drawn([Series("n", ()), Series("m", days(1))])
+    text = drawn([Series("huge", days(1.7e308, -1.7e308, 5e307))], plain=True)
     assert "1.7e+308| ##" in text
     assert "-1.7e+308|    ##" in text
 
@@ -185,19 +196,6 @@ def test_hours_are_days_where_they_are_many() -> None:
     assert f"rows: up to {sum(range(1, 25))} in a day" in text
     assert "v: 0 to 24" in text
     assert text.endswith("3 rows without a time.")
-
-
-def test_few_hours_and_long_silences() -> None:
-    """Labels are hours, a silence is one sign, and without values there is a sentence."""
-    points = tuple(Point(Granularity.HOUR.cell(FIRST + at * HOUR), 1, 1) for at in (3, 4))
-    text = plot_screen("t", OverTime("at", Granularity.HOUR, (Series("n", points),)), Look(60))
-    late = (*days(3), Point(Granularity.DAY.cell(FIRST + 4000 * DAY), 5, 5))
-
-    assert "a column is an hour" in text
-    assert text.split("\n")[-2:] == ["              Fri 1 March 2024", "              03 04"]
-    assert drawn([Series("n", late)]).split("\n")[8].startswith("           0│ ██ …  ██")
-    assert "has no values with a time in day" in drawn([Series("n", ())], 80)
-    assert "n: no values" in drawn([Series("n", ()), Series("m", days(1))])
 
 
 numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-9, 9).map(float)
@@ -307,7 +305,9 @@ def test_lanes_show_who_reads_what() -> None:
 
 
 def test_a_wide_graph_is_a_list() -> None:
-    """Where the lanes have no room, each model is listed with what it reads."""
+    """Where the lanes have no room, each model is listed with what it reads. A project without
+    models has a sentence.
+    """
     names = [f"m{number}" for number in range(30)]
     wide = graph("\n".join([*names, f"last: {' '.join(names)}"]))
 
@@ -315,6 +315,8 @@ def test_a_wide_graph_is_a_list() -> None:
 
     assert max(map(len, lines)) <= 40
     assert lines[-1].startswith("last < m0, m1, ")
+    assert "There are no models to draw." in graph_screen(PROJECT, Graph(()), Look())
+    ET.fromstring(svg(PROJECT, Graph(())))
 
 
 @st.composite
@@ -330,9 +332,11 @@ def graphs(draw: st.DrawFn) -> Graph:
 
 @given(graphs(), st.integers(40, 120), st.booleans())
 def test_any_graph_is_drawn(found: Graph, width: int, plain: bool) -> None:
-    """Each model has one line, below all that it reads, and no line is too wide."""
+    """
+    Each model has one line, below all that it reads, and no line is too wide. Who follows the lanes
+    by their signs finds for each model exactly what it reads.
+    """
     lines = dot_of(found, Look(width, plain=plain)).split("\n")
-
     order = [node.name for node in found.nodes]
     assert len(order) == len({*order})
     for node in found.nodes:
@@ -340,12 +344,7 @@ def test_any_graph_is_drawn(found: Graph, width: int, plain: bool) -> None:
     assert [re.findall(r"m\d+", line)[0] for line in lines] == order
     assert max(map(len, lines)) <= width
 
-
-@given(graphs())
-def test_lines_can_be_followed(found: Graph) -> None:
-    """Who follows the lanes by their signs finds for each model exactly what it reads."""
     picture = dot_of(found, Look(200, plain=False)).split("\n")
-
     lanes: dict[int, str] = {}
     for line, node in zip(picture, found.nodes, strict=True):
         signs = line.removesuffix(f" {node.name}")
@@ -377,17 +376,13 @@ def test_the_graph_of_some_models_has_their_sources() -> None:
     }
 
 
-def test_no_models() -> None:
-    """A project without models has a sentence."""
-    assert "There are no models to draw." in graph_screen(PROJECT, Graph(()), Look())
-    ET.fromstring(svg(PROJECT, Graph(())))
-
-
 EVIL = graph('a"b<i>&#\\: raw.x\nraw.x')
 
 
-def test_mermaid() -> None:
-    """Nodes have numbers, so that any name is a label; signs of Mermaid's own are escaped."""
+def test_signs_of_a_language_are_escaped() -> None:
+    """In Mermaid nodes have numbers, so that any name is a label; names are quoted as Graphviz
+    wants them.
+    """
     assert graph_text.mermaid(EVIL) == dedent(
         """\
         flowchart LR
@@ -395,10 +390,6 @@ def test_mermaid() -> None:
           n1["a#34;b#60;i#62;#38;#35;#92;"]
           n0 --> n1"""
     )
-
-
-def test_dot() -> None:
-    """Names are quoted as Graphviz wants them."""
     assert graph_text.dot(PROJECT, EVIL).split("\n")[3:-1] == [
         '  "raw.x" [shape=cylinder, style=solid];',
         '  "a\\"b<i>&#\\\\";',
@@ -623,19 +614,15 @@ infold status - shop - dev
 
 
 def test_what_is_stale_in_part_is_named() -> None:
-    """An endless range of which only some is built would hide all shades."""
-    state, gaps = table("clicks", {4: 1}, "4", partly=True)
-    text = status_of((state, gaps))
-
+    """
+    An endless range of which only some is built would hide all shades. Of a table that is stale for
+    all time the open end has no place on the axis, and marks what is there.
+    """
+    text = status_of(table("clicks", {4: 1}, "4", partly=True))
     assert "!" not in text.split("\n")[4]
     assert text.endswith("  stale in part: clicks")
-
-
-def test_a_table_that_is_stale_for_all_time() -> None:
-    """An open end has no place on the axis, and marks what is there."""
     state, gaps = table("clicks", {4: 1, 5: 1})
     endless = replace(state, stale=Ranges((Interval(sample.day(5).start, MAX),)))
-
     assert "  clicks  ## !!" in status_of((endless, gaps))
 
 
@@ -699,48 +686,33 @@ def test_numbers_are_short(number: float, text: str) -> None:
     assert compact(number) == text
 
 
-@given(st.floats(allow_nan=False, allow_infinity=False))
-def test_any_number_has_room(number: float) -> None:
-    """Ten characters hold any number."""
-    assert len(compact(number)) <= 10
-
-
 def test_a_bar_is_as_long_as_its_share() -> None:
-    """To an eighth of a character; what is not 0 is seen, and 0 is not."""
-    assert [FULL.bar(share, 4) for share in (0, 0.001, 0.5, 0.53125, 1)] == [
-        "",
-        "▏",
-        "██",
-        "██▏",
-        "████",
-    ]
+    """To an eighth of a character; what is not 0 is seen, and 0 is not. A plain picture has no
+    colours, nor has a full one around blanks.
+    """
+    shares = (0, 0.001, 0.5, 0.53125, 1)
+    assert [FULL.bar(share, 4) for share in shares] == ["", "▏", "██", "██▏", "████"]
     assert [PLAIN.bar(share, 4) for share in (0, 0.001, 0.5, 1)] == ["", "#", "##", "####"]
+    assert (PLAIN.tinted("x", "blue"), FULL.tinted("x", "blue")) == ("x", "\x1b[34mx\x1b[0m")
+    assert FULL.tinted("  ", "blue") == "  "
+    assert PLAIN.screen(["a · b…  "]) == "a - b~"
 
 
-def test_shades_cover_powers() -> None:
-    """The most rows have the darkest shade, one row the lightest, none a blank."""
+@given(st.integers(1, 10**18), st.floats(allow_nan=False, allow_infinity=False))
+def test_shades_cover_powers(most: int, number: float) -> None:
+    """
+    The most rows have the darkest shade, one row the lightest, none a blank. The legend has the
+    shade of each number that it names. Ten characters hold any number.
+    """
     limits = shade_limits(10_000)
-
     assert limits == (1, 10, 100, 1000)
     assert [shade(PLAIN, rows, limits) for rows in (0, 1, 9, 10, 999, 10_000)] == list(" ..:*#")
     assert shades_text(FULL, limits) == "░ 1  ▒ 10  ▓ 100  █ 1,000 rows or more"
 
-
-@given(st.integers(1, 10**18))
-def test_shades_say_what_they_mean(most: int) -> None:
-    """The legend has the shade of each number that it names."""
     limits = shade_limits(most)
     text = shades_text(PLAIN, limits)
-
     assert shade(PLAIN, most, limits) == "#"
     for part in text.removesuffix(" rows or more").split("  "):
-        sign, number = part.split()
-        assert shade(PLAIN, int(number.replace(",", "")), limits) == sign
-
-
-def test_a_plain_picture_has_no_colours() -> None:
-    """Nor has a full one around blanks."""
-    assert PLAIN.tinted("x", "blue") == "x"
-    assert FULL.tinted("x", "blue") == "\x1b[34mx\x1b[0m"
-    assert FULL.tinted("  ", "blue") == "  "
-    assert PLAIN.screen(["a · b…  "]) == "a - b~"
+        sign, of = part.split()
+        assert shade(PLAIN, int(of.replace(",", "")), limits) == sign
+    assert len(compact(number)) <= 10
