@@ -91,7 +91,7 @@ def test_sessions_of_other_definitions(tmp_path: Path) -> None:
     )
     shop.land("2024-03-02T10:30:00Z", "2024-03-02T12:00:00Z")
     shop.land("2024-03-01T10:30:00Z", who="")
-    result = shop.run()
+    result = shop.go()
     done = [(step.model, str(step.action)) for step, _ in result.steps]
     tables = ("visits", "of_view", "cut", "stated")
     assert {*done[:4]} == {*((name, "refold") for name in tables[:3]), ("stated", "derive")}
@@ -106,6 +106,7 @@ def test_sessions_of_other_definitions(tmp_path: Path) -> None:
     why, receipt = receipts["stated"]
     assert (why, receipt.read) == (STATES, 0)
     assert not shop.go().steps
+    assert api.verify(shop.project(), select=["stated"]).equal
 
 
 FIRST = visits_of("gap: 30 minutes, session_number: true")
