@@ -88,8 +88,8 @@ def test_a_run_that_dies_at_each_commit(scenario: Scenario, tmp_path: Path) -> N
                 with living(met=AllBut(name)) as life:
                     scenario.go(life)
                 assert life.dead, name
-            found = whole_steps(scenario.read(), before, after)
-            assert not found, f"after a death at {name}: {found}"
+            wrong = whole_steps(scenario.read(), before, after)
+            assert not wrong, f"after a death at {name}: {wrong}"
     for found in reader.end():
         assert not whole_steps(found, before, after)
     assert reader.looks > 3
