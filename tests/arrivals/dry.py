@@ -607,19 +607,19 @@ _opened: dict[tuple[Any, ...], Project | None] = {}
 
 
 def opened(
-    shape: Shape, specs: Mapping[str, TableSpec], more: str = "", **how: bool
+    shape: Shape, specs: Mapping[str, TableSpec], more: str = "", *, declared: bool = False
 ) -> Project | None:
     """The project of these definitions, with more in infold.yml; None where it has a mistake."""
     files = {model_path(name, spec.text): spec.text for name, spec in specs.items() if spec.text}
     files["infold.yml"] = project_file("dry", "warehouse", shape) + more
-    key = (*sorted(files.items()), *how)
+    key = (declared, *sorted(files.items()))
     if key not in _opened:
         with tempfile.TemporaryDirectory(prefix="infold-dry-") as folder:
             (Path(folder) / "models").mkdir()
             for path, text in files.items():
                 (Path(folder) / path).write_text(text, encoding="utf-8")
             try:
-                _opened[key] = api.open_project(Path(folder), **how)
+                _opened[key] = api.open_project(Path(folder), declared=declared)
             except InfoldErrors:
                 _opened[key] = None
     return _opened[key]
