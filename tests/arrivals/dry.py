@@ -10,7 +10,6 @@ and with a program that Hypothesis can make small. Deaths at write points work a
 from __future__ import annotations
 
 import hashlib
-import shutil
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -56,7 +55,7 @@ from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.lake.iceberg.tables import NamedByCatalog
 from infold.ledger.store import SqlLedger
 from infold.messages import mismatches
-from infold.messages.errors import InfoldError
+from infold.messages.errors import InfoldError, InfoldErrors
 from infold.planning.selection import select_models, with_landed
 from infold.running.execute import Runner
 from infold.running.observe import Observer
@@ -603,8 +602,27 @@ def _hash(row: Row) -> int:
     return int.from_bytes(digest, signed=True)
 
 
-_projects: dict[tuple[str, tuple[tuple[str, int], ...]], Project] = {}
-"""Projects by shape and versions of their queries: reading one takes longer than running it."""
+_opened: dict[tuple[Any, ...], Project | None] = {}
+"""Projects by their files: reading one takes longer than running it."""
+
+
+def opened(
+    shape: Shape, specs: Mapping[str, TableSpec], more: str = "", *, declared: bool = False
+) -> Project | None:
+    """The project of these definitions, with more in infold.yml; None where it has a mistake."""
+    files = {model_path(name, spec.text): spec.text for name, spec in specs.items() if spec.text}
+    files["infold.yml"] = project_file("dry", "warehouse", shape) + more
+    key = (declared, *sorted(files.items()))
+    if key not in _opened:
+        with tempfile.TemporaryDirectory(prefix="infold-dry-") as folder:
+            (Path(folder) / "models").mkdir()
+            for path, text in files.items():
+                (Path(folder) / path).write_text(text, encoding="utf-8")
+            try:
+                _opened[key] = api.open_project(Path(folder), declared=declared)
+            except InfoldErrors:
+                _opened[key] = None
+    return _opened[key]
 
 
 @dataclass
@@ -618,7 +636,6 @@ class DryPlay(Play):
     jobs: int | None = None
     models_at_once: int = 1
     fail_fast: bool = False
-    _texts: dict[str, str] = field(default_factory=dict)
 
     @property
     def ledger(self) -> SqlLedger:
@@ -628,17 +645,9 @@ class DryPlay(Play):
     @property
     def project(self) -> Project:
         """The project as it would be read from its folder."""
-        key = (self.shape.name, tuple(sorted(self.versions.items())))
-        if key not in _projects:
-            folder = Path(tempfile.mkdtemp(prefix="infold-dry-"))
-            (folder / "models").mkdir()
-            text = project_file("dry", "warehouse", self.shape)
-            (folder / "infold.yml").write_text(text, encoding="utf-8")
-            for name, text in self._texts.items():
-                (folder / model_path(name, text)).write_text(text, encoding="utf-8")
-            _projects[key] = api.open_project(folder)
-            shutil.rmtree(folder)
-        return _projects[key]
+        found = opened(self.shape, {name: self.spec(name) for name in self.versions})
+        assert found is not None
+        return found
 
     def _begin(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -650,8 +659,7 @@ class DryPlay(Play):
         del self.prints[path]
 
     def _model(self, name: str, text: str) -> None:
-        if text:
-            self._texts[name] = text
+        """The project has it without a folder."""
 
     def _listing(self, source: Source) -> tuple[Sequence[ListedFile], Sequence[str]]:
         folder = self.shape.source(source.name).folder

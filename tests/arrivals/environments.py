@@ -10,13 +10,10 @@ production or of an environment, each table equals its definition over all that 
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 from typing import Any, cast
@@ -25,7 +22,7 @@ import pytest
 from hypothesis import strategies as st
 from tests.arrivals.borders import Borders, Held, by_ledger, effective_from, shown
 from tests.arrivals.branches import ABSENT, BRANCHES, FIRST, OPTIONAL, RENAMED, STEADY
-from tests.arrivals.dry import DryEngine, DryPlay, Given, chosen_rows, ingested_file
+from tests.arrivals.dry import DryEngine, DryPlay, Given, chosen_rows, ingested_file, opened
 from tests.arrivals.play import usable_rows
 from tests.arrivals.programs import ARRIVALS, Op
 from tests.arrivals.shape import (
@@ -35,8 +32,6 @@ from tests.arrivals.shape import (
     cell_start,
     entries_key,
     entry_row,
-    model_path,
-    project_file,
 )
 from tests.crash.scenario import living
 from tests.reference.compare import difference
@@ -238,32 +233,14 @@ def model_of(name: str) -> str:
 _SPECS: dict[tuple[str, str], TableSpec] = {}
 """The versions by model and fingerprint."""
 
-_OPENED: dict[tuple[bool, tuple[tuple[str, int], ...]], Project | None] = {}
-"""Projects by their branch; None for a branch with mistakes."""
 
-
-def opened(branch: Branch, *, manual: bool) -> Project | None:
+def branch_of(branch: Branch, *, manual: bool) -> Project | None:
     """The project of a branch, as its files declare it; None where they have a mistake."""
-    key = (manual, tuple(sorted(branch.items())))
-    if key not in _OPENED:
-        folder = Path(tempfile.mkdtemp(prefix="infold-branch-"))
-        (folder / "models").mkdir()
-        text = project_file("dry", "warehouse", BRANCHES)
-        text += "    apply: manual\n" if manual else ""
-        (folder / "infold.yml").write_text(text, encoding="utf-8")
-        specs = {n: BRANCHES.tables[n][at] for n, at in branch.items() if at != ABSENT}
-        for name, spec in specs.items():
-            if spec.text:
-                (folder / model_path(name, spec.text)).write_text(spec.text, encoding="utf-8")
-        try:
-            found: Project | None = api.open_project(folder, declared=True)
-        except InfoldErrors:
-            found = None
-        shutil.rmtree(folder)
-        _OPENED[key] = found
-        for node in found or ():
-            _SPECS.setdefault((node.name, node.fingerprint), specs[node.name])
-    return _OPENED[key]
+    specs = {n: BRANCHES.tables[n][at] for n, at in branch.items() if at != ABSENT}
+    found = opened(BRANCHES, specs, "    apply: manual\n" if manual else "", declared=True)
+    for node in found or ():
+        _SPECS.setdefault((node.name, node.fingerprint), specs[node.name])
+    return found
 
 
 @dataclass
@@ -305,7 +282,7 @@ class BranchPlay(DryPlay):
 
     def declared(self, name: str = "") -> Project:
         """The project of a branch."""
-        found = opened(self.branches[name], manual=self.manual)
+        found = branch_of(self.branches[name], manual=self.manual)
         assert found is not None
         target = replace(found.target, keep_old=self.keep_old, environment_ttl=self.ttl)
         return replace(found, root=self.folder, target=target)
@@ -466,7 +443,7 @@ class BranchPlay(DryPlay):
         self._set(name, dict(self.branches[other]))
 
     def _set(self, name: str, branch: Branch) -> None:
-        if opened(branch, manual=self.manual) is not None:
+        if branch_of(branch, manual=self.manual) is not None:
             changed = {model for model in branch if branch[model] != self.branches[name][model]}
             self.log.append(f"  {name or 'production'}: { {m: branch[m] for m in changed} }")
             self.branches[name] = branch
@@ -688,7 +665,7 @@ class BranchPlay(DryPlay):
         self.promoted.append((was, now))
         self.applied = now
         self.whole.clear()
-        if random.random() < 0.8 and opened(now, manual=self.manual) is not None:
+        if random.random() < 0.8 and branch_of(now, manual=self.manual) is not None:
             self.branches[""] = dict(now)
 
     def _changes_forward_only(self, name: str) -> list[str]:
@@ -724,7 +701,7 @@ class BranchPlay(DryPlay):
             expected = {m: was[m] if was[m] != then[m] else before[m] for m in was}
             if self._specs_of(now) != self._specs_of(expected):
                 self._fail(f"after the rollback {now} is applied, not {expected}")
-        if random.random() < 0.8 and opened(now, manual=self.manual) is not None:
+        if random.random() < 0.8 and branch_of(now, manual=self.manual) is not None:
             self.branches[""] = dict(now)
 
     def drop(self, random: Random) -> None:
@@ -830,7 +807,7 @@ class BranchPlay(DryPlay):
             given[model] = expected
 
     def _specs(self, branch: Branch) -> Iterator[tuple[str, TableSpec]]:
-        project = opened(branch, manual=self.manual)
+        project = branch_of(branch, manual=self.manual)
         assert project is not None
         for name, at in branch.items():
             if at != ABSENT and name in project:
@@ -838,7 +815,7 @@ class BranchPlay(DryPlay):
 
     def _specs_of(self, branch: Branch) -> Mapping[str, TableSpec]:
         """The versions of a branch; those that differ in words only count as one."""
-        project = opened(branch, manual=self.manual)
+        project = branch_of(branch, manual=self.manual)
         assert project is not None
         return {node.name: _SPECS[node.name, node.fingerprint] for node in project}
 

@@ -183,6 +183,16 @@ def _folded_sessions(gap: int, *, begun: bool = False) -> TableSpec:
     )
 
 
+FEW_SESSIONS = sessions_table(
+    "sessions",
+    "clicks",
+    _BY_GAP,
+    {name: _FOLDED[name] for name in ("events", "payments", "revenue", "entry_url", "exit_url")},
+    GAP,
+)
+"""Those with the columns alone that other tables read: each costs Spark time."""
+
+
 def _user(row: Row) -> str | None:
     user: str | None = row["user_id"]
     return user

@@ -237,7 +237,11 @@ SHARES = 2
 
 @pytest.mark.parametrize("share", range(SHARES))
 def test_killed_at_every_write_point(story: Story, tmp_path: Path, share: int) -> None:
-    """Readers have one table or the other, and later runs complete it; one death for each write."""
+    """Readers have one table or the other, and later runs complete it.
+
+    One death for each kind of write of the run that begins the new table, and of the one that
+    completes it; what a run writes in its second batch is as in its first.
+    """
 
     def copied(play: Story, name: str) -> Story:
         close_all()  # what is copied is the file alone
@@ -256,9 +260,14 @@ def test_killed_at_every_write_point(story: Story, tmp_path: Path, share: int) -
     plays[0].to_version(1)
     for number in range(3):
         plays.append(copied(plays[-1], f"{number + 1}"))
-        passed = enumerate(run(plays[-1]).passed, 1)
-        points += [(number, at) for at, (_, name) in passed if ": after" not in name]
-    assert len(points) > 20
+        tried = set[str]()
+        for at, (_, name) in enumerate(run(plays[-1]).passed, 1):
+            if name == "ledger acquire: before commit":  # a run is several, if tables are swapped
+                tried.clear()
+            if number != 1 and name not in tried and ": after" not in name:
+                points.append((number, at))
+            tried.add(name)
+    assert len(points) > 30
     for number, at in points[share::SHARES]:
         play = copied(plays[number], f"{number} {at}")
         assert run(play, at).dead

@@ -28,7 +28,7 @@ from tests.arrivals.dry import DryPlay
 from tests.arrivals.play import DRY, Play, Tally
 from tests.arrivals.programs import Drawer, Person
 from tests.arrivals.shape import Rows, Shape
-from tests.arrivals.shapes import FOLD
+from tests.arrivals.shapes import FEW_SESSIONS, FOLD
 from tests.reference.compare import difference, stored
 from tests.reference.world import Record
 
@@ -45,7 +45,9 @@ TABLES = ("clicks", "sessions", "daily", "users")
 """The tables of :data:`SHAPE`; a scenario of another shape has its own."""
 
 SHAPE = Shape(
-    "crash", sources=(FOLD.source("raw.clicks"),), tables={n: FOLD.tables[n] for n in TABLES}
+    "crash",
+    sources=(FOLD.source("raw.clicks"),),
+    tables={name: FOLD.tables[name] for name in TABLES} | {"sessions": (FEW_SESSIONS,)},
 )
 EVERYWHERE = replace(
     SHAPE, name="everywhere", tables={**SHAPE.tables, "clicks": FOLD.tables["clicks"][1:]}
@@ -327,7 +329,7 @@ class Reader(threading.Thread, Generic[Seen]):
     def run(self) -> None:
         """Look until asked to end."""
         try:
-            while not self._end.wait(0.3):  # a look takes the time of what it looks at
+            while not self._end.wait(1):  # a look takes the time of what it looks at
                 found = self.look()
                 self.looks += 1
                 if not self.seen or found != self.seen[-1]:

@@ -117,9 +117,12 @@ def received_days() -> list[list[Row]]:
     return [list(group) for _, group in groupby(rows, lambda row: row["received_ts"] // DAY)]
 
 
-def deliveries(runs: int, last: int | None = None) -> Iterator[list[Row]]:
-    """The received days in order, or so many last ones, in so many deliveries."""
-    days = received_days()[-last if last else None :]
+EVERY_DAY = slice(None)
+
+
+def deliveries(runs: int, some: slice = EVERY_DAY) -> Iterator[list[Row]]:
+    """The received days in order, or some of them, in so many deliveries."""
+    days = received_days()[some]
     for number in range(runs):
         part = days[number * len(days) // runs : (number + 1) * len(days) // runs]
         yield [row for day in part for row in day]
@@ -153,14 +156,14 @@ class Cost:
 
 
 def replay(
-    folder: Path, name: str, runs: int, checks: Sequence[int], last: int | None = None
+    folder: Path, name: str, runs: int, checks: Sequence[int], some: slice = EVERY_DAY
 ) -> Cost:
     """Deliver and run so many times; tables are compared after the runs in ``checks``, and last."""
     play = Play(HISTORY, folder / name, name, folder / "warehouse", users=0)
     cost = Cost()
     play.after_run = cost.add
     source = HISTORY.sources[0]
-    for number, rows in enumerate(deliveries(runs, last), start=1):
+    for number, rows in enumerate(deliveries(runs, some), start=1):
         path = f"{source.folder}/{number:04}{source.suffix}"
         play.changed()
         play.world.files[path] = tuple(rows)

@@ -11,10 +11,20 @@ from typing import Any
 
 from tests.arrivals.play import Play
 from tests.arrivals.programs import Op
-from tests.arrivals.shape import Rows, Shape, SourceSpec, TableSpec, day_of, model_file
+from tests.arrivals.shape import (
+    Rows,
+    Shape,
+    SourceSpec,
+    TableSpec,
+    by_cells,
+    calls,
+    day_of,
+    model_file,
+    sessions_table,
+)
 from tests.reference import aggregates as agg
 from tests.reference.aggregates import Aggregate
-from tests.reference.tables import events, grouped, sessions
+from tests.reference.tables import events, grouped
 from tests.reference.world import Row, Rules
 
 from infold.core import interval
@@ -44,39 +54,11 @@ _VISITS = {
     "value": _worth("sum(Quantity * UnitPrice)"), "mean_price": agg.mean("UnitPrice", scale=3),
     "first_item": agg.first("Description"), "last_item": agg.last_known("Description"),
 }  # fmt: skip
-_ORDERS = {"invoices": agg.count_distinct("InvoiceNo"), "codes": agg.listed("StockCode")}
 _DAILY = {
     "lines": agg.count(),
     "anonymous": agg.count_if("CustomerID IS NULL", lambda row: row["CustomerID"] is None),
     "value": _worth("sum(Quantity * UnitPrice)"),
 }
-_COUNTRIES = {"lines": agg.count(), "items": agg.total("Quantity")}
-
-
-def _calls(aggregates: dict[str, Aggregate]) -> str:
-    return ", ".join(f"{each.sql} AS {name}" for name, each in aggregates.items())
-
-
-def _sessions(name: str, gap: int, aggregates: dict[str, Aggregate]) -> TableSpec:
-    return TableSpec(
-        name,
-        model_file(
-            f"materialization: sessions\nsessions: {{user: CustomerID, gap: {gap // HOUR} hours}}",
-            f"SELECT {_calls(aggregates)} FROM lines",
-        ),
-        reads=("lines",),
-        rows=lambda given: sessions(
-            given["lines"],
-            user="CustomerID",
-            time="InvoiceDate",
-            key=["InvoiceNo", "StockCode"],
-            gap=gap,
-            aggregates=aggregates,
-        ),
-        granularity=Granularity.DAY,
-        sessions=True,
-        whose=lambda row: row["CustomerID"],
-    )
 
 
 RETAIL = Shape(
@@ -88,12 +70,6 @@ RETAIL = Shape(
         ),
     ),
     tables={
-        "shop.lines": (
-            TableSpec(
-                "shop.lines", "", reads=(), source="shop.lines",
-                rows=lambda given: given["shop.lines"], granularity=Granularity.DAY,
-            ),
-        ),
         "lines": (
             TableSpec(
                 "lines",
@@ -114,37 +90,22 @@ RETAIL = Shape(
                 granularity=Granularity.DAY,
             ),
         ),
-        "visits": (_sessions("visits", HOUR, _VISITS),),
-        "orders": (_sessions("orders", 6 * HOUR, _ORDERS),),
-        "daily": (
-            TableSpec(
-                "daily",
-                model_file(
-                    "materialization: table\n"
-                    "timeseries: {event_time_column: InvoiceDate, partition_column: day, "
-                    "granularity: day}\n"
-                    "incremental: {}",
-                    f"SELECT cast(InvoiceDate AS date) AS day, {_calls(_DAILY)}\n"
-                    "FROM lines GROUP BY 1",
-                ),
-                reads=("lines",),
-                rows=lambda given: grouped(
-                    given["lines"], {"day": lambda row: day_of(row["InvoiceDate"])}, _DAILY
-                ),
-                cell="day", granularity=Granularity.DAY,
+        "visits": (
+            sessions_table(
+                "visits", "lines", "user: CustomerID, gap: 1 hours", _VISITS, HOUR,
+                user="CustomerID", time="InvoiceDate", key=("InvoiceNo", "StockCode"),
+                whose=lambda row: row["CustomerID"],
             ),
         ),
-        "countries": (
-            TableSpec(
-                "countries",
-                model_file(
-                    "materialization: table",
-                    f"SELECT Country, {_calls(_COUNTRIES)} FROM shop.lines GROUP BY Country",
+        "daily": (
+            by_cells(
+                "daily",
+                f"SELECT cast(InvoiceDate AS date) AS day, {calls(_DAILY)}\nFROM lines GROUP BY 1",
+                ("lines",),
+                lambda given: grouped(
+                    given["lines"], {"day": lambda row: day_of(row["InvoiceDate"])}, _DAILY
                 ),
-                reads=("shop.lines",),
-                rows=lambda given: grouped(
-                    given["shop.lines"], {"Country": lambda row: row["Country"]}, _COUNTRIES
-                ),
+                time="InvoiceDate",
             ),
         ),
     },

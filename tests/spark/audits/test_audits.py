@@ -140,6 +140,7 @@ def test_batches_at_the_same_time(tmp_path: Path) -> None:
 
 
 BIG = "SELECT d.day FROM daily d JOIN clicks c ON d.day = cast(c.ts AS date) WHERE c.who = 'cid'"
+MANY = ("2T10:00:00", "4T12:00:00", "5T12:00:00")
 TOO_MANY = "SELECT who, count(*) AS n FROM clicks GROUP BY who HAVING count(*) > 3"
 
 
@@ -182,19 +183,17 @@ def test_rows_are_judged_with_those_that_stay(
     assert len(shop.found()) == 9
     assert {one.result.state for one in shop.found().values()} == {AuditState.PASSED}
 
-    # A copy of ann's time under another id, and a third row of its day.
-    shop.land("2", "3,ann,2024-03-02T10:00:00,2.00")
+    # A copy of ann's time under another id, a third row of its day, a day without any, many rows.
+    shop.land("2", *(f"{n},ann,2024-03-0{day},2.00" for n, day in enumerate(MANY, 3)))
     assert shop.wrong() == {
         "clicks.unique(who, ts)": "1 key in more than one row",
         "clicks.row_count": "1 cell with a wrong number of rows",
+        "clicks.no_gaps": "1 cell without rows",
+        "clicks.too_many": "1 row",
     }
-    shop.land("2", "3,cid,2024-03-04T10:00:00,2.00", "4,ann,2024-03-05T10:00:00,2.00")
-    assert shop.wrong() == {"clicks.no_gaps": "1 cell without rows"}
-    kept = shop.shown("audit_failures")
-    assert [row["row"] for row in kept] == ['{"cell": "2024-03-03"}']
+    assert '{"cell": "2024-03-03"}' in [row["row"] for row in shop.shown("audit_failures")]
     more = [f"{n + 10},ann,2024-03-0{n}T12:00:00,1.00" for n in (3, 4, 5)]
     shop.land("2", "3,cid,2024-03-04T10:00:00,2.00", *more)
-    assert shop.wrong() == {"clicks.too_many": "1 row"}
     shop.query("too_many", f"---\nmodel: clicks\nseverity: warn\n---\n{TOO_MANY}\n")
     assert shop.wrong() == {"daily.row_count": "1 table with a wrong number of rows"}
     assert shop.found()["clicks.too_many"].result.what == "1 row"

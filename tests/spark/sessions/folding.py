@@ -12,12 +12,14 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 from tests.reference import aggregates as agg
 from tests.reference.compare import difference, stored
 from tests.reference.tables import Ends, Entry, all_sessions, numbered, quarantined, sessions
@@ -26,6 +28,7 @@ from tests.reference.world import Row
 from infold.core.definition import Derivation
 from infold.core.interval import MIN, MINUTE, Granularity, Interval, Ranges, datetime_of
 from infold.core.model import Materialization, Model, Timeseries
+from infold.core.own_columns import STATE
 from infold.core.plan import Action, Step
 from infold.core.ports import Announce
 from infold.core.project import Input, Node, Project
@@ -37,6 +40,7 @@ from infold.core.trace import CellChange, CellState, Trace, Version, signed
 from infold.spark import derivations
 from infold.spark.content import cell_of, cell_start, column, micros, row_hash, user_columns
 from infold.spark.sessions import build as kind
+from infold.spark.sessions.frames import SILENCE
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout, Stamp
 
@@ -256,11 +260,12 @@ class Held:
 
 
 class Account(NamedTuple):
-    """What counts of a stored session: its cell, its hash and its last instant."""
+    """What counts of a stored session: its cell, its hash, its last instant, and its silence."""
 
     cell: int
     hash: int
     last: int
+    silence: int | None
 
 
 class FoldedSessions:
@@ -433,16 +438,17 @@ class FoldedSessions:
         number = len(self.tables.snapshots)
         if self.reading[0] != number:
             table = self.tables.read("sessions")
+            state = table.schema[STATE].dataType if STATE in table.columns else None
+            kept = isinstance(state, StructType) and SILENCE in state.names
             account = (
                 cell_start(F.col("session_start"), self.granularity).alias("__cell"),
                 row_hash(table.schema).alias("__hash"),
                 micros(F.col("session_end")).alias("__last"),
+                (F.col(f"{STATE}.{SILENCE}") if kept else F.lit(None)).alias("__silence"),
             )
             read = table.select(*user_columns(table).columns, *account).toArrow().to_pylist()
-            found = [
-                (row, Account(row.pop("__cell"), row.pop("__hash"), row.pop("__last")))
-                for row in stored(read)
-            ]
+            names = [f"__{name}" for name in Account._fields]
+            found = [(row, Account(*map(row.pop, names))) for row in stored(read)]
             self.reading = number, found
         return self.reading[1]
 
@@ -483,6 +489,7 @@ class FoldedSessions:
 
     def check(self) -> None:
         """Table equals reference, ids are what they say, and the ledger's cells are the table's."""
+        self.check_silences()
         found = self.rows()
         for row in found:
             assert row.pop("session_id") == self._id(self.whose(row), row)
@@ -504,6 +511,26 @@ class FoldedSessions:
             assert (state.rows, state.content) == actual[start][:2]
             assert state.last is not None
             assert state.last >= actual[start][2]
+
+    def check_silences(self, most: int | None = None) -> None:
+        """A stored session keeps a silence that is as long as any between its events, at most so
+        long.
+        """
+        times: dict[str, set[int]] = defaultdict(set)
+        for events, one in self.stretches:
+            whose = one.ends.whose or (lambda row: row["user_id"])
+            for row in filter(one.test, events):
+                if whose(row) is not None:
+                    times[one.ends.text(whose(row))].add(row["event_ts"])
+        for row, account in self._read():
+            if account.silence is not None:
+                own = self.whose(row)
+                here = sorted(
+                    at for at in times[own] if row["session_start"] <= at <= row["session_end"]
+                )
+                longest = max((after - before for before, after in pairwise(here)), default=0)
+                assert longest <= account.silence, (own, here, account.silence)
+                assert most is None or account.silence <= most, (own, account.silence)
 
     @staticmethod
     def _id(whose: str, row: Row) -> str:

@@ -252,11 +252,10 @@ QUICK = {name: call for name, call in MERGING.items() if name != "least_url"}
     ("calls", "gap", "known"),
     [
         (QUICK, GAP, True),
-        (QUICK, 0, False),
-        (MERGING, 15 * MINUTE, True),
+        (MERGING, 0, True),
         (MERGING, 3 * HOUR, False),
     ],
-    ids=["strings as numbers", "no gap", "no words", "long gap"],
+    ids=["strings as numbers", "no gap, some strings", "long gap, no words"],
 )
 def test_a_large_build_equals_the_reference(
     spark: SparkSession, seed: int, calls: Mapping[str, Call], gap: int, known: bool
@@ -521,7 +520,7 @@ def test_a_large_build_of_stored_partitions(
     monkeypatch.setattr(IcebergTables, "values", values)
     made = new_shop(CLICKS, SOURCE)
     rows: list[str] = []
-    for number, month in enumerate(MONTHS):
+    for number, month in enumerate(MONTHS[:20]):
         first = parse_instant_text(f"{month}-01")
         # ann: over midnight, a gap apart; bob: more than that; cid: two events at one instant
         for who, when in (
@@ -553,13 +552,15 @@ def test_a_large_build_of_stored_partitions(
     receipt = made.run(model="sessions")
 
     [borders] = used
-    assert set(borders) <= {parse_instant_text(f"{month}-01") for month in [*MONTHS, "2024-03"]}
+    assert set(borders) <= {
+        parse_instant_text(f"{month}-01") for month in [*MONTHS[:20], "2024-03"]
+    }
     assert len(borders) > 2
     [(column, strings)] = asked
     there = {"/a", "/b", "/d", "é", *(row.split(",")[3] for row in rows)}
     assert column == "url"
     assert there <= set(strings) <= {"/gone", *there}
-    assert receipt.sessions_new == len(MONTHS) * 5 + 2
+    assert receipt.sessions_new == 20 * 5 + 2
     found = made.records("sessions")
     assert {(row["user_id"], row["events"]) for row in found} == {
         ("ann", 2),

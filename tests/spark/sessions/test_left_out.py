@@ -279,41 +279,33 @@ HEADER = "id,at,who,big,wide"
 BIG = 2**62
 
 
-def averages(new_shop: NewShop, column: str, *kinds: str) -> ClicksProject:
-    """A shop in which kinds of tables have the average of a column."""
+def test_averages_of_many_digits(new_shop: NewShop) -> None:
+    """
+    One that no decimal holds is refused with Spark's words and condition, in a first build and by a
+    late row. One of BIGINT adds doubles, as Spark has it, where the sum has more digits than one:
+    in sessions one event after the other, also after a late event.
+    """
     shop = new_shop(EVERY_CLICK, NUMBERS)
-    shop.models(**{name: KINDS[name].replace("{0}", column) for name in kinds})
-    return shop
+    shop.models(**{name: text.replace("{0}", "wide") for name, text in KINDS.items()})
+    shop.models(digits=KINDS["visits"].replace("{0}", "big"))
+    at, wide = "2024-03-01 00:0", "9" * 35
+    refused = dict.fromkeys(KINDS, "NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION")
 
+    def first(value: str) -> None:
+        shop.put("1.csv", f"1,{at}0:00,ann,{BIG},{value}", f"2,{at}1:00,ann,3",
+                 f"3,{at}2:00,ann,-{BIG}", header=HEADER)  # fmt: skip
 
-def test_digits_of_doubles(new_shop: NewShop) -> None:
-    """
-    An average of BIGINT adds doubles, as Spark has it, where the sum has more digits than one: in
-    sessions one event after the other, also after a late event.
-    """
-    shop = averages(new_shop, "big", "visits")
-    at = "2024-03-01 00:0"
-    shop.put("1.csv", f"1,{at}0:00,ann,{BIG}", f"2,{at}1:00,ann,3", f"3,{at}2:00,ann,-{BIG}",
-             header=HEADER)  # fmt: skip
-    shop.run()
-    assert [row["mean"] for row in shop.records("visits")] == [0.0]
+    def means() -> list[float]:
+        return sorted(row["mean"] for row in shop.records("digits"))
 
-    shop.put("2.csv", f"4,{at}3:00,ann,5", f"5,{at}1:30,bob,7", header=HEADER)
-    shop.run()
-    assert sorted(row["mean"] for row in shop.records("visits")) == [1.25, 7.0]
-
-
-def test_an_average_that_no_decimal_holds(new_shop: NewShop) -> None:
-    """It is refused with Spark's words and condition, in a first build and by a late row."""
-    shop = averages(new_shop, "wide", *KINDS)
-    wide = "9" * 35
-    shop.put("1.csv", f"1,2024-03-01,ann,1,{wide}", header=HEADER)
-    assert failed(shop) == dict.fromkeys(KINDS, "NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION")
-
-    shop.put("1.csv", "1,2024-03-01,ann,1,1", header=HEADER)
+    first(wide)
+    assert failed(shop) == refused
+    assert means() == [0.0]
+    first("1")
     assert failed(shop) == {}
-    shop.put("2.csv", f"2,2024-03-01,ann,1,{wide}", header=HEADER)
-    assert failed(shop) == dict.fromkeys(KINDS, "NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION")
+    shop.put("2.csv", f"4,{at}3:00,ann,5,{wide}", f"5,{at}1:30,bob,7", header=HEADER)
+    assert failed(shop) == refused
+    assert means() == [1.25, 7.0]
 
 
 def failed(shop: ClicksProject) -> dict[str, str]:

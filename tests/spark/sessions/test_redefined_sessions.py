@@ -41,87 +41,72 @@ def visits_of(
     return f"{head}SELECT {select} FROM {of}\n"
 
 
-def shop_of(root: Path, **models: str) -> DailyProject:
-    """Visits of two users and of nobody, twice; a late event was merged into one of them."""
-    made = DailyProject(root / "shop")
-    for who, minutes in (("ann", (0, 20, 45)), ("bob", (0, 25, 50)), ("", (0, 10))):
-        made.land(*(f"2024-03-0{day}T10:{at:02}:00Z" for day in (1, 2) for at in minutes), who=who)
-    made.models(clicks=EVENTS, daily=DAILY, **models)
-    made.go()
-    made.land("2024-03-02T11:10:00Z", "2024-03-02T13:00:00Z")
-    made.go()
-    return made
-
-
-def test_sessions_that_end_elsewhere(tmp_path: Path) -> None:
-    """Tables are changed by what they read before; then late events are folded in, in one run.
-
-    Readers see the changed cells, and a later run has nothing to do.
-    """
-    shop = shop_of(
-        tmp_path,
-        visits=visits_of("gap: 30 minutes"),
-        seen="---\nmaterialization: view\n---\nSELECT * FROM clicks WHERE id <> 3\n",
-        of_view=visits_of("gap: 30 minutes", "seen"),
-        cut=visits_of("gap: 30 minutes, session_number: true, quarantine_after: 1 hour"),
-    )
-    shop.models(
-        visits=visits_of("gap: 20 minutes"),
-        of_view=visits_of("gap: 20 minutes, max_length: 30 minutes", "seen"),
-        cut=visits_of("gap: 50 minutes, session_number: true, quarantine_after: 30 minutes"),
-    )
-    shop.land("2024-03-02T10:30:00Z", "2024-03-02T12:00:00Z")
-    result = shop.go()
-    done = [(step.model, str(step.action)) for step, _ in result.steps]
-    assert {*done[:3]} == {(name, "refold") for name in ("visits", "of_view", "cut")}
-    assert {*done[3:]} == {
-        ("clicks", "ingest"),
-        *((name, "fold") for name in ("visits", "of_view", "cut")),
-        ("daily", "recompute"),
-    }
-    [(step, receipt)] = [one for one in result.steps[:3] if one[0].model == "visits"]
-    assert (step.reasons[0].detail, receipt.read, receipt.sessions_split) == (REFOLDS, 13, 7)
-    assert not shop.go().steps
-
-
 KEYS = "gap: 30 minutes, session_number: true, quarantine_after: 40 minutes, keep: head"
 BEFORE = "count(*) AS n, sum(amount) AS x, avg(id) AS m, last(amount) AS l"
 AFTER = "sum(amount) / count(*) AS per, sum(id) AS s, last(amount) AS last, count(*) AS n"
 NAMED = "WHERE who IS NOT NULL AND upper(who) <> 'BOB'"
 
 
-def test_sessions_that_follow_from_stored_states(tmp_path: Path) -> None:
+def test_sessions_of_other_definitions(tmp_path: Path) -> None:
     """
-    No event is read, and late ones are folded in then; whole owners leave table and quarantine.
+    Tables are changed by what they read before, or follow from stored states: no event is read, and
+    whole owners leave table and quarantine. Then late events are folded in, in one run.
 
     Where a run died after its commit, the next one does not change the table again.
     """
-    shop = shop_of(tmp_path, visits=visits_of(KEYS, select=BEFORE))
-    ledger = api.ledger_of(shop.project())
-    held = {one.owner for one in ledger.quarantined("visits")}
-    assert (held, ledger.left_out()["visits"]) == ({"ann", "bob"}, 4)
-    changed = visits_of(KEYS, select=AFTER).replace("clicks\n", f"clicks {NAMED}\n")
-    shop.models(visits=changed)
-    before = shop.rows("visits")
-    shop.die_at("visits", "table visits: after commit")
-    assert shop.rows("visits") != before
-    assert "visits" not in shop.actions()
-
-    ledger = api.ledger_of(shop.project())
-    assert {one.owner for one in ledger.quarantined("visits")} == {"ann"}
-    assert ledger.left_out()["visits"] == 0
+    shop = DailyProject(tmp_path / "shop")
+    for who, minutes in (("ann", (0, 20, 45)), ("bob", (0, 25, 50)), ("", (0, 10))):
+        shop.land(*(f"2024-03-0{day}T10:{at:02}:00Z" for day in (1, 2) for at in minutes), who=who)
     shop.models(
-        visits=changed.replace("sum(id) AS s", "sum(id) AS sum, sum(id) - count(*) AS less")
+        clicks=EVENTS,
+        daily=DAILY,
+        visits=visits_of("gap: 30 minutes"),
+        seen="---\nmaterialization: view\n---\nSELECT * FROM clicks WHERE id <> 3\n",
+        of_view=visits_of("gap: 30 minutes", "seen"),
+        cut=visits_of("gap: 30 minutes, session_number: true, quarantine_after: 1 hour"),
+        stated=visits_of(KEYS, select=BEFORE),
     )
-    shop.land("2024-03-01T10:30:00Z", "2024-03-02T13:05:00Z")
+    shop.go()
+    shop.land("2024-03-02T11:10:00Z", "2024-03-02T13:00:00Z")
+    shop.go()
+    ledger = api.ledger_of(shop.project())
+    held = {one.owner for one in ledger.quarantined("stated")}
+    assert (held, ledger.left_out()["stated"]) == ({"ann", "bob"}, 4)
+
+    stated = visits_of(KEYS, select=AFTER).replace("clicks\n", f"clicks {NAMED}\n")
+    shop.models(stated=stated)
+    before = shop.rows("stated")
+    shop.die_at("stated", "table stated: after commit")
+    assert shop.rows("stated") != before
+    assert not shop.actions()
+    ledger = api.ledger_of(shop.project())
+    assert {one.owner for one in ledger.quarantined("stated")} == {"ann"}
+    assert ledger.left_out()["stated"] == 0
+
+    shop.models(
+        visits=visits_of("gap: 20 minutes"),
+        of_view=visits_of("gap: 20 minutes, max_length: 30 minutes", "seen"),
+        cut=visits_of("gap: 50 minutes, session_number: true, quarantine_after: 30 minutes"),
+        stated=stated.replace("sum(id) AS s", "sum(id) AS sum, sum(id) - count(*) AS less"),
+    )
+    shop.land("2024-03-02T10:30:00Z", "2024-03-02T12:00:00Z")
     shop.land("2024-03-01T10:30:00Z", who="")
-    result = shop.run()
+    result = shop.go()
     done = [(step.model, str(step.action)) for step, _ in result.steps]
-    assert done == [
-        *(("visits", "derive"), ("clicks", "ingest"), ("visits", "fold"), ("daily", "recompute")),
-    ]
-    [(step, receipt), *_] = result.steps
-    assert (step.reasons[0].detail, receipt.read) == (STATES, 0)
+    tables = ("visits", "of_view", "cut", "stated")
+    assert {*done[:4]} == {*((name, "refold") for name in tables[:3]), ("stated", "derive")}
+    assert {*done[4:]} == {
+        ("clicks", "ingest"),
+        *((name, "fold") for name in tables),
+        ("daily", "recompute"),
+    }
+    receipts = {step.model: (step.reasons[0].detail, each) for step, each in result.steps[:4]}
+    why, receipt = receipts["visits"]
+    assert (why, receipt.read, receipt.sessions_split) == (REFOLDS, 13, 7)
+    why, receipt = receipts["stated"]
+    assert (why, receipt.read) == (STATES, 0)
+    assert not shop.go().steps
+    assert api.verify(shop.project(), select=["stated"]).equal
 
 
 FIRST = visits_of("gap: 30 minutes, session_number: true")
@@ -173,15 +158,6 @@ def test_each_side_of_a_border_has_its_definition(tmp_path: Path) -> None:
     shop.land(*(f"2024-03-{at}:00Z" for at in new))
     shop.land(*(f"2024-03-06T{at}:00:00Z" for at in ("08", "10", "12")), who="bob")
     shop.models(visits=forward(SECOND))
-    assert shop.actions()["visits"] == ["fold"]
-    assert visits(shop) == [
-        "ann 01 10:00-10:50 3 #1 None",
-        "ann 05 23:50-23:58 2 #2 None",
-        "ann 06 00:05-01:30 2 #3 10",
-        "bob 01 10:00-10:00 1 #1 None",
-        "bob 01 11:00-11:00 1 #2 None",
-        "bob 06 08:00-10:00 2 #3 13",
-    ]
     shop.land("2024-03-05T23:59:00Z", "2024-03-06T03:00:00Z")
     shop.drop(gone)
     entry = ManualEntry(0, "bob", False, None, None)

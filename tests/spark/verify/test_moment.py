@@ -151,84 +151,52 @@ class TestMoment:
         ]
 
 
-class TestVerdictsBesideRuns:
-    """Runs that go on while tables are compared."""
+@pytest.mark.parametrize(
+    ("comparisons", "verdict"),
+    [
+        ("differs", "different"),  # where nothing moved, the first comparison decides
+        ("run differs, equal", "equal"),
+        ("run differs, differs", "different"),
+        ("run equal", "equal"),  # it is of one moment: a run cannot make it equal
+        ("run fails, equal", "equal"),  # what a run replaced cannot be read any more
+        ("fails", "source-changed"),
+        (", ".join(["run differs"] * TRIES), "open"),
+    ],
+)
+def test_verdicts_beside_runs(
+    shop: Project, monkeypatch: pytest.MonkeyPatch, comparisons: str, verdict: str
+) -> None:
+    """What differs, or cannot be read, while a run commits is compared again, and after some tries
+    is said to be not compared.
+    """
+    results, runs = iter(comparisons.split(", ")), iter(range(2, 9))
 
-    @pytest.fixture
-    def verified(
-        self, shop: Project, monkeypatch: pytest.MonkeyPatch
-    ) -> Callable[..., VerificationReport]:
-        """The report on clicks, where each comparison comes to the next of some results."""
-
-        def verify(*found: Callable[[], bool]) -> VerificationReport:
-            results = iter(found)
-
-            def compare(_: Verifier, node: Any, __: Moment, ___: int | None) -> Verdict:
-                equal = next(results)()
-                return Verdict(node.name, node.model.kind, 0, 0, 0, equal=equal, note="seen")
-
-            monkeypatch.setattr(Verifier, "_verdict_or_damage", compare)
-            spark: Any = None
-            book, lake = api.ledger_of(shop), api.lake_of(shop)
-            verifier = Verifier(spark, shop, book, lake, SilentProgress())
-            return VerificationReport(verifier.verify(frozenset({"clicks"}), None))
-
-        return verify
-
-    @pytest.fixture
-    def runs(self, shop: Project) -> Callable[[], bool]:
-        """A run that commits a version of clicks; then they are not equal."""
-        numbers = iter(range(2, 9))
-
-        def run() -> bool:
-            commit(shop, next(numbers))
-            return False
-
-        return run
-
-    def test_a_difference_without_a_run_is_one(
-        self, verified: Callable[..., VerificationReport]
-    ) -> None:
-        """Where nothing moved, the first comparison decides."""
-        report = verified(lambda: False)
-
-        assert (report.different, [one.note for one in report.models]) == (True, ["seen"])
-
-    def test_a_difference_beside_a_run_is_looked_at_again(
-        self, verified: Callable[..., VerificationReport], runs: Callable[[], bool]
-    ) -> None:
-        """What differed while a run committed is compared again."""
-        assert verified(runs, lambda: True).equal
-        assert verified(runs, lambda: False).different
-
-    def test_equal_beside_a_run_is_equal(
-        self, verified: Callable[..., VerificationReport], runs: Callable[[], bool]
-    ) -> None:
-        """What is compared is of one moment, so a run cannot make it equal: once is enough."""
-        assert verified(lambda: not runs()).equal
-
-    def test_an_error_beside_a_run_is_none(
-        self, verified: Callable[..., VerificationReport], runs: Callable[[], bool]
-    ) -> None:
-        """What a run replaced or expired cannot be read any more; the next moment can."""
-
-        def fails() -> bool:
+    def compare(_: Verifier, node: Any, *__: object) -> Verdict:
+        *run, found = next(results).split()
+        if run:
+            commit(shop, next(runs))
+        if found == "fails":
             raise run_errors.source_changed(source="clicks", path="landing/a.json")
+        return Verdict(node.name, node.model.kind, 0, 0, 0, equal=found == "equal", note="seen")
 
-        assert verified(lambda: runs() or fails(), lambda: True).equal
-        with pytest.raises(InfoldError, match="source-changed"):
-            verified(fails)
+    monkeypatch.setattr(Verifier, "_verdict_or_damage", compare)
+    spark: Any = None
+    verifier = Verifier(spark, shop, api.ledger_of(shop), api.lake_of(shop), SilentProgress())
 
-    def test_runs_that_do_not_end_leave_it_open(
-        self, verified: Callable[..., VerificationReport], runs: Callable[[], bool]
-    ) -> None:
-        """After some tries a table is said to be not compared: neither equal nor different."""
-        report = verified(*[runs] * TRIES)
+    def judge() -> str:
+        report = VerificationReport(verifier.verify(frozenset({"clicks"}), None))
+        [model] = report.models
+        if report.equal or report.different:
+            assert model.note == "seen"
+            return "equal" if report.equal else "different"
+        assert model.note == "a run changed it meanwhile, 3 times: verify it between two runs"
+        return "open"
 
-        assert (report.equal, report.different) == (False, False)
-        assert [one.note for one in report.models] == [
-            "a run changed it meanwhile, 3 times: verify it between two runs"
-        ]
+    if verdict == "source-changed":
+        with pytest.raises(InfoldError, match=verdict):
+            judge()
+    else:
+        assert judge() == verdict
 
 
 MODELS = ("raw.clicks", "daily", "rolling")
