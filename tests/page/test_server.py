@@ -213,11 +213,11 @@ def test_no_command_line_has_the_token(tmp_path: Path, monkeypatch: pytest.Monke
 
 SLOW = (
     "import signal, sys, time\n"
-    "signal.signal(signal.SIGINT, lambda *_: (print('stopped'), sys.exit(130)))\n"
+    "signal.signal(signal.SIGTERM, lambda *_: (print('stopped'), sys.exit(143)))\n"
     "print('began', *sys.argv[1:], flush=True)\n"
     "time.sleep(60)"
 )
-"""A run that takes long, ends by Ctrl-C, and says of what it is."""
+"""A run that takes long, ends by SIGTERM, and says of what it is."""
 
 
 @pytest.fixture
@@ -235,7 +235,7 @@ def until(runs: PageRuns, key: str, value: object) -> Mapping[str, Any]:
 
 
 def test_one_run_at_a_time(slow: PageRuns) -> None:
-    """A second one is refused while the first goes on; it stops as by Ctrl-C."""
+    """A second one is refused while the first goes on; one that has just begun is stopped too."""
     assert slow.document()["exit_code"] is None
     assert slow.start(["daily", "a b"])
     assert not slow.start([])
@@ -245,7 +245,7 @@ def test_one_run_at_a_time(slow: PageRuns) -> None:
     slow.end()
 
     ended = slow.document()
-    assert (ended["running"], ended["exit_code"]) == (False, 130)
+    assert (ended["running"], ended["exit_code"]) == (False, 143)
     assert ended["lines"][-1] == "stopped"
     assert slow.start([])
     assert slow.document()["models"] == []
