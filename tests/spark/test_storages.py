@@ -181,21 +181,17 @@ def test_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_secret_that_is_not_there(tmp_path: Path) -> None:
     """It is named by the key that needs it, before anything starts."""
-    made = project(tmp_path, {"type": "rest", "uri": "http://a", "token": "${env:NOT_THERE}"})
-
     with pytest.raises(InfoldError, match="secret-missing") as caught:
-        storage_of(made).catalog(made)
+        told(tmp_path, {"type": "rest", "uri": "http://a", "token": "${env:NOT_THERE}"})
 
     assert dict(caught.value.facts)["key"] == "catalog of target dev"
 
 
 def test_tables_are_in_the_namespace(tmp_path: Path) -> None:
     """That of the catalog, else of the project's name."""
-    made = project(tmp_path, {"type": "rest", "uri": "http://a", "namespace": "shop_dev"})
-
-    assert made.namespace == "shop_dev"
-    plain = replace(made.target.catalog, namespace="")
-    assert replace(made, target=replace(made.target, catalog=plain)).namespace == "shop"
+    catalog = {"type": "rest", "uri": "http://a"}
+    assert project(tmp_path, {**catalog, "namespace": "shop_dev"}).namespace == "shop_dev"
+    assert project(tmp_path, catalog).namespace == "shop"
 
 
 NAMES = ("a", "A_1", "Last, First", "x`y", "a<b", "(", "é", "1", "a b", "select")
