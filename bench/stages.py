@@ -125,17 +125,21 @@ def one_task(size: Size) -> list[Line]:
     return lines
 
 
-def largest_single_tasks(root: Path, events: int, day: int = 5_000) -> dict[str, Stage]:
+def largest_single_tasks(
+    root: Path, events: int, day: int = 5_000, days: int = 365
+) -> dict[str, Stage]:
     """
     The stage of one task that read the most rows, of each thing that is done to a project.
 
-    ``day`` is how many events a day has.
+    ``day`` is how many events a day has that follows ``days`` of history.
     """
     shutil.rmtree(root, ignore_errors=True)
     lay_out(root)
     for name, text in MODELS.items():
         (root / "models" / f"{name}.sql").write_text(text)
-    shape = Shape(events, max(100, events // 30), profile="spread")  # a day touches every month
+    shape = Shape(
+        events, max(100, events // 30), days, profile="spread"
+    )  # a day touches every month
     history(root / "landing", shape)
     deliveries = Deliveries(shape, root / "landing")
     spark = runs.large_session(api.open_project(root))

@@ -15,7 +15,7 @@ from tests.docs.pages import DOCS, files_of, query_of, write_project
 from infold import api
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 PAGE = DOCS / "cookbook.md"
 BEGIN = datetime(2024, 3, 1, tzinfo=UTC)
@@ -123,14 +123,17 @@ def beside(spark: SparkSession, folder: Path) -> SparkSession:
     session = spark.newSession()
     for source, schema in SCHEMAS.items():
         landed = str(folder / "landing" / FOLDERS.get(source, source))
-        rows = session.read.schema(schema).json(landed).distinct()
-        rows.createOrReplaceTempView(source)
+        _view(session, source, session.read.schema(schema).json(landed).distinct())
     models = {Path(name).stem: text for name, text in files_of(PAGE).items()}
     left = [name for name in models if name not in ("infold", *SCHEMAS)]
     for name in left:  # the page has each model after those that it reads
-        query = SESSIONS.get(name) or query_of(models[name])
-        session.sql(query).createOrReplaceTempView(name)
+        _view(session, name, session.sql(SESSIONS.get(name) or query_of(models[name])))
     return session
+
+
+def _view(session: SparkSession, name: str, rows: DataFrame) -> None:
+    """Rows by a name, computed once: several queries read them."""
+    rows.coalesce(1).localCheckpoint().createOrReplaceTempView(name)
 
 
 def as_text(rows: Iterable[Row]) -> list[str]:

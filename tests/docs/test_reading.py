@@ -129,6 +129,8 @@ def test_readers_of_iceberg(folder: Path, session: Callable[[], Any]) -> None:
     check_the_same_rows(names, result)
     assert names["columns"] == names["rows"].column_names
     sessions = api.show(api.open_project("."), "sessions")
+    assert names["rows"].num_rows == sessions.num_rows
+    assert [*Path("warehouse/shop/sessions").rglob("*.puffin")]  # or that would show nothing
     assert names["view"].columns == sessions.column_names
     assert names["view"].count() == sessions.num_rows
     listed = names["spark"].sql("SHOW VIEWS IN infold.shop_views").toArrow()

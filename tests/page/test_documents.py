@@ -380,21 +380,6 @@ def test_each_model_has_its_tests(root: Path) -> None:
     assert Documents(root)("tests") == {"models": {"daily": [one, two], "clicks": [two]}}
 
 
-def test_a_changed_model_is_not_known_to_pass(root: Path) -> None:
-    """What a test follows from decides, not when it was run."""
-    project = api.open_project(root, declared=True)
-    tests = read_project_tests(project)
-    results = {test.name: TestResult(test, (), shuffles=SHUFFLES) for test in tests}
-    PassedTests(project, seed=0, shuffles=SHUFFLES).add(tests, results)
-    model = root / "models" / "daily.sql"
-    model.write_text(model.read_text(encoding="utf-8").replace("count(*)", "count(event_ts)"))
-
-    found = Documents(root)("tests")
-
-    assert found is not None
-    assert {one["test"] for one in found["models"]["daily"] if one["passed"]} == set()
-
-
 def test_a_project_without_tests_and_one_with_a_mistake(root: Path) -> None:
     """The first has none, the second says what is wrong."""
     (root / "tests" / "clicks.md").write_text("# x\n\nexpcet daily: no rows\n", encoding="utf-8")

@@ -130,8 +130,11 @@ def test_paths_do_not_leave_the_page(server: PageServer, path: str) -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "RUN"])
 def test_it_only_answers_looks(server: PageServer, method: str) -> None:
-    """Nothing can be asked for but to look; HEAD is answered as GET, without the body."""
+    """Nothing can be asked for but to look, and no run is started without `--allow-runs`; HEAD is
+    answered as GET, without the body.
+    """
     status, body, _ = ask(server, "/~/data/project", method=method)
+    assert ask(server, "/~/run", method=method)[0] == 501
     head, none, headers = ask(server, "/~/data/project", method="HEAD")
 
     assert (status, EVIL.encode() in body) == (501, False)
@@ -213,11 +216,11 @@ def test_no_command_line_has_the_token(tmp_path: Path, monkeypatch: pytest.Monke
 
 SLOW = (
     "import signal, sys, time\n"
-    "signal.signal(signal.SIGINT, lambda *_: (print('stopped'), sys.exit(130)))\n"
+    "signal.signal(signal.SIGTERM, lambda *_: (print('stopped'), sys.exit(143)))\n"
     "print('began', *sys.argv[1:], flush=True)\n"
     "time.sleep(60)"
 )
-"""A run that takes long, ends by Ctrl-C, and says of what it is."""
+"""A run that takes long, ends by SIGTERM, and says of what it is."""
 
 
 @pytest.fixture
@@ -235,7 +238,7 @@ def until(runs: PageRuns, key: str, value: object) -> Mapping[str, Any]:
 
 
 def test_one_run_at_a_time(slow: PageRuns) -> None:
-    """A second one is refused while the first goes on; it stops as by Ctrl-C."""
+    """A second one is refused while the first goes on; one that has just begun is stopped too."""
     assert slow.document()["exit_code"] is None
     assert slow.start(["daily", "a b"])
     assert not slow.start([])
@@ -245,7 +248,7 @@ def test_one_run_at_a_time(slow: PageRuns) -> None:
     slow.end()
 
     ended = slow.document()
-    assert (ended["running"], ended["exit_code"]) == (False, 130)
+    assert (ended["running"], ended["exit_code"]) == (False, 143)
     assert ended["lines"][-1] == "stopped"
     assert slow.start([])
     assert slow.document()["models"] == []
@@ -267,7 +270,7 @@ def test_a_run_is_the_command(tmp_path: Path) -> None:
 class Asked:
     """A page that may start runs, and who asks it."""
 
-    def __init__(self, root: Path, runs: PageRuns | None) -> None:
+    def __init__(self, root: Path, runs: PageRuns) -> None:
         self.server = PageServer(Documents(root), runs=runs)
         Thread(target=lambda: self.server.serve_forever(0.01), daemon=True).start()
         self.own = {
@@ -346,16 +349,6 @@ def test_only_models_of_the_project_are_run(asked: Asked, slow: PageRuns, body: 
     """No option and no other term comes from a request."""
     assert asked.post(body) == 400
     assert not slow.document()["running"]
-
-
-def test_a_page_that_only_looks_starts_none(tmp_path: Path) -> None:
-    """Without `--allow-runs` the request is not even known."""
-    looks = Asked(history(tmp_path / "shop"), None)
-    try:
-        assert looks.post(ALL) == 501
-    finally:
-        looks.server.shutdown()
-        looks.server.server_close()
 
 
 @pytest.fixture(scope="module")

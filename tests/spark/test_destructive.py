@@ -115,8 +115,7 @@ def test_a_destructive_change_is_refused_before_anything_is_written_and_producti
     shop.models(daily=model(NO_AMOUNT))
     assert shop.allow("daily") == ["daily"]
     assert {*api.lake_of(project).columns("daily")} == {"day", "n"}
-    shop.land("2024-03-01T11:00:00")
-    shop.run()
+    assert shop.rows("daily", "n") == [(1,), (1,)]
 
 
 def test_what_spark_refuses_is_not_applied(tmp_path: Path) -> None:

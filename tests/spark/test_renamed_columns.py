@@ -93,7 +93,7 @@ def test_drawn_names_of_every_kind(tmp_path: Path) -> None:
     every = {name for name, _ in LOOSE}
     before = {name: shop.files_of(name) for name in every}
 
-    shop.rename(*LOOSE)
+    shop.rename(*LOOSE, *READ)
     done = shop.go()
     assert {(step.model, step.action) for step, _ in done.steps} == {
         (name, Action.EVOLVE) for name in every
@@ -102,10 +102,7 @@ def test_drawn_names_of_every_kind(tmp_path: Path) -> None:
     assert sum(receipt.read + receipt.written for _, receipt in done.steps) == 0
     assert done.notes == ()
     tables = api.lake_of(shop.project())
-    assert all(shop.names[column] in tables.columns(column[0]) for column in LOOSE)
-
-    shop.rename(*READ)
-    assert shop.actions() == {"events": ["evolve"], "daily": ["evolve"]}
+    assert all(shop.names[column] in tables.columns(column[0]) for column in (*LOOSE, *READ))
 
     shop.land("2024-03-02T10:15:00", who="bob")
     shop.drop(gone)
@@ -289,7 +286,11 @@ def test_columns_are_added_and_get_other_values(shop: DailyProject) -> None:
     assert [str(steps[name].action) for name in ("clicks", "visits")] == ["ingest", "fold"]
     for name in ("ids", "values", "pairs"):
         assert list(steps[name].cells) == [window("2024-03-02", "2024-03-03")]
-    shop.verify()
+    assert {y for *_, y in (*shop.rows("base"), *shop.rows("every"))} == {"newer"}
+    assert shop.rows("values", "x") == [(1,), (1,)]
+    assert [pair for _, pair in shop.rows("pairs")] == [11, 20, 31, 40]
+    assert shop.rows("named", "name") == [("ann",)] * 3
+    assert shop.rows("visits", "n") == [(1,)] * 4
 
 
 def test_a_column_of_another_type_is_another_column(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-SCALE = 100
+SCALE = 1000
 EVENTS = 10_000_000 // SCALE
 LIMITS = {
     "infold.api.spark_sessions": ("MEDIUM_ROWS", "MEDIUM_BYTES", "MEDIUM_HISTORY", "LARGE_ROWS"),
@@ -44,15 +44,15 @@ LIMITS = {
 }
 """From how many rows on the program does something in another way, or in several tasks."""
 SETTINGS = {
-    "spark.sql.adaptive.coalescePartitions.minPartitionSize": f"{1024 // SCALE}k",
-    "spark.sql.autoBroadcastJoinThreshold": f"{10 * 1024 // SCALE}k",
+    "spark.sql.adaptive.coalescePartitions.minPartitionSize": f"{1024 * 1024 // SCALE}b",
+    "spark.sql.autoBroadcastJoinThreshold": f"{10 * 1024 * 1024 // SCALE}b",
 }
 """The same limits of Spark's."""
 
 
 def test_no_single_task_has_all_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A first build, a day, an old event, a restatement and `verify`, with all limits a hundredth:
+    A first build, a day, an old event, a restatement and `verify`, with all limits a thousandth:
     no stage of one task is given more shuffled rows than a task may have.
     """
     for module, names in LIMITS.items():
@@ -71,7 +71,7 @@ def test_no_single_task_has_all_rows(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(runs, "large_session", scaled)
 
-    found = stages.largest_single_tasks(tmp_path / "shop", EVENTS, day=500)
+    found = stages.largest_single_tasks(tmp_path / "shop", EVENTS, day=500, days=90)
 
     assert set(found) == {"first build", "a day", "an old event", "restate", "verify"}
     most = stages.ROWS_OF_ONE_TASK // SCALE

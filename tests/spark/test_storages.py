@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 from pyspark.sql import types as T
 
-from infold import api
 from infold.core.project import Project
 from infold.core.storages import STORAGE_SETTINGS, Storage, extensions
-from infold.core.target import Target, changed_settings
+from infold.core.target import changed_settings
 from infold.core.type_changes import is_type, type_of_text
 from infold.declare.load import load
 from infold.messages.errors import InfoldError
 from infold.spark import storages
-from infold.spark.engine import SparkEngine
 from infold.spark.storages import storage_of
 from infold.spark.stored_types import sql_type
 
@@ -35,31 +31,6 @@ def test_every_storage_has_adapters_and_settings() -> None:
         assert settings.extension in both["spark.sql.extensions"]
     assert not [*changed_settings(both)]
     assert [*changed_settings({"spark.sql.extensions": STORAGE_SETTINGS[Storage.DELTA].extension})]
-
-
-def test_the_target_chooses_the_adapters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables are opened by the adapters of the target's storage, with Spark and without."""
-    opened: list[str] = []
-
-    def lake(project: Project) -> str:
-        opened.append(f"lake of {project.name}")
-        return "its lake"
-
-    def tables(spark: Any, project: Project, lake: Any) -> str:
-        opened.append(f"tables of {project.name} over {lake}")
-        return "its tables"
-
-    elsewhere: Any = "elsewhere"
-    other: Any = SimpleNamespace(lake=lake, tables=tables)
-    monkeypatch.setattr(storages, "adapters_of", {elsewhere: other}.__getitem__)
-    target = replace(Target("dev"), storage=elsewhere)
-    project = Project("shop", tmp_path, None, {}, (), target)
-
-    found: Any = api.lake_of(project)
-    engine: Any = SparkEngine(None, project, None, found, "run")  # type: ignore[arg-type]
-
-    assert (found, engine.tables) == ("its lake", "its tables")
-    assert opened == ["lake of shop", "tables of shop over its lake"]
 
 
 @pytest.mark.deep
@@ -181,21 +152,17 @@ def test_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_secret_that_is_not_there(tmp_path: Path) -> None:
     """It is named by the key that needs it, before anything starts."""
-    made = project(tmp_path, {"type": "rest", "uri": "http://a", "token": "${env:NOT_THERE}"})
-
     with pytest.raises(InfoldError, match="secret-missing") as caught:
-        storage_of(made).catalog(made)
+        told(tmp_path, {"type": "rest", "uri": "http://a", "token": "${env:NOT_THERE}"})
 
     assert dict(caught.value.facts)["key"] == "catalog of target dev"
 
 
 def test_tables_are_in_the_namespace(tmp_path: Path) -> None:
     """That of the catalog, else of the project's name."""
-    made = project(tmp_path, {"type": "rest", "uri": "http://a", "namespace": "shop_dev"})
-
-    assert made.namespace == "shop_dev"
-    plain = replace(made.target.catalog, namespace="")
-    assert replace(made, target=replace(made.target, catalog=plain)).namespace == "shop"
+    catalog = {"type": "rest", "uri": "http://a"}
+    assert project(tmp_path, {**catalog, "namespace": "shop_dev"}).namespace == "shop_dev"
+    assert project(tmp_path, catalog).namespace == "shop"
 
 
 NAMES = ("a", "A_1", "Last, First", "x`y", "a<b", "(", "é", "1", "a b", "select")

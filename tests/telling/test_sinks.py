@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -415,42 +414,6 @@ def test_the_same_error_is_told_once(tmp_path: Path) -> None:
     tell_of_end(tmp_path, None, "run", sinks, KeyError("x"))
 
     assert (tmp_path / "log").read_text().count("run_ended") == 2
-
-
-@pytest.mark.deep
-def test_a_stopped_run_is_told(tmp_path: Path) -> None:
-    """By the name of the signal; the command says first that it was stopped, and exits as ever."""
-    code = """
-import sys, time
-from pathlib import Path
-from infold.cli import process_exit
-from infold.system import signals
-from tests.telling.runs import end, project
-signals.install()
-def run(_):
-    print("at work", flush=True)
-    time.sleep(60)
-hooks = "on_failure: {command: 'echo told $INFOLD_STATE, $INFOLD_ERROR'}"
-process_exit.run(lambda: end(project(Path.cwd(), hooks), run))
-"""
-    process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
-        env={"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"},
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "at work\n"
-
-    process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=20)
-
-    assert (process.returncode, err) == (
-        143,
-        f"{signals.STOPPED_LINE}\ntold stopped, stopped by SIGTERM\n",
-    )
 
 
 # -- what a run tells besides

@@ -405,23 +405,17 @@ def test_the_same_rows_are_there_at_the_end(test: UnitTest, seed: int) -> None:
         assert len(variant.order) == len(variant.runs) + 1
 
 
-def test_several_arrivals_are_also_one() -> None:
-    """A build from nothing over all that is there is the first variant."""
-    arrivals = tuple(
-        Arrival(at, AT, (delivery(Change.ADD, "a", f"{at}", at),), clock=at) for at in (1, 2)
-    )
-    first = next(variants(UnitTest("a test", AT, arrivals), 0, 1))
-
-    assert first.order == ("all at once", "run 1: a in 1 (1 row); a in 2 (1 row)")
-
-
 def test_orders_are_cut_into_several_runs() -> None:
-    """What comes in an order of its own comes in at least two runs, so that something is folded."""
+    """What comes in an order of its own comes in at least two runs, so that something is folded.
+    The first variant is a build from nothing over all that is there.
+    """
     arrivals = tuple(
         Arrival(at, AT, (delivery(Change.ADD, "a", f"{at}", at, at),), clock=0) for at in range(3)
     )
     drawn = list(variants(UnitTest("a test", AT, arrivals), 0, 9))
 
+    rows = "a in 0 (2 rows); a in 1 (2 rows); a in 2 (2 rows)"
+    assert drawn[0].order == ("all at once", f"run 1: {rows}")
     assert [len(one.runs) > 1 for one in drawn] == [False] + [True] * 9
 
 

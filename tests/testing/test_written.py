@@ -315,21 +315,26 @@ def root(tmp_path: Path) -> Path:
 BOTH = ["More clicks", "The first file goes"]
 
 
-def test_what_passed_is_known(root: Path) -> None:
-    """With the orders that it passed in, in a later process too."""
+def test_what_passed_is_known(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    With the orders that it passed in, in a later process too. A row counts, and of two tests in a
+    file the other one is as it was; a place does not. Other orders, other settings and other
+    versions of the program were not tried.
+    """
     found = PassedTests(project(root), 0, 1).of(read())
-
     assert sorted(found) == BOTH
     assert {(one.passed, one.cached, one.shuffles) for one in found.values()} == {(True, True, 2)}
 
-
-def test_a_row_counts_and_a_place_does_not(root: Path) -> None:
-    """Of two tests in a file the other one is as it was, though its lines moved."""
     text = TEXT.replace("| ann     | 2      |", "| ann     | 2      |\n| cid     | 1      |")
-
     assert known(root, text=text) == ["The first file goes"]
     assert known(root, text=f"Prose.\n\n{TEXT}") == BOTH
     assert known(root, text=TEXT.replace("| a2       | bob", "| a2       | bea")) == []
+
+    ours = project(root)
+    other = replace(ours, target=replace(ours.target, spark=(("spark.sql.x", "1"),)))
+    assert known(root, seed=1) == known(root, shuffles=0) == known(root, other) == []
+    monkeypatch.setattr(run_tests, "program_version", lambda: "infold 99")
+    assert known(root) == []
 
 
 @pytest.mark.parametrize(
@@ -347,16 +352,6 @@ def test_what_it_is_made_from_counts(
 ) -> None:
     """The models before those whose rows are expected, and sources; a later model does not."""
     assert known(root, project(root, shop.spoilt(file, old, new))) == kept
-
-
-def test_how_it_was_tested_counts(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other orders, other settings and other versions of the program were not tried."""
-    found = project(root)
-    other = replace(found, target=replace(found.target, spark=(("spark.sql.x", "1"),)))
-
-    assert known(root, seed=1) == known(root, shuffles=0) == known(root, other) == []
-    monkeypatch.setattr(run_tests, "program_version", lambda: "infold 99")
-    assert known(root) == []
 
 
 def test_a_failed_one_runs_again(tmp_path: Path) -> None:

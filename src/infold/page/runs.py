@@ -8,7 +8,6 @@ typed, with the same lease, checks and messages, and an end of the page leaves n
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections import deque
@@ -72,10 +71,14 @@ class PageRuns:
             }
 
     def end(self) -> None:
-        """Stop a run that goes on as Ctrl-C does: what is committed stays. Waits for it."""
+        """
+        Stop a run that goes on: what is committed stays. Waits for it.
+
+        By SIGTERM: a script's background job, and what that starts, ignore SIGINT from the start.
+        """
         with self._lock:
             if self._process is not None and self._process.poll() is None:
-                self._process.send_signal(signal.SIGINT)
+                self._process.terminate()
                 self._process.wait()
 
     @staticmethod

@@ -286,7 +286,7 @@ def test_xdg_cache_home_contains_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_
 @pytest.mark.spark
 def test_the_starter_on_a_machine_without_java(tmp_path: Path) -> None:
     """
-    From its first run to its rows, on the Java that comes with infold; that of all other tests is
+    Its first run and its first rows, on the Java that comes with infold; that of all other tests is
     the machine's. The archive of classes fits it.
     """
     programs, shop = tmp_path / "bin", tmp_path / "shop"
@@ -298,6 +298,8 @@ def test_the_starter_on_a_machine_without_java(tmp_path: Path) -> None:
     environ = {**os.environ, "PATH": str(programs), "JAVA_HOME": "", "INFOLD_ARCHIVE": "off"}
     assert find_java(environ).home == JAVA_HOME
     write_project(shop)
+    for model in ("sessions", "daily"):
+        (shop / "models" / f"{model}.sql").unlink()
 
     ran = subprocess.run(
         [sys.executable, "-m", "infold", "-C", str(shop), "run"],
@@ -309,4 +311,4 @@ def test_the_starter_on_a_machine_without_java(tmp_path: Path) -> None:
 
     assert (ran.returncode, ran.stderr) == (0, "")
     lake = api.lake_of(api.open_project(shop))
-    assert sorted(lake.rows("daily").column("sessions").to_pylist()) == [2, 3]
+    assert lake.rows("clicks").num_rows == 9

@@ -38,59 +38,47 @@ def other() -> Iterator[subprocess.Popen[bytes]]:
     made.wait()
 
 
-def test_what_a_jvm_cannot_change_is_needed(tmp_path: Path) -> None:
-    """Memory, options, Java, jars and locks; not catalogs, and not what a run's size sets."""
+def test_what_a_jvm_cannot_change_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Memory, options, Java, jars and locks; the user of HDFS, and what Hadoop's own files say, which
+    a JVM reads once; addresses and keys of stores, which nobody can read in it. Not catalogs, their
+    secrets, and what a run's size sets.
+    """
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
     jar = tmp_path / "a.jar"
     jar.write_text("a")
     lock = os.open(tmp_path / "dev.lock", os.O_CREAT | os.O_RDWR)
     with_jar = {**SETTINGS, "spark.jars": str(jar)}
     first = needs(with_jar, ["17"], [])
     jar.write_text("ab")
+    keys = {"fs.s3a.endpoint": "http://one", "fs.s3a.secret.key": "hush"}
 
     found = [
         needs(SETTINGS, ["17"], []),
         needs({**SETTINGS, "spark.driver.memory": "3g"}, ["17"], []),
+        needs({**SETTINGS, HDFS_USER_SETTING: "etl"}, ["17"], []),
         needs(SETTINGS, ["21"], []),
         needs(SETTINGS, ["17"], [lock]),
         first,
         needs(with_jar, ["17"], []),
+        needs(SETTINGS, ["17"], [], {**keys, "fs.s3a.endpoint": "http://two"}),
+        needs(SETTINGS, ["17"], [], {**keys, "fs.s3a.secret.key": "hush-hush"}),
+        needs(SETTINGS, ["17"], [], keys),
     ]
-    catalog = {"spark.sql.catalog.infold.warehouse": "x", "spark.sql.shuffle.partitions": "9"}
+    of_size = {"spark.sql.catalog.infold.warehouse": "x", "spark.sql.shuffle.partitions": "9"}
     os.close(lock)
 
-    assert len({*found}) == len(found)
-    assert needs({**SETTINGS, **catalog}, ["17"], []) == found[0]
-
-
-def test_settings_of_hadoop_are_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The user of HDFS, and what Hadoop's own files say, which a JVM reads once."""
-    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
-    found = [needs(SETTINGS, ["17"], []), needs({**SETTINGS, HDFS_USER_SETTING: "etl"}, ["17"], [])]
+    assert needs({**SETTINGS, **of_size}, ["17"], []) == found[0]
+    of_catalog = {"spark.sql.catalog.infold.token": "hush"}
+    assert needs(SETTINGS, ["17"], [], {**keys, **of_catalog}) == found[-1]
+    assert not any("hush" in text for text in found)
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
     for text in ("a", "ab"):
         (tmp_path / "hdfs-site.xml").write_text(text)
         found.append(needs(SETTINGS, ["17"], []))
     assert len({*found}) == len(found)
-
-
-def test_how_stores_are_reached_is_needed() -> None:
-    """Their address and keys, which nobody can read in it; not the secrets of a catalog."""
-    keys = {"fs.s3a.endpoint": "http://one", "fs.s3a.secret.key": "hush"}
-
-    found = [
-        needs(SETTINGS, ["17"], [], secrets)
-        for secrets in (
-            {},
-            keys,
-            {**keys, "fs.s3a.endpoint": "http://two"},
-            {**keys, "fs.s3a.secret.key": "hush-hush"},
-        )
-    ]
-    catalog = {"spark.sql.catalog.infold.token": "hush"}
-
-    assert len({*found}) == len(found)
-    assert needs(SETTINGS, ["17"], [], {**keys, **catalog}) == found[1]
-    assert not any("hush" in text for text in found)
 
 
 def test_connections_to_stores_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:

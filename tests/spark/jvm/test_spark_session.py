@@ -72,34 +72,6 @@ def python(code: str, *options: str, cache: Path | None = None) -> subprocess.Po
 class TestTables:
     """The session's default catalog holds ordinary Iceberg tables."""
 
-    def test_a_merged_v3_table_is_read_by_pyiceberg(self, start: Start, tmp_path: Path) -> None:
-        """A MERGE leaves deletion vectors, and pyiceberg, without a JVM, reads the outcome."""
-        spark = start("lake")
-        spark.sql("CREATE NAMESPACE shop")
-        spark.sql(
-            "CREATE TABLE shop.clicks (id BIGINT, url STRING, ts TIMESTAMP) USING iceberg "
-            "PARTITIONED BY (months(ts)) "
-            "TBLPROPERTIES ('format-version' = '3', 'write.merge.mode' = 'merge-on-read')"
-        )
-        spark.sql(
-            "INSERT INTO shop.clicks (id, url, ts) "
-            "SELECT id, 'old', timestamp'2024-01-01 12:00:00' FROM range(5)"
-        )
-        spark.sql(
-            "MERGE INTO shop.clicks t USING (SELECT id + 4 AS id FROM range(2)) n ON t.id = n.id "
-            "WHEN MATCHED THEN UPDATE SET url = 'new' WHEN NOT MATCHED THEN "
-            "INSERT (id, url, ts) VALUES (n.id, 'new', timestamp'2024-02-29 23:59:59.999999')"
-        )
-
-        table = read(tmp_path, "lake", "shop.clicks")
-
-        rows = table.scan().to_arrow().sort_by("id").to_pydict()
-        assert table.metadata.format_version == 3
-        assert rows["url"] == ["old", "old", "old", "old", "new", "new"]
-        assert rows["ts"][0].isoformat() == "2024-01-01T12:00:00+00:00"
-        assert rows["ts"][-1].isoformat() == "2024-02-29T23:59:59.999999+00:00"
-        assert list((tmp_path / "lake").rglob("*.puffin"))
-
     def test_a_second_start_has_its_own_catalog(self, start: Start) -> None:
         """One process can work on several warehouses with one JVM."""
         one, two = start("one"), start("two")
@@ -276,21 +248,15 @@ class TestKnownCalls:
     """A column is made once."""
 
     def test_a_call_that_is_known_is_not_made_again(self) -> None:
-        """The same method of the same object with the same arguments."""
+        """The same method of the same object with the same arguments, and no other."""
         known, member = KnownCalls(), _Member()
         first = known.result(member, ("a", 1))
 
         assert known.result(member, ("a", 1)) is first
         assert known.result(_Member(calls=member.calls), ("a", 1)) is first
+        for other in (_Member("o2"), _Member(name="try_cast")):
+            assert known.result(other, ("a", 1)) is not first
         assert member.calls == [("a", 1)]
-
-    @pytest.mark.parametrize("other", [_Member("o2"), _Member(name="try_cast")], ids=repr)
-    def test_another_object_or_method_is_another_call(self, other: _Member) -> None:
-        """Though the arguments are the same."""
-        known = KnownCalls()
-        first = known.result(_Member(), ("a",))
-
-        assert known.result(other, ("a",)) is not first
 
     @pytest.mark.parametrize(
         ("one", "other"),
@@ -300,6 +266,7 @@ class TestKnownCalls:
             (1, 1.0),
             (0.0, -0.0),
             (Decimal("1.0"), Decimal("1.00")),
+            (Decimal(1), Decimal(1)),
             (1, _One.ONE),
             (["a"], "a"),
             (["a", ["b"]], ["a", "b"]),
@@ -310,18 +277,12 @@ class TestKnownCalls:
     def test_values_that_python_takes_for_equal_are_told_apart(
         self, one: object, other: object
     ) -> None:
-        """The JVM gets each as it is: another type or scale is another literal."""
+        """The JVM gets each as it is: another type or scale is another literal. Decimals without a
+        plain type are passed each time.
+        """
         known, member = KnownCalls(), _Member()
 
         assert known.result(member, (one,)) is not known.result(member, (other,))
-        assert len(member.calls) == 2
-
-    def test_values_without_a_plain_type_are_passed_each_time(self) -> None:
-        """Equal decimals may differ in their scale."""
-        known, member = KnownCalls(), _Member()
-        known.result(member, (Decimal(1),))
-        known.result(member, (Decimal(1),))
-
         assert len(member.calls) == 2
 
     @pytest.mark.spark
@@ -343,19 +304,15 @@ class TestKnownCalls:
             "odd 7"
         ]
 
-    def test_so_many_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Those used last."""
+    def test_those_used_last_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """So many, also where the steps of a run make columns at the same time."""
         monkeypatch.setattr(round_trips, "MOST_KEPT_COLUMNS", 2)
         known, member = KnownCalls(), _Member()
-
         for name in "xyxzxy":
             known.result(member, (name,))
         assert member.calls == [("x",), ("y",), ("z",), ("y",)]
 
-    def test_several_threads(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Steps of a run make columns at the same time."""
         monkeypatch.setattr(round_trips, "MOST_KEPT_COLUMNS", 50)
-        known, member = KnownCalls(), _Member()
         before = sys.getswitchinterval()
         sys.setswitchinterval(1e-6)
         try:
@@ -385,22 +342,15 @@ class TestLists:
         assert not ListsAtOnce().can_convert(value)
 
     @pytest.mark.spark
-    @pytest.mark.parametrize("count", [1, 2, 9, 10, 11, 20, 21, 45])
-    def test_a_list_has_its_elements_in_order(self, spark: SparkSession, count: int) -> None:
-        """Whatever their number, and where each is a list too."""
-        values = [f"v{at}" for at in range(count)]
-        found = spark._jvm.java.util.ArrayList(values)  # type: ignore[union-attr]
-        nested = spark._jvm.java.util.ArrayList([[value, at] for at, value in enumerate(values)])  # type: ignore[union-attr]
-
-        assert list(found) == values
-        assert [list(one) for one in nested] == [[value, at] for at, value in enumerate(values)]
-
-    @pytest.mark.spark
-    def test_null_in_a_list_goes_as_before(self, spark: SparkSession) -> None:
-        """One element after the other, by Py4J."""
-        found = spark._jvm.java.util.ArrayList(["a", None, "b"])  # type: ignore[union-attr]
-
-        assert list(found) == ["a", None, "b"]
+    def test_a_list_has_its_elements_in_order(self, spark: SparkSession) -> None:
+        """Whatever their number, and where each is a list too; one with NULL goes by Py4J."""
+        of_java: Any = spark._jvm.java.util.ArrayList  # type: ignore[union-attr]
+        for count in (1, 2, 9, 10, 11, 20, 21, 45):
+            values = [f"v{at}" for at in range(count)]
+            pairs = [[value, at] for at, value in enumerate(values)]
+            assert list(of_java(values)) == values
+            assert [list(one) for one in of_java(pairs)] == pairs
+        assert list(of_java(["a", None, "b"])) == ["a", None, "b"]
 
     @pytest.mark.spark
     def test_twenty_columns_take_a_dozen_calls(self, spark: SparkSession) -> None:

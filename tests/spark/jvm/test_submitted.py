@@ -23,90 +23,60 @@ OPTIONS = "spark.executor.extraJavaOptions"
 SUBMITTED, HERE = Engine(submitted=True, shared_disk=True), Engine()
 
 
-@pytest.fixture
-def as_application(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As spark-submit starts an application."""
-    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-
-
 def test_what_was_submitted_goes_before_infolds_own_and_after_the_targets() -> None:
-    """As Spark has it: the application first, then options of spark-submit, then defaults."""
-    ours = {**FIXED, "spark.a": "ours", "spark.b": "ours", "spark.c": "ours"}
-    given = {"spark.master": "yarn", "spark.b": "given", "spark.c": "given"}
+    """
+    As Spark has it: the application first, then options of spark-submit, then defaults. The catalog
+    is infold's own, as its place follows from the target.
+    """
+    catalog = "spark.sql.catalog.infold.warehouse"
+    ours = {**FIXED, "spark.a": "ours", "spark.b": "ours", "spark.c": "ours", catalog: "/ours"}
+    given = {"spark.master": "yarn", "spark.b": "given", "spark.c": "given", catalog: "/theirs"}
     given["spark.speculation"] = "true"  # a fixed one
 
     found = submitted.application_settings(ours, given, {"spark.c": "target"})
 
-    assert {key: found[f"spark.{key}"] for key in ("a", "b", "c", "master")} == {
-        "a": "ours",
-        "b": "given",
-        "c": "target",
-        "master": "yarn",
-    }
-    assert {key: found[key] for key in FIXED} == FIXED
+    wanted = {"spark.a": "ours", "spark.b": "given", "spark.c": "target", "spark.master": "yarn"}
+    assert {**found, **FIXED, **wanted, catalog: "/ours"} == found
 
 
-def test_the_catalog_is_infolds_own() -> None:
-    """Its place follows from the target, whatever a file of defaults has."""
-    key = "spark.sql.catalog.infold.warehouse"
+def test_what_both_give_is_joined() -> None:
+    """Jars, and options of executors: infold's come last, so that they win. What is secret to the
+    submit or to catalogs is shown to nobody.
+    """
+    given = {"spark.jars": "a.jar", OPTIONS: "-Dx=1 -Duser.timezone=CET", REDACTED: "pin"}
+    of_target = {"spark.jars": "b.jar", OPTIONS: "-Dy=2"}
 
-    found = submitted.application_settings({key: "/ours"}, {key: "/theirs"}, {})
-
-    assert found[key] == "/ours"
-
-
-def test_jars_and_options_of_executors_are_joined() -> None:
-    """None takes the place of another; infold's options come last, so that they win."""
-    given = {"spark.jars": "a.jar", OPTIONS: "-Dx=1 -Duser.timezone=CET"}
-
-    found = submitted.application_settings({}, given, {"spark.jars": "b.jar", OPTIONS: "-Dy=2"})
+    found = submitted.application_settings(common_settings(), given, of_target)
 
     assert found["spark.jars"] == "a.jar,b.jar"
     assert found[OPTIONS].startswith("-Dx=1 -Duser.timezone=CET -Dy=2 -Duser.timezone=UTC ")
-
-
-def test_what_is_secret_is_shown_to_nobody() -> None:
-    """Neither what the submit hides nor what catalogs need."""
-    found = submitted.application_settings(common_settings(), {REDACTED: "pin"}, {})
-
     hidden = re.compile(found[REDACTED].replace("(?i)", ""))
     names = ("pin", "catalog.infold.credential", "catalog.infold.token", "jdbc.password")
     assert all(map(hidden.search, names))
     assert not hidden.search("spark.app.name")
 
 
-@pytest.mark.usefixtures("as_application")
-def test_a_target_with_another_engine_is_refused_in_an_application() -> None:
-    """Its JVM would be a second one, and the cluster's would do nothing."""
-    submitted.refuse_other(SUBMITTED, "prod")
-    with pytest.raises(InfoldError, match=r"target dev computes on local\[\*\]") as caught:
-        submitted.refuse_other(HERE, "dev")
-
-    assert caught.value.slug == "submitted"
-
-
-def test_a_submitted_target_is_refused_elsewhere() -> None:
-    """Nobody has given a Spark."""
+def test_another_engine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In an application its JVM would be a second one; elsewhere nobody has given a Spark."""
     submitted.refuse_other(HERE, "dev")
-    with pytest.raises(InfoldError, match="target prod computes with") as caught:
+    with pytest.raises(InfoldError, match="not-submitted: target prod computes with"):
         submitted.refuse_other(SUBMITTED, "prod")
 
-    assert caught.value.slug == "not-submitted"
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")  # as spark-submit starts an application
+    submitted.refuse_other(SUBMITTED, "prod")
+    with pytest.raises(InfoldError, match=r"^submitted: .* target dev computes on local\[\*\]"):
+        submitted.refuse_other(HERE, "dev")
 
 
-@pytest.mark.parametrize("given", ["4.0.1", "3.5.6", "4.2.0", "4.10.0"])
-def test_another_spark_is_refused(given: str) -> None:
-    """The jars of Iceberg are for one version of Spark."""
-    with pytest.raises(InfoldError, match=rf"of Spark {given}, .* for 4\.1") as caught:
-        submitted.refuse_version(given)
+def test_another_spark_is_refused() -> None:
+    """The jars of Iceberg are for one version of Spark, which they have in their names; a patch of
+    it is the same Spark.
+    """
+    for given in ("4.0.1", "3.5.6", "4.2.0", "4.10.0"):
+        with pytest.raises(InfoldError, match=rf"other-spark: .*of Spark {given}, .* for 4\.1"):
+            submitted.refuse_version(given)
 
-    assert caught.value.slug == "other-spark"
-
-
-def test_the_version_is_that_of_the_jars() -> None:
-    """Which have it in their names; a patch of it is the same Spark."""
     submitted.refuse_version("4.1.9")
-
     names = [jar.artifact for jar in common_jars() if "spark-runtime" in jar.artifact]
     assert [f"-{submitted.SPARK}_" in name for name in names] == [True]
 
