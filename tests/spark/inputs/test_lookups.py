@@ -6,6 +6,7 @@ can be counted.
 
 from __future__ import annotations
 
+from collections import Counter
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -146,7 +147,15 @@ def test_cells_with_changed_keys(new_shop: NewShop, spark: SparkSession) -> None
         "known": Action.RECOMPUTE,
         **built,
     }
-    assert shop.proven()
+    clicks, rate = shop.records("clicks"), {"/0": 10, "/1": 11, "/a": 7}
+    visits = Counter(one["user_id"] for one in clicks)
+    assert shop.rows("known", "id", "n") == sorted(
+        (one["id"], visits[one["user_id"]]) for one in clicks
+    )
+    prices = {one["id"]: rate[one["url"]] * one["amount"] for one in clicks if one["url"] in rate}
+    for name in ("priced", "best_price"):
+        assert dict(shop.rows(name, "id", "price")) == {one["id"]: None for one in clicks} | prices
+    assert {id_ for (id_,) in shop.rows("listed", "id")} == prices.keys()
 
 
 VISITS = """---
