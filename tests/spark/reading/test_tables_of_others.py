@@ -46,7 +46,7 @@ def test_events_are_the_rows_of_the_table_after_every_change(
     What only rewrites files changes no cell.
     """
     shop = shop_over_delta(tmp_path, warehouse)
-    play_delta(shop, Orders(tmp_path / PLACE, seed=2))
+    play_delta(shop, Orders(tmp_path / PLACE, seed=2), rounds=2)  # with a change of each kind
 
 
 def test_rows_that_delta_in_spark_deletes(
