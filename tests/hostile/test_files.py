@@ -169,15 +169,14 @@ UNSEEN = {"a broken page"}
 """What only who reads all of a file sees."""
 
 
-@pytest.mark.parametrize("format_", ["csv", "packed", "json", "parquet"])
-def test_a_file_of_another_format_is_a_named_error(format_: str, tmp_path: Path) -> None:
+def test_a_file_of_another_format_is_a_named_error(tmp_path: Path) -> None:
     """Before Spark starts, unless such files are set aside."""
     contents.write(tmp_path, aside=False)
     project, wrong = api.open_project(tmp_path), {}
-    source = project.sources[f"raw.{format_}"]
-    for file in FILES[format_]:
-        path = f"landing/{format_}/{contents.named(format_, file)}"
-        seen = ListedFile(path, len(file.content), 0, "1")
+    cases = [(one, file) for one in ("csv", "packed", "json", "parquet") for file in FILES[one]]
+    for kind, file in cases:
+        source = project.sources[f"raw.{contents.KINDS[kind][0]}"]
+        seen = ListedFile(contents.path_of(kind, file), len(file.content), 0, "1")
         try:
             source_rows.read(NoSpark(), project, source, [(1, seen)])  # type: ignore[arg-type]
             what = "no error"
@@ -187,9 +186,9 @@ def test_a_file_of_another_format_is_a_named_error(format_: str, tmp_path: Path)
             )
         except (AskedForError, PySparkRuntimeError):  # types, too, are Spark's to read
             what = "Spark was asked" if file.whole and file.name not in UNSEEN else ""
-        wrong[file.name] = what
+        wrong[f"{kind} {file.name}"] = what
 
-    judged(f"whole {format_}", wrong)
+    judged("whole", wrong)
 
 
 def swallowing(text: str) -> int | None:

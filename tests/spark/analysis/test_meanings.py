@@ -36,25 +36,7 @@ if TYPE_CHECKING:
 LIKE_UNITS = "D H M Q W Y S MS MONS DAYS WEEKS CENTURY yyyy dAy"
 UNITS = sorted(
     {*floors.DATE_TRUNC, *floors.INSIDE, *durations.UNITS, *durations.MONTHS}
-    | {
-        *[
-            "D",
-            "H",
-            "M",
-            "Q",
-            "W",
-            "Y",
-            "S",
-            "MS",
-            "MONS",
-            "DAYS",
-            "WEEKS",
-            "CENTURY",
-            "yyyy",
-            "dAy",
-        ],
-        "",
-    }
+    | {*LIKE_UNITS.split(), ""}
 )
 """Everything that is a unit somewhere, and what only looks like one."""
 

@@ -40,8 +40,8 @@ def shop(new_shop: NewShop) -> ClicksProject:
 class TestCopies:
     """An event is stored once, whichever copies of it arrived in whatever order."""
 
-    @pytest.mark.parametrize("size", ["large"], indirect=True)
-    def test_equal_copies_are_one_event(self, shop: ClicksProject, size: str) -> None:
+    @pytest.mark.usefixtures("many_rows")
+    def test_equal_copies_are_one_event(self, shop: ClicksProject) -> None:
         """
         Equal copies in one file, across files or in later runs are one event; a repeated delivery
         changes nothing, and neither does its deletion.
@@ -71,11 +71,13 @@ class TestCopies:
     def test_the_kept_copy_depends_on_content_only(self, new_shop: NewShop) -> None:
         """
         In any order of arrival the preferred copy is kept, or the one that the hash chooses;
-        everywhere, of the most preferred copies the earliest. NULL is never preferred.
+        everywhere, of the most preferred copies the earliest. NULL is never preferred. If the event
+        time itself is preferred, the latest copy is kept.
         """
         shop = new_shop(having("prefer: [v desc]"))
         shop.model("hashed", MODEL)
-        shop.model("latest", having("prefer: [v desc]", "deduplicate: everywhere"))
+        shop.model("best", having("prefer: [v desc]", "deduplicate: everywhere"))
+        shop.model("latest", having("prefer: [at desc]", "deduplicate: everywhere"))
         copies = {
             "near": {"a": "2024-03-01,", "b": "2024-03-01,2", "c": "2024-03-01,9"},
             "far": {"a": "2024-03-01,", "b": "2024-03-07,9", "c": "2024-03-04,9"},
@@ -95,13 +97,14 @@ class TestCopies:
         def kept(table: str, kind: str) -> Counter[object]:
             return Counter(row[1:] for row in shop.rows(table) if row[0].startswith(kind))
 
-        assert kept("clicks", "near") == kept("latest", "near") == {("2024-03-01", 9): 6}
-        assert kept("latest", "far") == {("2024-03-04", 9): 6}
+        assert kept("clicks", "near") == kept("best", "near") == {("2024-03-01", 9): 6}
+        assert kept("best", "far") == {("2024-03-04", 9): 6}
+        assert kept("latest", "far") == {("2024-03-07", 9): 6}
         assert kept("hashed", "near").total() == 6
         assert kept("clicks", "far").total() == kept("hashed", "far").total() == 18
         assert total.conflicting == 12
         assert shop.files() == {f"{number}.csv": (12, 4) for number in range(3)}
-        assert shop.files("latest") == {f"{number}.csv": (12, 8) for number in range(3)}
+        assert shop.files("best") == {f"{number}.csv": (12, 8) for number in range(3)}
         assert shop.proven(), "of all copies at once the same are kept"
 
 
@@ -109,7 +112,8 @@ class TestCopies:
 class TestFilesThatLeave:
     """A deleted file removes its rows, except those that another file has too."""
 
-    def test_a_copy_that_lost_returns(self, new_shop: NewShop, size: str) -> None:
+    @pytest.mark.usefixtures("many_rows")
+    def test_a_copy_that_lost_returns(self, new_shop: NewShop) -> None:
         """
         When the file of a kept copy goes or is replaced, the best of the other copies is stored.
 
@@ -230,8 +234,8 @@ class TestRules:
         assert shop.aside() == [("a.csv", "null key: id")]
         assert shop.rows() == [("1", "2024-03-02", 2)]
 
-    @pytest.mark.parametrize("size", ["large"], indirect=True)
-    def test_rows_dated_in_the_future_wait(self, shop: ClicksProject, size: str) -> None:
+    @pytest.mark.usefixtures("many_rows")
+    def test_rows_dated_in_the_future_wait(self, shop: ClicksProject) -> None:
         """Rows dated in the future wait, and each is stored once, when its time has come."""
         shop.put("a.csv", "1,2024-03-01,1", "2,2024-03-11,1", "3,2024-03-20,1", "4,,1")
         first = shop.run("2024-03-10")
@@ -351,8 +355,8 @@ class TestQuery:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("size", ["large"], indirect=True)
-def test_sources_without_a_key(new_shop: NewShop, size: str) -> None:
+@pytest.mark.usefixtures("many_rows")
+def test_sources_without_a_key(new_shop: NewShop) -> None:
     """
     A landed source stores equal rows as often as they arrived, and removes them with their files. A
     lookup without event time is one cell, and no rule about time applies.
@@ -399,7 +403,6 @@ SELECT (SELECT count(*) FROM raw.clicks) AS n, (SELECT max(id) FROM raw.names) A
     assert shop.rows("raw.names") == [("4", 4)]
     assert shop.rows() == [(3, "4")]
     assert shop.aside() == []
-    assert shop.proven()
 
 
 CARRIED = "`_infold_row` AS `_infold_row_last`"
@@ -502,8 +505,8 @@ def everywhere(new_shop: NewShop) -> ClicksProject:
 class TestOneRowForEachKey:
     """The copy to keep depends on what the copies say, not on which arrived first."""
 
-    @pytest.mark.parametrize("size", ["large"], indirect=True)
-    def test_a_copy_on_another_day(self, everywhere: ClicksProject, size: str) -> None:
+    @pytest.mark.usefixtures("many_rows")
+    def test_a_copy_on_another_day(self, everywhere: ClicksProject) -> None:
         """
         The earliest copy is kept, in one delivery or in later ones: a later copy changes nothing,
         and an earlier one moves the event. Each kind of copy is counted; rows with a NULL key are
@@ -563,40 +566,13 @@ class TestOneRowForEachKey:
         )
         assert everywhere.proven()
 
-    def test_other_keys_and_preferences(self, new_shop: NewShop) -> None:
-        """
-        A key of several columns tells events apart by all of them. If the event time itself is
-        preferred, the latest copy is kept.
-        """
-        everywhere = new_shop(EVERYWHERE.replace("[id]", "[id, v]"))
-        everywhere.model("newest", having("prefer: [at desc]", "deduplicate: everywhere"))
-        everywhere.put(
-            "a.csv", "1,2024-03-01,7", "1,2024-03-01,8", "2,2024-03-01,7", "2,2024-03-05,6"
-        )
-        everywhere.run()
-        everywhere.put("b.csv", "1,2024-03-02,7", "1,2024-03-02,9", "2,2024-03-03,7")
-        everywhere.run()
-        assert everywhere.rows() == [
-            ("1", "2024-03-01", 7),
-            ("1", "2024-03-01", 8),
-            ("1", "2024-03-02", 9),
-            ("2", "2024-03-01", 7),
-            ("2", "2024-03-05", 6),
-        ]
-        assert [row[:2] for row in everywhere.rows("newest")] == [
-            ("1", "2024-03-02"),
-            ("2", "2024-03-05"),
-        ]
-
 
 @pytest.mark.spark
 class TestAKeptCopyLeaves:
     """When the kept copy's file is deleted, the best of the others is stored, in its own cell."""
 
-    @pytest.mark.parametrize("size", ["large"], indirect=True)
-    def test_the_file_of_the_kept_copy_is_deleted(
-        self, everywhere: ClicksProject, size: str
-    ) -> None:
+    @pytest.mark.usefixtures("many_rows")
+    def test_the_file_of_the_kept_copy_is_deleted(self, everywhere: ClicksProject) -> None:
         """
         In its own cell, and counted as such.
 

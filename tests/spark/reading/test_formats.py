@@ -1,4 +1,4 @@
-"""The registries of formats, and that an estimate counts the rows that Spark then reads."""
+"""The registries of formats, and that all formats say the same."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import json
 from datetime import date
 from decimal import Decimal
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,25 +16,11 @@ import pytest
 from bench.stages import stages
 from pyspark.sql import SparkSession
 from tests.spark.reading.folder import Folder, utc
-from tests.spark.reading.written import TABLES
 
-from infold.core.files import ListedFile
-from infold.core.formats import FORMATS, PACKINGS, Format
-from infold.core.interval import DAY, Granularity, micros_of, parse_instant_text
-from infold.core.model import Column, Drift, Source
-from infold.core.project import Project
-from infold.core.target import Target
-from infold.lake.reading.event_times import estimate_cells
+from infold.core.formats import PACKINGS, Format
+from infold.core.model import Drift
 from infold.lake.reading.formats import MODULES, FormatFiles, files_of
 from infold.spark.reading.formats import READERS
-from infold.spark.reading.source_rows import read
-
-FILE_FORMATS = [
-    format_
-    for format_, traits in FORMATS.items()
-    if not (traits.is_table or traits.is_extracted)  # these are Parquet
-]
-TIMES = ["2024-03-09 01:00:00", "2024-03-09 23:59:59.999999", "2024-03-10T00:00:00Z", "soon", None]
 
 
 def test_both_registries_have_every_format() -> None:
@@ -76,7 +61,6 @@ VALUES: list[tuple[Any, ...]] = [
     ("d\\", utc(1900, 1, 1), date(1970, 1, 1), None, None, None, None, True),
     ('e, {"x": [1]}', utc(2262, 4, 12), None, Decimal(0), 0, 1, 0.0, None),
 ]  # fmt: skip
-BY_PLACE = {"positions": tuple(COLUMNS), "quoted": False, "delimiter": "\t"}
 WAYS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "csv": (("a.csv", *(f"packed.csv{ending}" for ending in PACKINGS)), {}),
     "tsv": (
@@ -116,9 +100,9 @@ def content(name: str) -> pa.Table | str:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("way", WAYS)
-def test_all_formats_say_the_same(tmp_path: Path, spark: SparkSession, way: str) -> None:
+def test_all_formats_say_the_same(folder: Folder, way: str) -> None:
     """The same rows come out of every format and packing, with every value as it was written."""
-    folder, (names, keys) = Folder(tmp_path, spark), WAYS[way]
+    names, keys = WAYS[way]
     for name in names:
         folder.put(name, content(name))
 
@@ -134,9 +118,8 @@ def test_all_formats_say_the_same(tmp_path: Path, spark: SparkSession, way: str)
 
 
 @pytest.mark.spark
-def test_many_files_are_listed_by_few_tasks(tmp_path: Path, spark: SparkSession) -> None:
+def test_many_files_are_listed_by_few_tasks(folder: Folder, spark: SparkSession) -> None:
     """Spark lists many files by a job, which has no task for each of them."""
-    folder = Folder(tmp_path, spark)
     for number in range(40):
         folder.put(f"{number}.parquet", content("a.parquet"))
     before = max((stage.id for stage in stages(spark)), default=-1)
@@ -150,15 +133,12 @@ def test_many_files_are_listed_by_few_tasks(tmp_path: Path, spark: SparkSession)
 
 @pytest.mark.spark
 @pytest.mark.parametrize("ending", ["parquet", "orc", "avro", "json"])
-def test_files_say_how_many_rows_they_have(
-    tmp_path: Path, spark: SparkSession, ending: str
-) -> None:
+def test_files_say_how_many_rows_they_have(folder: Folder, ending: str) -> None:
     """
     Formats with a footer say how many rows there are to read, also of files that drift.
 
     So do small files of lines, which were read.
     """
-    folder = Folder(tmp_path, spark)
     rows = content(f"a.{ending}")
     folder.put(f"a.{ending}", rows)
     folder.put(f"b.{ending}", rows.slice(0, 2) if isinstance(rows, pa.Table) else rows)
@@ -173,16 +153,15 @@ def test_files_say_how_many_rows_they_have(
         assert said == counts == {1: 5, 2: 5}
     elif ending in ("parquet", "orc"):
         assert said == counts == {1: 5, 2: 2}
-        (tmp_path / f"b.{ending}").write_bytes(b"broken")
+        (folder.root / f"b.{ending}").write_bytes(b"broken")
         assert folder.said(columns, **keys, on_unreadable=Drift.SET_ASIDE) is None
     else:
         assert said is None
 
 
 @pytest.mark.spark
-def test_quoted_fields_by_their_places(tmp_path: Path, spark: SparkSession) -> None:
+def test_quoted_fields_by_their_places(folder: Folder) -> None:
     """A file without a header may have quotes, and a mark of its encoding unless one follows."""
-    folder = Folder(tmp_path, spark)
     good, bad = ("a.csv", "a.csv.gz"), ("b.csv", "b.csv.gz")
     for name in good:
         folder.put(name, '\ufeffa,"1\n2"\n"b",""\n,3\n\ufeffc,4\n')
@@ -201,17 +180,16 @@ def test_quoted_fields_by_their_places(tmp_path: Path, spark: SparkSession) -> N
 
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", ["json", "csv"])
-def test_a_packed_file_in_several_parts(tmp_path: Path, spark: SparkSession, kind: str) -> None:
+def test_a_packed_file_in_several_parts(folder: Folder, spark: SparkSession, kind: str) -> None:
     """Lines packed by bzip2 are read by several tasks, each line by one of them."""
-    folder = Folder(tmp_path, spark)
-    ids = [hashlib.sha256(str(n).encode()).hexdigest() for n in range(30_000)]
+    ids = [hashlib.sha256(str(n).encode()).hexdigest() for n in range(12_000)]
     lines = [f'{{"id": "{id_}"}}\n' if kind == "json" else f"{id_}\n" for id_ in ids]
     header = "id\n" if kind == "csv" else ""
-    halves = header + "".join(lines[:15_000]), "".join(lines[15_000:])
+    halves = header + "".join(lines[:6_000]), "".join(lines[6_000:])
     packed = b"".join(bz2.compress(half.encode(), 1) for half in halves)
-    (tmp_path / f"a.{kind}.bz2").write_bytes(packed)
+    (folder.root / f"a.{kind}.bz2").write_bytes(packed)
     folder.listed(f"a.{kind}.bz2")
-    spark.conf.set("spark.sql.files.maxPartitionBytes", "200000")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "100000")
     try:
         rows = folder.frame({"id": "string"})
         parts = rows.rdd.getNumPartitions()
@@ -221,35 +199,3 @@ def test_a_packed_file_in_several_parts(tmp_path: Path, spark: SparkSession, kin
 
     assert parts > 1
     assert sorted(found) == sorted(ids)
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("format_", FILE_FORMATS)
-def test_the_estimate_counts_what_is_read(
-    tmp_path: Path, spark: SparkSession, format_: Format
-) -> None:
-    """Rows by day, in every format of files; a row whose time does not parse counts in neither."""
-    at = tmp_path / f"a.{format_.value}"
-    rows = pa.table({"id": [str(i) for i in range(len(TIMES))], "t": TIMES})
-    TABLES[at.suffix](rows, at)
-    columns = (Column("id", "string"), Column("t", "timestamp"))
-    source = Source("raw.x", format_, columns, path="*", event_time_column="t")
-    project = Project("p", tmp_path, None, {source.name: source}, (), Target("dev"))
-    seen = ListedFile(at.name, at.stat().st_size, 0, "1")
-
-    estimate = estimate_cells(
-        tmp_path,
-        source,
-        [seen],
-        Granularity.DAY,
-        parse_instant_text("2100-01-01"),
-        budget_bytes=1_000_000,
-    )
-
-    times = read(spark, project, source, [(1, seen)]).toArrow()["t"].to_pylist()
-    days = [micros_of(time) // DAY for time in times if time is not None]
-    assert estimate is not None
-    assert [(state.cell.start // DAY, state.rows) for state in estimate[0]] == [
-        (day, days.count(day)) for day in sorted(set(days))
-    ]
-    assert len(days) == 3

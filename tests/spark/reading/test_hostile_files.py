@@ -1,6 +1,6 @@
 """Hostile data files: each row is stored, set aside or waits, and none is lost.
 
-The files of one format are in one folder, and one run ingests all of them; then each is counted.
+One run ingests all of them, those of one format as one source; then each is counted.
 """
 
 from __future__ import annotations
@@ -9,62 +9,50 @@ from pathlib import Path
 
 import pytest
 from tests.hostile import contents
-from tests.hostile.contents import ENDINGS, FILES, named
+from tests.hostile.contents import FILES, KINDS, path_of
 from tests.hostile.outcome import judged
 
 from infold import api
 from infold.core import interval
+from infold.core.model import SET_ASIDE, table_name
 from infold.messages.errors import InfoldErrors
 
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture(scope="module")
-def taken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
-    """A project that took in all files by one run, and how many rows wait."""
-    root = tmp_path_factory.mktemp("hostile")
-    contents.write(root, aside=True)
-    for model in (root / "models").iterdir():
-        model.unlink()  # one that reads all sources will do
-    counts = " UNION ALL ".join(f"SELECT count(*) AS n FROM raw.{format_}" for format_ in ENDINGS)
-    (root / "models" / "all.sql").write_text(f"---\nmaterialization: table\n---\n{counts}")
+def test_each_file_is_accounted_for(tmp_path: Path) -> None:
+    """
+    The good rows of each hostile file are stored, and all others are set aside, singly or with
+    their file. Rows dated in the future wait.
+    """
+    contents.write(tmp_path, aside=True)
+    project = api.open_project(tmp_path)
     try:
-        result = api.run(api.open_project(root), as_of=interval.parse_instant_text("2024-04-01"))
+        result = api.run(project, as_of=interval.parse_instant_text("2024-04-01"))
     except InfoldErrors as failed:
         pytest.fail("\n\n".join(map(str, failed.errors)))
-    return root, result.receipt.waiting
-
-
-@pytest.mark.parametrize("format_", ENDINGS)
-def test_each_file_is_accounted_for(format_: str, taken: tuple[Path, int]) -> None:
-    """The good rows of each hostile file are stored, and
-    all others are set aside, singly or with their file.
-    """
-    root, _ = taken
-    project = api.open_project(root)
     lake, book = api.lake_of(project), api.ledger_of(project)
-    paths = {file.id: file.path for file in book.files(f"raw.{format_}")}
+    paths: dict[tuple[str, int], str] = {}
+    queries = []
+    for source in {source for source, _ in KINDS.values()}:
+        paths |= {(source, file.id): file.path for file in book.files(f"raw.{source}")}
+        table = f"infold.hostile.{table_name(f'raw.{source}')}"
+        queries.append(f"SELECT '{source}' AS source, _source_file AS file, id FROM {table}")
     stored: dict[str, list[str]] = {}
-    query = f"SELECT id, _source_file AS file FROM infold.hostile.raw__{format_}"
-    for row in api.session(project).sql(query).toArrow().to_pylist():
-        stored.setdefault(paths[row["file"]].rpartition("/")[2], []).append(row["id"] or "")
+    for row in api.session(project).sql(" UNION ALL ".join(queries)).toArrow().to_pylist():
+        stored.setdefault(paths[row["source"], row["file"]], []).append(row["id"] or "")
     aside: dict[str, list[str]] = {}
-    for row in lake.rows("infold__set_aside").to_pylist():
-        if row["source"] == f"raw.{format_}":
-            aside.setdefault(row["file"].rpartition("/")[2], []).append(row["reason"])
+    for row in lake.rows(SET_ASIDE, columns=["file", "reason"]).to_pylist():
+        aside.setdefault(row["file"], []).append(row["reason"])
     wrong = {}
-    for file in FILES[format_]:
-        name = named(format_, file)
-        good, bad = sorted(stored.get(name, [])), aside.get(name, [])
-        if (good, len(bad)) != (sorted(file.good), 1 if file.whole else file.aside):
-            shown = [f"{one[:20]!a}" for one in good[:20]]
-            wrong[f"{file.name!a}"[:60]] = (
-                f"stored {len(good)}: {shown}, {len(bad)} set aside: {bad[:3]}"
-            )
+    for kind, files in FILES.items():
+        for file in files:
+            path = path_of(kind, file)
+            good, bad = sorted(stored.get(path, [])), aside.get(path, [])
+            if (good, len(bad)) != (sorted(file.good), 1 if file.whole else file.aside):
+                shown = [f"{one[:20]!a}" for one in good[:20]]
+                said = f"stored {len(good)}: {shown}, {len(bad)} set aside: {bad[:3]}"
+                wrong[f"{kind} {file.name!a}"[:60]] = said
 
-    judged(f"data {format_}", wrong)
-
-
-def test_rows_of_the_future_wait(taken: tuple[Path, int]) -> None:
-    """Rows dated in the future wait in every format, all of them counted."""
-    assert taken[1] == sum(file.waiting for files in FILES.values() for file in files)
+    judged("data", wrong)
+    assert result.receipt.waiting == sum(one.waiting for files in FILES.values() for one in files)
