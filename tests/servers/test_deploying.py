@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -15,8 +14,6 @@ from tests.ledger.conftest import Place
 from tests.servers.moved import Starter
 from tests.servers.postgresql import Postgresql
 
-from infold import api
-from infold.ledger import SqlLedger
 from infold.ledger.lease import Holder
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark]
@@ -99,40 +96,6 @@ def test_others_read_while_a_run_goes_on(shop: Shop) -> None:
     assert "locked: run theirs is working on this target" in refused
     assert "away" in refused
     assert "ledger-not-permitted" in shop("--target reading run", code=1)
-
-
-def test_runs_that_lose_their_connection(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They stop, just before a commit or just after it; then every table equals a rebuild."""
-    at = "2024-03-15T10:00:00Z"
-    event = {"event_id": "new", "user_id": "u", "event_ts": at, "url": "/", "amount": "1.50"}
-    news = (shop.root / "later" / "2024-03-10.json").read_text(encoding="utf-8"), json.dumps(event)
-    for write, state, text in zip(
-        ("prepare_step", "finish_step"), ("failed", "prepared"), news, strict=True
-    ):
-        file = shop.root / "landing" / "clicks" / f"{write}.json"
-        file.write_text(text, encoding="utf-8")
-        real = getattr(SqlLedger, write)
-
-        def lose(self: SqlLedger, *words: object, real: Any = real) -> None:
-            shop.server.disconnect_all()
-            real(self, *words)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(SqlLedger, write, lose)
-            lost = shop.infold("--target prod run", code=1)
-        assert "ledger-connection-lost" in lost.output
-        first = api.ledger_of(api.open_project(shop.root, "prod")).runs(1)[0]
-        assert [step.state for step in first.steps] == [state]
-
-        shop("--target prod run")
-
-    shop("--target prod verify")
-    status = json.loads(shop.infold("--target prod status --json").stdout)
-    assert {model["model"]: model["stale"] for model in status["models"]} == {
-        "clicks": [],
-        "sessions": [],
-        "daily": [],
-    }
 
 
 def test_no_secret_is_written_anywhere(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

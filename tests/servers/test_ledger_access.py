@@ -10,8 +10,8 @@ import builtins
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from tests.ledger.conftest import Place
 from tests.running.commands import infold
 from tests.running.standing_tables import NAMES, stand_up
 from tests.running.test_repair import second_run
-from tests.servers.catalogs import opened
+from tests.servers.catalogs import Shelf
 from tests.servers.postgresql import Postgresql
 
 from infold import api
@@ -35,7 +35,7 @@ from infold.core.report import Repair
 from infold.core.sessions import ManualEntry
 from infold.lake.iceberg.jdbc_catalog import PostgresqlCatalog
 from infold.lake.iceberg.sql_catalog import SqlCatalog
-from infold.ledger import SqlLedger, open_ledger
+from infold.ledger import SqlLedger, copying, open_ledger
 from infold.ledger import postgresql as ledger_on_server
 from infold.ledger.copying import copy_ledger, export_ledger, import_ledger
 from infold.ledger.postgresql import LedgerServer, PostgresqlDatabase
@@ -73,56 +73,40 @@ def role(server: Postgresql, name: str, *rights: str, with_: str = "") -> str:
     return server.url(name, password)
 
 
-WRONG = "password authentication"
-NO_CONNECTION: Mapping[str, tuple[Callable[[Postgresql], str], str, str]] = {
-    "wrong password": (lambda s: s.url(password="wro/ng@"), "login-refused", WRONG),
-    "no role": (lambda s: s.url("nobody", "pw"), "login-refused", WRONG),
-    "no password": (
-        lambda s: f"postgresql://infold@127.0.0.1:{s.port}/postgres",
-        *("login-refused", "no password supplied"),
-    ),
-    "no database": (
-        lambda s: s.url(rest="nowhere"),
-        *("database-missing", 'database "nowhere" does not exist'),
-    ),
-    "closed port": (
-        lambda s: s.url().replace(str(s.port), "1"),
-        *("unreachable", "Connection refused"),
-    ),
-    "no host": (
-        lambda s: s.url().replace("127.0.0.1", "no-such-host.invalid"),
-        *("unreachable", "no-such-host.invalid"),
-    ),
-}
-
-
 class TestNoConnection:
     """What is shown is where it was tried and what the server said, and never a password."""
 
-    @pytest.mark.parametrize(("url", "slug", "said"), NO_CONNECTION.values(), ids=NO_CONNECTION)
-    def test_it_is_named(
-        self, postgresql: Postgresql, url: Callable[[Postgresql], str], slug: str, said: str
-    ) -> None:
-        """Unreachable, a wrong password and a database that is not there are three things."""
-        error = refusal(ledger_at(url(postgresql)).runs)
-        facts = dict(error.facts)
-
-        assert error.slug == f"ledger-{slug}"
-        assert facts["key"] == KEY
-        assert said in (facts.get("server") or facts["why"])
-        assert "infold@" in facts["ledger"] or "nobody@" in facts["ledger"]
-        assert_hidden(postgresql, error, "wro")
-
-    def test_a_role_that_may_not_connect(self, postgresql: Postgresql) -> None:
-        """The right to connect is a right of the database's."""
-        url = role(postgresql, "stranger")
-        postgresql.run("DROP DATABASE IF EXISTS closed", "CREATE DATABASE closed")
-        postgresql.run("REVOKE CONNECT ON DATABASE closed FROM PUBLIC")
-
-        error = refusal(ledger_at(url.replace("/postgres", "/closed")).runs)
-
-        assert error.slug == "ledger-not-permitted"
-        assert dict(error.facts)["server"].endswith('permission denied for database "closed"')
+    def test_it_is_named(self, postgresql: Postgresql) -> None:
+        """
+        Unreachable, a wrong password, a database that is not there or may not be connected to, and
+        one of an encoding into which not every text fits, are several things.
+        """
+        server, stranger = postgresql, role(postgresql, "stranger")
+        server.run(
+            "DROP DATABASE IF EXISTS closed",
+            "CREATE DATABASE closed",
+            "REVOKE CONNECT ON DATABASE closed FROM PUBLIC",
+            "DROP DATABASE IF EXISTS latin",
+            "CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'",
+        )
+        nobody, wrong = server.url("nobody", "pw"), "password authentication"
+        elsewhere, closed = server.url().replace("127.0.0.1", "no-such-host.invalid"), "/closed"
+        for url, slug, said in (
+            (server.url(password="wro/ng@"), "login-refused", wrong),
+            (nobody, "login-refused", wrong),
+            (nobody.replace(":pw", ""), "login-refused", "no password supplied"),
+            (server.url(rest="nowhere"), "database-missing", 'database "nowhere" does not exist'),
+            (server.url().replace(str(server.port), "1"), "unreachable", "Connection refused"),
+            (elsewhere, "unreachable", "no-such-host.invalid"),
+            (stranger.replace("/postgres", closed), "not-permitted", 'for database "closed"'),
+            (server.url(rest="latin"), "encoding", "LATIN1"),
+        ):
+            error = refusal(ledger_at(url).runs)
+            assert (error.slug, said in str(error)) == (f"ledger-{slug}", True), error
+            assert dict(error.facts)["key"] == KEY
+            user = url.partition("://")[2].partition(":")[0].partition("@")[0]
+            assert f"{user}@" in dict(error.facts)["ledger"]
+            assert_hidden(postgresql, error, "wro")
 
     def test_a_server_that_is_too_old(
         self, postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch
@@ -134,16 +118,6 @@ class TestNoConnection:
         assert error.slug == "ledger-server-too-old"
         assert "99 is the oldest" in error.what
         assert_hidden(postgresql, error)
-
-    def test_a_database_of_another_encoding(self, postgresql: Postgresql) -> None:
-        """Not every text fits into it."""
-        postgresql.run(
-            "DROP DATABASE IF EXISTS latin",
-            "CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'",
-        )
-        error = refusal(ledger_at(postgresql.url(rest="latin")).runs)
-
-        assert (error.slug, "LATIN1" in error.what) == ("ledger-encoding", True)
 
     def test_without_psycopg(self, postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch) -> None:
         """How to install it is what there is to do."""
@@ -243,8 +217,6 @@ class TestSecretsInParts:
 class TestRights:
     """A role needs no more than what the page on deploying says."""
 
-    ENTRY = ManualEntry(0, "ann", True, 1, 2, "")
-
     def test_a_schema_that_somebody_made_is_enough(self, postgresql: Postgresql) -> None:
         """With its tables dropped the schema stays, as it is somebody else's."""
         url = role(
@@ -263,57 +235,56 @@ class TestRights:
 
         assert postgresql.run("SELECT to_regnamespace('rented') IS NOT NULL") == [(True,)]
 
-    def test_who_may_read_reads(self, postgresql: Postgresql) -> None:
-        """SELECT is enough for history and status; a write is refused by name."""
-        place = Place(postgresql.url(), "readable")
-        ledger = place.open()
-        ledger.acquire("r1")
-        ledger.begin_run("r1", "run", 0, {})
-        place.close()
+    def test_who_may_read_reads(self, there: Place, postgresql: Postgresql, tmp_path: Path) -> None:
+        """
+        SELECT is enough for history, status and a backup; a write is refused by name, and so is a
+        copy, as it closes the ledger.
+        """
+        schema, copy = there.schema, tmp_path / "one.db"
+        filled.fill(there.open())
         url = role(
             postgresql,
             "reader",
-            "GRANT USAGE ON SCHEMA readable TO reader",
-            "GRANT SELECT ON ALL TABLES IN SCHEMA readable TO reader",
+            f"GRANT USAGE ON SCHEMA {schema} TO reader",
+            f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO reader",
         )
-
-        assert [run.id for run in ledger_at(url, "readable").runs()] == ["r1"]
+        reader = Place(url, schema)
+        assert reader.open().owner() == there.open().owner()
+        done = export_ledger(
+            reader.open(), tmp_path / "file", at="here", project="shop", warehouse="warehouse"
+        )
+        assert sum(done.rows.values()) > 200
         for write in (
-            lambda: ledger_at(url, "readable").acquire("r2"),
-            lambda: ledger_at(url, "readable").add_entries("m", [self.ENTRY]),
+            lambda: reader.open().acquire("r2"),
+            lambda: reader.open().add_entries("m", [ManualEntry(0, "ann", True, 1, 2, "")]),
+            lambda: copied(reader.open(), Place(f"sqlite:///{copy}", "").open()),
         ):
             assert refusal(write).slug == "ledger-not-permitted"
+        assert not copy.exists()
 
     def test_a_schema_that_may_not_be_used_is_not_taken_for_none(
-        self, postgresql: Postgresql
+        self, there: Place, postgresql: Postgresql
     ) -> None:
         """PostgreSQL passes over it in search_path, as if it were not there."""
-        place = Place(postgresql.url(), "fenced")
-        place.open().acquire("r1")
-        place.close()
+        there.open().acquire("r1")
         url = role(postgresql, "outsider", "GRANT CREATE ON DATABASE postgres TO outsider")
+        fenced = ledger_at(url, there.schema)
 
-        for use in (
-            lambda: ledger_at(url, "fenced").exists(),
-            lambda: ledger_at(url, "fenced").runs(),
-            lambda: ledger_at(url, "fenced").acquire("r2"),
-        ):
+        for use in (fenced.exists, fenced.runs, lambda: fenced.acquire("r2")):
             error = refusal(use)
             assert error.slug == "ledger-not-permitted"
-            assert "permission denied for schema fenced" in dict(error.facts)["server"]
+            assert f"permission denied for schema {there.schema}" in dict(error.facts)["server"]
 
-    def test_a_read_only_database_is_read(self, postgresql: Postgresql) -> None:
+    def test_a_read_only_database_is_read(self, there: Place, postgresql: Postgresql) -> None:
         """A standby, say: what only reads goes on."""
-        place = Place(postgresql.url(), "standing")
-        place.open().acquire("r1")
-        place.close()
+        there.open().acquire("r1")
+        there.close()
         url = f"{postgresql.url()}?options={quote('-c default_transaction_read_only=on')}"
 
-        assert ledger_at(url, "standing").runs() == ()
-        assert refusal(lambda: ledger_at(url, "standing").acquire("r2")).slug == "ledger-read-only"
-        assert (
-            refusal(lambda: ledger_at(url, "standing_too").acquire("r2")).slug == "ledger-read-only"
-        )
+        assert ledger_at(url, there.schema).runs() == ()
+        for schema in (there.schema, "standing_too"):
+            writes = partial(ledger_at(url, schema).acquire, "r2")
+            assert refusal(writes).slug == "ledger-read-only"
 
 
 def assert_hidden(server: Postgresql, error: InfoldError, *more: str) -> None:
@@ -322,6 +293,22 @@ def assert_hidden(server: Postgresql, error: InfoldError, *more: str) -> None:
     text = f"{[str(each) for each in chain]} {error.record}"
     for secret in (server.password, quote(server.password, safe=""), *more):
         assert secret not in text
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Place:
+    """A ledger in a file, with rows in every table."""
+    found = Place(f"sqlite:///{tmp_path / 'here.db'}", "")
+    filled.fill(found.open())
+    return found
+
+
+@pytest.fixture
+def there(postgresql: Postgresql) -> Iterator[Place]:
+    """A place on the server where no ledger is."""
+    found = Place(postgresql.url(), postgresql.schema())
+    yield found
+    found.close()
 
 
 YML = """
@@ -337,16 +324,11 @@ def copied(original: SqlLedger, to: SqlLedger) -> None:
     copy_ledger(original, to, at="here", place="there", run="copying")
 
 
-def test_there_and_back(postgresql: Postgresql, tmp_path: Path) -> None:
+def test_there_and_back(here: Place, there: Place, postgresql: Postgresql, tmp_path: Path) -> None:
     """By copies and by files, from either kind into the other, every row comes back as it was."""
-    places = [
-        Place(f"sqlite:///{tmp_path / 'one.db'}", ""),
-        Place(postgresql.url(), postgresql.schema()),
-        Place(postgresql.url(), postgresql.schema()),
-        Place(f"sqlite:///{tmp_path / 'two.db'}", ""),
-    ]
-    filled.fill(places[0].open())
-    before = filled.rows_of(places[0].open())
+    again = Place(postgresql.url(), postgresql.schema())
+    places = [here, there, again, Place(f"sqlite:///{tmp_path / 'two.db'}", "")]
+    before = filled.rows_of(here.open())
     assert all(before.values())
     of: dict[str, Any] = {"project": "shop", "warehouse": "warehouse"}
 
@@ -355,7 +337,7 @@ def test_there_and_back(postgresql: Postgresql, tmp_path: Path) -> None:
         export_ledger(one.open(), file, at="here", **of)
         copied(one.open(), two.open())
         imported = Place(f"sqlite:///{tmp_path / f'{number}.db'}", "")
-        if one is places[0]:
+        if one is here:
             imported = Place(postgresql.url(), postgresql.schema())
         import_ledger(imported.open(), file, place="there", run="r", **of)
         for place in (two, imported):
@@ -363,23 +345,21 @@ def test_there_and_back(postgresql: Postgresql, tmp_path: Path) -> None:
             place.close()
 
 
-def test_one_server_by_two_names(postgresql: Postgresql) -> None:
+def test_one_server_by_two_names(there: Place) -> None:
     """A ledger is not copied onto itself, however its server is called."""
-    place = Place(postgresql.url(), postgresql.schema())
-    filled.fill(place.open())
-    other = Place(postgresql.url().replace("127.0.0.1", "localhost"), place.schema)
+    filled.fill(there.open())
+    other = Place(there.url.replace("127.0.0.1", "localhost"), there.schema)
 
     with pytest.raises(InfoldError, match="ledger-not-empty"):
-        copied(place.open(), other.open())
+        copied(there.open(), other.open())
 
-    assert place.open().owner()
+    assert there.open().owner()
 
 
-def test_a_table_that_changes_what_is_written(postgresql: Postgresql, tmp_path: Path) -> None:
+def test_a_table_that_changes_what_is_written(
+    here: Place, there: Place, postgresql: Postgresql
+) -> None:
     """What a trigger makes of a row is found out, and nothing of the copy is kept."""
-    here = Place(f"sqlite:///{tmp_path / 'one.db'}", "")
-    there = Place(postgresql.url(), postgresql.schema())
-    filled.fill(here.open())
     empty = there.open()
     empty.acquire("r")
     empty.release()
@@ -400,14 +380,9 @@ def test_a_table_that_changes_what_is_written(postgresql: Postgresql, tmp_path: 
 
 
 def test_a_connection_that_is_lost(
-    postgresql: Postgresql, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: Place, there: Place, postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is there, and the original goes on."""
-    from infold.ledger import copying
-
-    here = Place(f"sqlite:///{tmp_path / 'one.db'}", "")
-    there = Place(postgresql.url(), postgresql.schema())
-    filled.fill(here.open())
     real = copying._give_back
 
     def lose(*words: object) -> None:
@@ -425,12 +400,11 @@ def test_a_connection_that_is_lost(
 
 
 def test_an_open_transaction_is_kept_awake(
-    postgresql: Postgresql, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    there: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server ends transactions that are idle; comparing may take longer than it waits."""
-    here = Place(postgresql.url(), postgresql.schema())
-    there = Place(f"sqlite:///{tmp_path / 'one.db'}", "")
-    filled.fill(here.open())
+    copy = Place(f"sqlite:///{tmp_path / 'one.db'}", "")
+    filled.fill(there.open())
     monkeypatch.setattr(ledger_on_server, "FROZEN_SECONDS", 1)
     real = Checksum.add
 
@@ -439,31 +413,9 @@ def test_an_open_transaction_is_kept_awake(
         real(self, lines)
 
     monkeypatch.setattr(Checksum, "add", add)
-    copied(here.open(), there.open())
+    copied(there.open(), copy.open())
 
-    assert filled.rows_of(there.open()) == filled.rows_of(here.open())
-
-
-def test_who_may_only_read_exports(postgresql: Postgresql, tmp_path: Path) -> None:
-    """A backup needs no other right; a copy does, as it closes the ledger."""
-    place = Place(postgresql.url(), postgresql.schema())
-    filled.fill(place.open())
-    url = role(
-        postgresql,
-        "saver",
-        f"GRANT USAGE ON SCHEMA {place.schema} TO saver",
-        f"GRANT SELECT ON ALL TABLES IN SCHEMA {place.schema} TO saver",
-    )
-    reader, there = Place(url, place.schema), Place(f"sqlite:///{tmp_path / 'one.db'}", "")
-
-    done = export_ledger(
-        reader.open(), tmp_path / "file", at="here", project="shop", warehouse="warehouse"
-    )
-    with pytest.raises(InfoldError, match="ledger-not-permitted"):
-        copied(reader.open(), there.open())
-
-    assert sum(done.rows.values()) > 200
-    assert not (tmp_path / "one.db").exists()
+    assert filled.rows_of(copy.open()) == filled.rows_of(there.open())
 
 
 def test_as_the_page_says(
@@ -508,37 +460,20 @@ def test_as_the_page_says(
     assert [text for text in texts if b"s3cret" in text] == []
 
 
-Opened = tuple[KeptConnection, Callable[[], object]]
-"""What keeps a connection, and a question that is asked over it."""
-
-
-@contextmanager
-def of_a_ledger(request: pytest.FixtureRequest, _folder: Path) -> Iterator[Opened]:
-    """That of a ledger."""
-    server: Postgresql = request.getfixturevalue("postgresql")
-    place = Place(server.url(), server.schema())
-    ledger = place.open()
+def test_a_child_process_leaves_its_parents_connection(there: Place, jdbc: Shelf) -> None:
+    """
+    That of a ledger, and that of a catalog: it asks over its own, and closing that at its end does
+    not close its parent's.
+    """
+    ledger, catalog = there.open(), jdbc.catalog
     assert isinstance(ledger._database, PostgresqlDatabase)
-    yield ledger._database._connection, ledger.locations
-    place.close()
-
-
-@contextmanager
-def of_a_catalog(request: pytest.FixtureRequest, folder: Path) -> Iterator[Opened]:
-    """That of a catalog."""
-    with opened("jdbc", request, folder) as shelf:
-        assert isinstance(shelf.catalog, SqlCatalog)
-        database = shelf.catalog.database
-        assert isinstance(database, PostgresqlCatalog)
-        yield database._connection, lambda: shelf.catalog.locations("shop")
-
-
-@pytest.mark.parametrize("of", [of_a_ledger, of_a_catalog])
-def test_a_child_process_leaves_its_parents_connection(
-    of: Callable[..., Iterator[Opened]], request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    """It asks over its own, and closing that at its end does not close its parent's."""
-    with of(request, tmp_path) as (kept, ask):  # type: ignore[attr-defined]
+    assert isinstance(catalog, SqlCatalog)
+    assert isinstance(catalog.database, PostgresqlCatalog)
+    asked: list[tuple[KeptConnection, Callable[[], object]]] = [
+        (ledger._database._connection, ledger.locations),
+        (catalog.database._connection, lambda: catalog.locations("shop")),
+    ]
+    for kept, ask in asked:
         expected, before = ask(), kept.current
         read, write = os.pipe()
         child = os.fork()

@@ -7,11 +7,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import psycopg
 import pytest
+from tests.crash.scenario import SHAPE, DryScenario, first_delivered
 from tests.ledger.conftest import Place
 from tests.ledger.drawn import DAYS
 from tests.ledger.steps import change, do, outcome
@@ -383,6 +386,43 @@ class TestLostConnections:
         with pytest.raises(InfoldError, match="lease-lost"):
             ledger.prepare_step("s", outcome(1, change(DAYS[3], 3)))
         after.close()
+
+
+@dataclass(kw_only=True)
+class OnServer(DryScenario):
+    """A scenario whose ledger is on the server."""
+
+    place: Place
+
+    @property
+    def ledger(self) -> SqlLedger:
+        """Another connection each time."""
+        return self.place.open()
+
+
+def test_runs_that_lose_their_connection(
+    place: Place, postgresql: Postgresql, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They stop just before each of their writes; after the next one tables are what they are."""
+    where = tmp_path / "lost", "lost", tmp_path / "warehouse"
+    scenario = first_delivered(OnServer(SHAPE, *where, 8, place=place))
+    scenario.settle()
+    left = {"begin_step": [], "prepare_step": ["failed"], "finish_step": ["prepared"]}
+    for seed, (write, states) in enumerate(left.items(), start=3):
+        scenario.deliver(seed)
+        real = getattr(SqlLedger, write)
+
+        def lose(ledger: SqlLedger, *words: object, real: Any = real) -> None:
+            postgresql.disconnect_all()
+            real(ledger, *words)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(SqlLedger, write, lose)
+            with pytest.raises(InfoldError, match="ledger-connection-lost"):
+                scenario.go()
+        [run] = scenario.ledger.runs(1)
+        assert [step.state for step in run.steps] == states, write
+        scenario.settle()
 
 
 class TestRemoving:

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,6 +47,9 @@ def chromium() -> Iterator[Browser]:
         finally:
             browser.close()
 
+
+Made = Callable[[str], Mapping[str, Any] | None]
+"""What makes the documents of the page, by their names."""
 
 ADDRESSES = ["served", "files"]
 PAGES = {
@@ -89,7 +92,14 @@ def address(
         export(documents, folder)
         yield (folder / "index.html").as_uri()
         return
-    with PageServer(documents) as server:
+    with serving(documents) as url:
+        yield url
+
+
+@contextmanager
+def serving(documents: Made, **how: Any) -> Iterator[str]:
+    """The address of the page, served for the block."""
+    with PageServer(documents, **how) as server:
         Thread(target=lambda: server.serve_forever(0.01), daemon=True).start()
         yield server.url
         server.shutdown()
@@ -111,9 +121,9 @@ class Opened:
         return self.page
 
 
-@pytest.fixture
-def opened(browser: Browser, address: str) -> Iterator[Opened]:
-    """A narrow window, in which nothing may go wrong."""
+@contextmanager
+def window(browser: Browser, address: str) -> Iterator[Opened]:
+    """A narrow window for the block, in which nothing may go wrong."""
     context = browser.new_context(viewport={"width": 360, "height": 800})
     page = context.new_page()
     found = Opened(page, address)
@@ -123,6 +133,13 @@ def opened(browser: Browser, address: str) -> Iterator[Opened]:
     yield found
     context.close()
     assert found.wrong == []
+
+
+@pytest.fixture
+def opened(browser: Browser, address: str) -> Iterator[Opened]:
+    """The page in a window."""
+    with window(browser, address) as found:
+        yield found
 
 
 def _note_elsewhere(found: Opened, url: str) -> None:
@@ -193,16 +210,6 @@ def test_search_goes_to_what_is_found(opened: Opened) -> None:
     assert not page.locator("dialog").is_visible()
 
 
-def test_the_graph_and_the_table_name_every_model(opened: Opened) -> None:
-    """The graph has a link to each model, and so has the table below it, with its state."""
-    page = opened.open("project")
-    links = page.locator("svg a").evaluate_all("all => all.map(one => one.getAttribute('href'))")
-    table = page.locator('section[aria-label="Models"] table').inner_text()
-
-    assert sorted(links) == ["#/model/clicks", "#/model/daily", "#/model/names"]
-    assert table.count("up to date") == 2
-
-
 def test_a_session_is_drawn(browser: Browser, documents: Documents) -> None:
     """Its events by arrival and what runs did to it are there, each in words and on a line."""
     shape = plain(session_history_shape(sample.histories()))
@@ -210,23 +217,16 @@ def test_a_session_is_drawn(browser: Browser, documents: Documents) -> None:
     def made(name: str) -> Mapping[str, Any] | None:
         return shape if name == f"session/{EVIL}/" else documents(name)
 
-    with PageServer(made) as server:
-        Thread(target=lambda: server.serve_forever(0.01), daemon=True).start()
-        context = browser.new_context(viewport={"width": 360, "height": 800})
-        opened = Opened(context.new_page(), server.url)
-        opened.page.on("pageerror", lambda error: opened.wrong.append(str(error)))
-        opened.page.goto(f"{server.url}#/session/{quote(f'{EVIL}/', safe='')}")
+    with serving(made) as url, window(browser, url) as opened:
+        opened.page.goto(f"{url}#/session/{quote(f'{EVIL}/', safe='')}")
         opened.page.wait_for_selector("h1")
         text = opened.page.inner_text("main")
         drawn = opened.page.locator("svg rect").count()
-        context.close()
-        server.shutdown()
 
     session = shape["sessions"][0]
     assert session["session_id"] in text
     assert all(run["verb"] in text for run in session["runs"])
     assert drawn >= len(session["arrivals"])
-    assert opened.wrong == []
 
 
 @pytest.mark.parametrize("address", ADDRESSES, indirect=True)
@@ -240,7 +240,11 @@ def test_a_page_that_is_none_says_so(opened: Opened) -> None:
 
 
 def test_it_has_landmarks_and_a_way_past_the_head(opened: Opened) -> None:
-    """A screen reader finds the navigation, the main part, and names of all sections."""
+    """
+    A screen reader finds the navigation, the main part, and names of all sections.
+
+    The graph has a link to each model, and so has the table below it, with its state.
+    """
     page = opened.open("model/clicks")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
@@ -249,6 +253,12 @@ def test_it_has_landmarks_and_a_way_past_the_head(opened: Opened) -> None:
     assert page.get_by_role("navigation", name="Pages").count() == 1
     sections = page.locator("main section").count()
     assert page.get_by_role("region").count() == sections
+
+    page = opened.open("project")
+    links = page.locator("svg a").evaluate_all("all => all.map(one => one.getAttribute('href'))")
+    table = page.locator('section[aria-label="Models"] table').inner_text()
+    assert sorted(links) == ["#/model/clicks", "#/model/daily", "#/model/names"]
+    assert table.count("up to date") == 2
 
 
 def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
@@ -271,20 +281,13 @@ def test_a_run_is_started_and_seen(browser: Browser, documents: Documents) -> No
     """Its output is there while it goes on, and at its end the page is drawn anew."""
     code = "import sys, time; print('began', *sys.argv[1:], flush=True); time.sleep(2); sys.exit(1)"
     runs = PageRuns([sys.executable, "-c", code])
-    with PageServer(documents, runs=runs) as server:
-        Thread(target=lambda: server.serve_forever(0.01), daemon=True).start()
-        page = browser.new_page()
-        wrong: list[str] = []
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.goto(f"{server.url}#/model/daily")
+    with serving(documents, runs=runs) as url, window(browser, url) as opened:
+        page = opened.open("model/daily")
         page.get_by_role("button", name="Run this model and what it reads").click()
         page.get_by_text("began --select=+daily").wait_for(timeout=8_000)
         assert page.get_by_role("button", name="Running…").is_disabled()
         page.get_by_text("exit code 1").wait_for(timeout=8_000)
         assert page.get_by_role("button", name="Run this model").is_enabled()
-        page.goto(f"{server.url}#/")
+        page.goto(f"{url}#/")
         page.get_by_role("button", name="Run now").wait_for(timeout=8_000)
         assert "The run of daily with all it reads" in page.inner_text("main")
-        assert wrong == []
-        page.close()
-        server.shutdown()

@@ -134,7 +134,7 @@ with DAG("all", schedule=None, start_date=datetime(2024, 1, 1)) as dag:
             task_id=how, project=SHOP, select=how, skip_if_nothing=True, **ONCE_MORE
         )
     InfoldRunOperator(
-        task_id="slow", project=SHOP, select=["slow"], execution_timeout=timedelta(seconds=5)
+        task_id="slow", project=SHOP, select=["slow"], execution_timeout=timedelta(seconds=3)
     )
     elsewhere = InfoldProject("/srv/shop", infold_command="/nowhere/infold")
     InfoldOperator(task_id="missing", project=elsewhere, arguments=["check"], **ONCE_MORE)
