@@ -1,10 +1,10 @@
 """
-Four projects that between them use every materialization, format and kind of aggregate.
+Three projects that between them use every materialization, format and kind of aggregate.
 
-``fold`` keeps sessions by mergeable aggregates, ``reread`` by aggregates that have to be evaluated
-over a session's events again, ``landed`` reads its source directly and lets row hashes choose
-among copies. In each of these, one version of the events looks for copies at their own time,
-another one everywhere. ``rows`` makes events and rows by key with functions in Python.
+``fold`` keeps sessions by mergeable aggregates, and in some versions makes events and rows by key
+with functions in Python; ``reread`` has aggregates that have to be evaluated over a session's
+events again; ``landed`` reads its source directly and lets row hashes choose among copies. In each
+of these, one version of the events looks for copies at their own time, another one everywhere.
 """
 
 from __future__ import annotations
@@ -168,6 +168,13 @@ def clicks(row):
         yield again
 """,
     makes=_twice,
+)
+
+
+_KEEPING_HEALTH = replace(
+    _CLICKS_IN_PYTHON,
+    text=_CLICKS_IN_PYTHON.text.replace('"/health"', '"/none"'),
+    keeps=lambda row: True,
 )
 
 
@@ -571,6 +578,7 @@ FOLD = Shape(
             _clicks(keep_health=False),
             _clicks(keep_health=True, everywhere=True),
             _CLICKS_IN_PYTHON,
+            _KEEPING_HEALTH,
         ),
         "sessions": (
             _folded_sessions(GAP),
@@ -930,51 +938,4 @@ LANDED = Shape(
 )
 
 
-# -- rows ------------------------------------------------------------------------------------------
-
-_KEEPING_HEALTH = replace(
-    _CLICKS_IN_PYTHON,
-    text=_CLICKS_IN_PYTHON.text.replace('"/health"', '"/none"'),
-    keeps=lambda row: True,
-)
-_USERS_BY_DAY = replace(
-    _USERS_IN_PYTHON,
-    text=_USERS_IN_PYTHON.text.replace('group_by=["user_id"]', 'group_by=["user_id", "day"]')
-    .replace('"sessions": {', '"dated": {')
-    .replace('"user_id": "string"', '"day": "date", "user_id": "string"'),
-    reads=("dated",),
-    rows=lambda given: [
-        row | {"day": day}
-        for day in {row["day"] for row in given["dated"]}
-        for row in _streaks({"sessions": [one for one in given["dated"] if one["day"] == day]})
-    ],
-)
-_DATED = TableSpec(
-    "dated",
-    model_file(
-        "materialization: view",
-        f"SELECT user_id, {', '.join(_IN_ORDER)},\n"
-        "  cast(session_start AS date) AS day\nFROM sessions",
-    ),
-    reads=("sessions",),
-    rows=lambda given: [
-        only(row, "user_id", *_IN_ORDER) | {"day": day_of(row["session_start"])}
-        for row in given["sessions"]
-    ],
-    view=True,
-)
-
-ROWS = Shape(
-    "rows",
-    sources=(LANDED.sources[0],),
-    tables={
-        "clicks": (_CLICKS_IN_PYTHON, _KEEPING_HEALTH),
-        "sessions": (_folded_sessions(GAP),),
-        "dated": (_DATED,),
-        "users": (_USERS_IN_PYTHON, _USERS_BY_DAY),
-        "hourly": (_HOURLY_TABLE,),
-    },
-    windows=True,
-)
-
-SHAPES: Mapping[str, Shape] = {shape.name: shape for shape in (FOLD, REREAD, LANDED, ROWS)}
+SHAPES: Mapping[str, Shape] = {shape.name: shape for shape in (FOLD, REREAD, LANDED)}

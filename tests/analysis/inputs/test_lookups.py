@@ -176,42 +176,38 @@ def validity(query: str) -> Validity | None:
     return match.validity
 
 
+ENDS = {"ends": (False, False), "open": (True, False), "passed on": (True, True)}
+"""Whether the end may be NULL, and whether an end is used otherwise."""
+
+
 @pytest.mark.parametrize(
-    ("query", "open_", "passed_on"),
+    ("query", "ends"),
     [
-        (f"v.url FROM {LEFT}", True, False),
-        (f"v.url FROM clicks c JOIN v ON {KEY} AND v.valid_from <= c.event_ts AND (v.valid_to IS NULL OR v.valid_to > c.event_ts)", True, False),
-        (f"v.url FROM clicks c JOIN v ON {KEY} AND {FROM} AND c.event_ts < v.valid_to", False, False),
-        (f"v.url FROM clicks c JOIN v ON {KEY} WHERE {FROM} AND {TO}", True, False),
-        (f"v.url FROM v RIGHT JOIN clicks c {AS_OF}", True, False),
-        (f"count(*) AS n FROM clicks c LEFT ANTI JOIN v {AS_OF} GROUP BY 1", True, False),
-        (f"v.url, v.valid_to FROM {LEFT}", True, True),
-        (f"v.url, x.u FROM clicks c JOIN v {AS_OF}, LATERAL (SELECT v.valid_to AS u) x", True, True),
-        (f"v.* FROM {LEFT}", True, True),
-        (f"v.url FROM {LEFT} AND v.valid_from > TIMESTAMP '2024-01-01'", True, True),
-        (f"v.url, (SELECT max(country) FROM raw.countries r WHERE r.code = v.url) AS m FROM {LEFT}", True, True),
+        (f"v.url FROM {LEFT}", "open"),
+        (f"v.url FROM clicks c JOIN v ON {KEY} AND v.valid_from <= c.event_ts AND (v.valid_to IS NULL OR v.valid_to > c.event_ts)", "open"),
+        (f"v.url FROM clicks c JOIN v ON {KEY} AND {FROM} AND c.event_ts < v.valid_to", "ends"),
+        (f"v.url FROM clicks c JOIN v ON {KEY} WHERE {FROM} AND {TO}", "open"),
+        (f"v.url FROM v RIGHT JOIN clicks c {AS_OF}", "open"),
+        (f"count(*) AS n FROM clicks c LEFT ANTI JOIN v {AS_OF} GROUP BY 1", "open"),
+        (f"v.url, v.valid_to FROM {LEFT}", "passed on"),
+        (f"v.url, x.u FROM clicks c JOIN v {AS_OF}, LATERAL (SELECT v.valid_to AS u) x", "passed on"),
+        (f"v.* FROM {LEFT}", "passed on"),
+        (f"v.url FROM {LEFT} AND v.valid_from > TIMESTAMP '2024-01-01'", "passed on"),
+        (f"v.url, (SELECT max(country) FROM raw.countries r WHERE r.code = v.url) AS m FROM {LEFT}", "passed on"),
+        # one end, another comparison, another row or another time is no stretch
+        (f"v.url FROM clicks c LEFT JOIN v ON {KEY} AND {FROM}", None),
+        (f"v.url FROM clicks c LEFT JOIN v ON {KEY} AND c.event_ts > v.valid_from AND {TO}", None),
+        (f"v.url FROM clicks c LEFT JOIN v ON {KEY} AND {FROM} AND (c.event_ts <= v.valid_to OR v.valid_to IS NULL)", None),
+        (f"v.url FROM clicks c LEFT JOIN v ON {KEY} AND ({FROM} OR c.url = v.url) AND {TO}", None),
+        (f"v.url FROM clicks c LEFT JOIN v ON {KEY} AND {FROM} AND (c.event_ts < v.valid_to OR v.valid_from IS NULL)", None),
+        (f"v.url FROM clicks c JOIN clicks d ON d.event_ts = c.event_ts JOIN v ON {KEY} AND d.event_ts >= v.valid_from AND (d.event_ts < v.valid_to OR v.valid_to IS NULL)", None),
+        (f"v.url FROM clicks c LEFT JOIN v ON {KEY} AND {FROM} AND date_trunc('hour', c.event_ts) < v.valid_to", None),
     ],
 )  # fmt: skip
-def test_a_lookup_read_as_of_a_time(query: str, open_: bool, passed_on: bool) -> None:
+def test_a_lookup_read_as_of_a_time(query: str, ends: str | None) -> None:
     """Both ends in a condition of the join are its stretch; any other use of them is noted."""
-    assert validity(query) == Validity("`event_ts`", "valid_from", "valid_to", open_, passed_on)
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        f"v.url FROM clicks c LEFT JOIN v ON {KEY} AND {FROM}",
-        f"v.url FROM clicks c LEFT JOIN v ON {KEY} AND c.event_ts > v.valid_from AND {TO}",
-        f"v.url FROM clicks c LEFT JOIN v ON {KEY} AND {FROM} AND (c.event_ts <= v.valid_to OR v.valid_to IS NULL)",
-        f"v.url FROM clicks c LEFT JOIN v ON {KEY} AND ({FROM} OR c.url = v.url) AND {TO}",
-        f"v.url FROM clicks c LEFT JOIN v ON {KEY} AND {FROM} AND (c.event_ts < v.valid_to OR v.valid_from IS NULL)",
-        f"v.url FROM clicks c JOIN clicks d ON d.event_ts = c.event_ts JOIN v ON {KEY} AND d.event_ts >= v.valid_from AND (d.event_ts < v.valid_to OR v.valid_to IS NULL)",
-        f"v.url FROM clicks c LEFT JOIN v ON {KEY} AND {FROM} AND date_trunc('hour', c.event_ts) < v.valid_to",
-    ],
-)
-def test_a_lookup_read_by_its_key(query: str) -> None:
-    """One end, another comparison, another row or another time is no stretch."""
-    assert validity(query) is None
+    expected = ends and Validity("`event_ts`", "valid_from", "valid_to", *ENDS[ends])
+    assert validity(query) == expected
 
 
 FRONT = """---
@@ -299,25 +295,19 @@ def test_the_source_is_ingested_and_the_lookup_landed(clicks: str, others: dict[
 
 
 def test_a_view_that_a_table_reads_lands_its_source() -> None:
-    """A view that a table reads lands its source, while the
-    events model still ingests the files itself.
+    """The events model still ingests the files itself. A changed join in the view changes the
+    events that are ingested through it.
     """
-    found = project_of(
-        "SELECT * FROM v", v=A_VIEW + JOINED, t=TABLE + "SELECT count(*) AS n FROM v"
+    table = TABLE + "SELECT count(*) AS n FROM v"
+    found, other = (
+        project_of("SELECT * FROM v", v=A_VIEW + join, t=table)
+        for join in (JOINED, JOINED.replace("LEFT JOIN", "JOIN"))
     )
 
     assert found["clicks"].source == "raw.clicks"
     assert {one.name for one in found if one.landed} == {"raw.clicks", "raw.countries"}
     assert [entry.name for entry in found["clicks"].stored_inputs] == ["raw.countries"]
-
-
-def test_another_join_in_a_view_is_another_definition() -> None:
-    """A changed join in a view changes the events that are ingested through it."""
-    one, other = (
-        project_of("SELECT * FROM v", v=A_VIEW + join)["clicks"].fingerprint
-        for join in (JOINED, JOINED.replace("LEFT JOIN", "JOIN"))
-    )
-    assert one != other
+    assert found["clicks"].fingerprint != other["clicks"].fingerprint
 
 
 SNAPSHOTS = """
