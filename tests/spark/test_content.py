@@ -81,24 +81,17 @@ def test_expressions_over_all_columns_are_no_deeper_than_over_a_few(
 class TestRowHash:
     """Different rows have different hashes, and equal rows equal ones."""
 
-    NONE, TEXT = "CAST(NULL AS INT)", "CAST(NULL AS STRING)"
-    AT = "'2019-01-01 00:00:00.12345"
+    TEXT = "CAST(NULL AS STRING)"
     DIFFERENT = (
         (f"'a', 'x', 'b', {TEXT}", f"'a', {TEXT}, 'b', 'x'"),
         ("'a', 'ab', 'b', 'c'", "'a', 'a', 'b', 'bc'"),
-        (f"'a', array({NONE}, 1)", f"'a', array(1, {NONE})"),
-        ("'a', ''", f"'a', {TEXT}"),
-        ("'a', map('k', 1)", "'a', map('k', 2)"),
-        (f"'a', named_struct('x', 1, 'y', {NONE})", f"'a', named_struct('x', {NONE}, 'y', 1)"),
-        (f"'a', array(timestamp{AT}6')", f"'a', array(timestamp{AT}7')"),
-        (f"'a', map('k', timestamp_ntz{AT}6')", f"'a', map('k', timestamp_ntz{AT}7')"),
     )
     """Columns with their values, of rows that differ."""
 
     def test_rows_that_differ_hash_differently(self, spark: SparkSession) -> None:
         """
-        Rows hash by the position of NULLs, the borders of strings, the entries of maps and
-        microseconds; columns that name file and version do not count.
+        Rows hash by the position of NULLs and the borders of strings; columns that name file and
+        version do not count.
         """
         same = "'a', 1, '_source_file', 7L, '_version', 3L", "'a', 1"
         frames = [
@@ -142,7 +135,8 @@ class TestRowHash:
                        "TIMESTAMP'2024-01-01 01:00:00.000001+01:00'"],
          ["TIMESTAMP'2024-01-01 00:00:00Z'"], ["TIMESTAMP'-0001-01-01 00:00:00Z'"],
          ["TIMESTAMP'0002-01-01 00:00:00Z'"]),
-        ("timestamp_ntz", ["TIMESTAMP_NTZ'2024-01-01'"], ["TIMESTAMP_NTZ'2024-01-01 00:00:00.1'"]),
+        ("timestamp_ntz", ["TIMESTAMP_NTZ'2024-01-01'"],
+         ["TIMESTAMP_NTZ'2024-01-01 00:00:00.000001'"]),
         ("array<double>", ["array()"], ["array(NULL)"], ["array(NULL, NULL)"], ["array(0D)"],
          ["array(double('-0.0'))"], ["array(0D, NULL)"], ["array(NULL, 0D)"]),
         ("struct<a:int,b:string>", ["struct(NULL, NULL)"], ["struct(1, NULL)"], ["struct(1, '')"],
@@ -174,18 +168,18 @@ class TestRowHash:
         """
         [groups] = [groups for one, *groups in self.SAME if one == type_]
         values = [(at, value) for at, group in enumerate([["NULL"], *groups]) for value in group]
-        for around, whole in self.AROUND:
-            named = whole.format(type_)
-            rows = [
-                f"SELECT {at} AS at, cast({around.format(f'cast({v} AS {type_})')} AS {named}) AS v"
-                for at, v in values
-            ]
-            frame = spark.sql(" UNION ALL ".join(rows))
-            hashed = frame.select("at", row_hash(frame.select("v").schema).alias("hash"))
-            pairs = {(row["at"], row["hash"]) for row in hashed.collect()}
-
-            assert len(pairs) == len(groups) + 1, named
-            assert len({hash_ for _, hash_ in pairs}) == len(groups) + 1, named
+        places = [
+            f"cast({around.format(f'cast({{0}} AS {type_})')} AS {whole.format(type_)}) AS v{place}"
+            for place, (around, whole) in enumerate(self.AROUND)
+        ]
+        rows = [f"SELECT {at} AS at, {', '.join(places).replace('{0}', v)}" for at, v in values]
+        frame = spark.sql(" UNION ALL ".join(rows))
+        hashes = [row_hash(T.StructType([field])) for field in frame.schema.fields[1:]]
+        found = frame.select("at", *hashes).collect()
+        for place, (_, whole) in enumerate(self.AROUND):
+            pairs = {(row[0], row[1 + place]) for row in found}
+            assert len(pairs) == len(groups) + 1, whole
+            assert len({hash_ for _, hash_ in pairs}) == len(groups) + 1, whole
 
     def test_texts_by_a_collation_hash_by_their_letters(self, spark: SparkSession) -> None:
         """A source may have texts that are equal by their collation: they are other texts."""

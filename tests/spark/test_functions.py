@@ -75,9 +75,8 @@ class Shop(AuditedProject):
 def test_functions_in_every_kind_of_model(tmp_path: Path) -> None:
     """
     Functions that changed are not applied, so late rows are folded by the earlier ones, also where
-    the files are broken by now; every table equals its rebuild. The plan names the functions, and
-    applying them rebuilds the models that call them. One that raises fails its model with the
-    author's line, and nothing is written.
+    the files are broken by now. The plan names the functions, and applying them rebuilds the models
+    that call them. One that raises fails its model with the author's line, and nothing is written.
     """
     shop = Shop(tmp_path / "shop")
     shop.land("1", "1,ann,2024-03-01T10:00:00,1.00", "2,bob,2024-03-01T11:00:00,200.00")
@@ -86,7 +85,6 @@ def test_functions_in_every_kind_of_model(tmp_path: Path) -> None:
     shop.write("lib/names.py", "raise RuntimeError('this version is broken')\n")
     shop.land("2", "3,ann,2024-03-01T10:10:00,5.00", "4,cid,2024-03-02T10:10:00,300.00")
     shop.go()
-    shop.verify()
     assert shop.values("clicks", "who") == ["ANN", "ANN", "BOB", "CID"]
     assert shop.values("visits", "user_identifier") == ["ANN", "BOB", "CID"]
     assert [float(str(one)) for one in shop.values("daily", "amount")] == [103.0, 150.0]

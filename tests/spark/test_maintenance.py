@@ -150,7 +150,7 @@ def test_a_version_before_many_rewrites_is_kept(
     monkeypatch.setattr(maintenance, "FILES_PER_PARTITION", 2)
     monkeypatch.setattr(maintenance, "LOOK_EVERY", 4)
     shop = GrowingTable(spark, warehouse, "behind", Layout("ts", Granularity.MONTH), storage)
-    for number in range(6):
+    for number in range(4):
         shop.append(5 if number % 2 else 40)
     read = shop.version(1)
     shop.care.maintain(["t"])

@@ -1,5 +1,5 @@
 """
-Tables of 120 columns, some of them structs and arrays of structs: each kind, and a later run.
+Tables of 100 columns, some of them structs and arrays of structs: each kind, and a later run.
 
 Trackers' events are as wide. What grows faster than the number of columns shows here by the time
 that it takes, if it ends at all.
@@ -59,7 +59,7 @@ class WideEvents(SparkProject):
 
     source, storage = "path: landing/*.json", "iceberg"
 
-    def __init__(self, root: Path, warehouse: Path, width: int = 120) -> None:
+    def __init__(self, root: Path, warehouse: Path, width: int = 100) -> None:
         self.columns = {"event_id": "string", "user_id": "string", "at": "timestamp"}
         for number in range(width - len(self.columns)):
             name, type_ = TYPES[number % len(TYPES)]

@@ -31,7 +31,6 @@ from infold.spark.jvm.session_settings import Size, all_settings
 from infold.system.kept_files import cache_dir
 
 if TYPE_CHECKING:
-    from pyiceberg.table import Table
     from pyspark.sql import Column, SparkSession
 
 
@@ -44,15 +43,6 @@ def start(tmp_path: Path) -> Start:
     from infold.spark.jvm.spark_session import start as start_session
 
     return lambda name: start_session(tmp_path / name, tmp_path / f"{name}.db")
-
-
-def read(folder: Path, name: str, table: str) -> Table:
-    """The table as pyiceberg sees it, through the same catalog file."""
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    return SqlCatalog(
-        "infold", uri=f"sqlite:///{folder / name}.db", warehouse=str(folder / name)
-    ).load_table(table)
 
 
 def python(code: str, *options: str, cache: Path | None = None) -> subprocess.Popen[str]:
@@ -69,28 +59,20 @@ def python(code: str, *options: str, cache: Path | None = None) -> subprocess.Po
 
 
 @pytest.mark.spark
-class TestTables:
-    """The session's default catalog holds ordinary Iceberg tables."""
+def test_another_process_s_commit_is_seen_at_once(start: Start, tmp_path: Path) -> None:
+    """Commits by pyiceberg are seen at once, not hidden by a cached table."""
+    from pyiceberg.catalog.sql import SqlCatalog
 
-    def test_a_second_start_has_its_own_catalog(self, start: Start) -> None:
-        """One process can work on several warehouses with one JVM."""
-        one, two = start("one"), start("two")
-        one.sql("CREATE NAMESPACE only_in_one")
+    spark = start("shared")
+    spark.sql("CREATE NAMESPACE shop")
+    spark.sql("CREATE TABLE shop.t USING iceberg AS SELECT 1 AS id")
+    spark.table("shop.t").toArrow()
+    at = {"uri": f"sqlite:///{tmp_path}/shared.db", "warehouse": str(tmp_path / "shared")}
+    table = SqlCatalog("infold", **at).load_table("shop.t")
 
-        assert one.sql("SHOW NAMESPACES").toArrow().num_rows == 1
-        assert two.sql("SHOW NAMESPACES").toArrow().num_rows == 0
+    table.append(table.scan().to_arrow())
 
-    def test_another_process_s_commit_is_seen_at_once(self, start: Start, tmp_path: Path) -> None:
-        """Commits by pyiceberg are seen at once, not hidden by a cached table."""
-        spark = start("shared")
-        spark.sql("CREATE NAMESPACE shop")
-        spark.sql("CREATE TABLE shop.t USING iceberg AS SELECT 1 AS id")
-        spark.table("shop.t").toArrow()
-        table = read(tmp_path, "shared", "shop.t")
-
-        table.append(table.scan().to_arrow())
-
-        assert spark.table("shop.t").toArrow().num_rows == 2
+    assert spark.table("shop.t").toArrow().num_rows == 2
 
 
 @pytest.mark.spark
