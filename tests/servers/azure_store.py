@@ -15,7 +15,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import json
 import re
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
@@ -29,7 +28,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-from tests.servers.gate import Answer, Gate, Passing, Rule, handler, opened
+from tests.servers.gate import Answer, Gate, Passing, as_json, handler, new_name, opened
 from tests.servers.store_server import StoreServer
 
 ACCOUNT = "tests"
@@ -77,7 +76,7 @@ class AzureStore(StoreServer):
 
     def new_bucket(self) -> str:
         """A container that nobody used, as URLs name it."""
-        name = f"container-{len(self.containers)}"
+        name = new_name("container-")
         self.containers[name] = {}
         return f"{name}@{HOST}"
 
@@ -99,9 +98,6 @@ class AzurePassing(Passing):
     """A request."""
 
     store: AzureStore
-
-    def _refuse(self, rule: Rule) -> None:
-        self._answer(*_turned(self._says(rule.status, rule.code)))
 
     def _forward(self, content: bytes) -> Answer:
         place = urlsplit(self.path)
@@ -303,16 +299,14 @@ class AzurePassing(Passing):
         ]
         if not found and folder not in objects:
             return self._says(404, "PathNotFound")
-        content = json.dumps({"paths": found}).encode()
-        return 200, self._head(Blob(b"", "0")) | {"Content-Type": "application/json"}, content
+        return as_json(200, {"paths": found}, **self._head(Blob(b"", "0")))
 
     def _says(self, status: int, code: str) -> Answer:
         head = {"x-ms-error-code": code, "x-ms-request-id": "1"}
         if re.search("resource=|action=|recursive=", self.path) or _RENAMED in self.headers:
-            body = json.dumps({"error": {"code": code, "message": "said by the stand-in"}})
-            return status, head | {"Content-Type": "application/json"}, body.encode()
-        body = f"<Error><Code>{code}</Code><Message>said by the stand-in</Message></Error>"
-        return status, head | {"Content-Type": "application/xml"}, body.encode()
+            return as_json(status, {"error": {"code": code, "message": "a rule says so"}}, **head)
+        _, more, body = super()._says(status, code)
+        return status, head | more, body
 
     def _is_signed(self, path: str, query: Mapping[str, str]) -> bool:
         lines = [self.command]
@@ -339,11 +333,6 @@ def _request(part: str) -> tuple[tuple[str, str], Message]:
     first, _, rest = text.partition("\r\n")
     command, path, _ = first.split(" ")
     return (command, path), message_from_string(rest)
-
-
-def _turned(answer: Answer) -> tuple[int, bytes, dict[str, str]]:
-    status, headers, body = answer
-    return status, body, headers
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from urllib.parse import quote
 
 import pytest
 from pyiceberg.catalog import Catalog as Pyiceberg
+from tests.servers.gate import new_name
 from tests.servers.hive_metastore import HiveMetastore
 from tests.servers.postgresql import Postgresql
 from tests.servers.rest_catalog import RestServer
@@ -146,7 +146,7 @@ def _jdbc(postgresql: Postgresql, folder: Path) -> Shelf:
 def _hive(server: HiveMetastore, folder: Path) -> Shelf:
     from pyiceberg.catalog.hive import HiveCatalog
 
-    namespace = f"{server.next_namespace()}_{os.getpid()}"
+    namespace = new_name("shop_")
     theirs = HiveCatalog("infold", uri=server.url, **{"hive.hive2-compatible": "true"})
     theirs.create_namespace(namespace, {"location": str(folder / namespace)})
     catalog = hive_catalog(Catalog(CatalogType.HIVE, uri=server.url), folder, KEY)
@@ -157,7 +157,7 @@ def _hive(server: HiveMetastore, folder: Path) -> Shelf:
 def _rest(server: RestServer, folder: Path) -> Shelf:
     from pyiceberg.catalog.rest import RestCatalog
 
-    namespace = f"{server.next_namespace()}_{os.getpid()}"
+    namespace = new_name("space_")
     theirs = RestCatalog("infold", uri=server.url, token=server.token)
     theirs.create_namespace(namespace)
     text = f"${{env:{TOKEN}}}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,25 @@ import pytest
 from tests.servers.catalogs import Shelf, opened
 from tests.servers.store_server import StoreServer
 
+from infold.lake.stores import places
+
 
 def _on_server(*kinds: str) -> list[Any]:
     return [pytest.param(kind, marks=pytest.mark.servers) for kind in kinds]
+
+
+@pytest.fixture(autouse=True)
+def _ways_are_forgotten() -> Iterator[None]:
+    """How a test reached its stores is nothing to the next one."""
+    yield
+    places.forget_ways()
+
+
+@pytest.fixture
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked once more after a while is asked at once."""
+    sleep = time.sleep
+    monkeypatch.setattr(time, "sleep", lambda seconds: sleep(min(seconds, 0.01)))
 
 
 @pytest.fixture(params=["sqlite", *_on_server("jdbc", "rest", "hive")])

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -17,9 +14,10 @@ from typing import Any
 
 from tests.servers.gate import free_port
 from tests.servers.program import STARTS_WITHIN, awaited, begin
+from tests.servers.standalone import environment, kill_at_once
 
 from infold.spark.jvm.jars import jar_paths
-from infold.spark.jvm.java import find_java, spark_home
+from infold.spark.jvm.java import spark_home
 from infold.spark.tables.iceberg.catalogs import POSTGRESQL
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -79,13 +77,7 @@ class ConnectServer:
             **SETTINGS,
         }
         confs = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
-        environment = os.environ | {
-            "JAVA_HOME": str(find_java().home),
-            "SPARK_HOME": str(spark_home()),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "PYSPARK_PYTHON": sys.executable,
-            "SPARK_CONNECT_AUTHENTICATE_TOKEN": self.token,
-        }
+        env = environment(SPARK_CONNECT_AUTHENTICATE_TOKEN=self.token)
         command = [
             str(spark_home() / "bin" / "spark-submit"),
             *("--class", SERVER, "--master", self.master, "--driver-memory", "1g"),
@@ -93,17 +85,13 @@ class ConnectServer:
             *confs,
             "spark-internal",
         ]
-        self._process = begin(
-            command, self.log, env=environment, cwd=self.folder, start_new_session=True
-        )
+        self._process = begin(command, self.log, env=env, cwd=self.folder, start_new_session=True)
         awaited(lambda: STARTED in self.log.read_text(errors="replace"), self.log)
 
     def kill(self) -> None:
         """End it at once, whatever it does."""
         if self._process is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait(10)
+            kill_at_once(self._process)
             until = time.monotonic() + STARTS_WITHIN
             with suppress(ConnectionRefusedError):  # a JVM of some memory takes a while to go
                 while time.monotonic() < until:
@@ -117,7 +105,7 @@ class ConnectServer:
 
     def target(self) -> Mapping[str, Any]:
         """What a target says to compute here."""
-        return {"engine": {"remote": self.remote, "shared_disk": True}}
+        return {"engine": {"remote": self.remote, "shared_disk": True}, "spark": {}}
 
 
 @contextmanager

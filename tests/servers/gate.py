@@ -8,6 +8,8 @@ lose an answer.
 from __future__ import annotations
 
 import http.client
+import json
+import os
 import re
 import socket
 import time
@@ -16,13 +18,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from tests.servers.program import program
-
-from infold.spark.jvm.java import find_java
+from tests.servers.program import SMALL, java, program
 
 Answer = tuple[int, dict[str, str], bytes]
 """Status, headers and content."""
@@ -112,13 +113,13 @@ class Passing(BaseHTTPRequestHandler):
                 first, rule.first = rule.first, None
                 first()
             if rule.status:
-                return self._refuse(rule)
-        status, headers, answer = self._forward(content)
+                return self._answer(self._says(rule.status, rule.code))
+        answer = self._forward(content)
         if rule is not None and rule.lost:
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)
             return None
-        return self._answer(status, answer, headers, cut=rule is not None and rule.cut)
+        return self._answer(answer, cut=rule is not None and rule.cut)
 
     def _content(self) -> bytes:
         """What was sent; the server behind gets it whole, and as it is."""
@@ -142,9 +143,10 @@ class Passing(BaseHTTPRequestHandler):
         rule.met += 1
         return rule.met % rule.every == 0
 
-    def _refuse(self, rule: Rule) -> None:
-        body = f"<Error><Code>{rule.code}</Code><Message>a rule says so</Message></Error>"
-        self._answer(rule.status, body.encode(), {"Content-Type": "application/xml"})
+    def _says(self, status: int, code: str) -> Answer:
+        """What such a server says that refuses."""
+        body = f"<Error><Code>{code}</Code><Message>a rule says so</Message></Error>"
+        return status, {"Content-Type": "application/xml"}, body.encode()
 
     def _forward(self, content: bytes) -> Answer:
         used, self._behind = self._behind, None
@@ -172,9 +174,8 @@ class Passing(BaseHTTPRequestHandler):
         self._behind = behind
         return answer.status, headers, body
 
-    def _answer(
-        self, status: int, body: bytes, headers: Mapping[str, str], *, cut: bool = False
-    ) -> None:
+    def _answer(self, answer: Answer, *, cut: bool = False) -> None:
+        status, headers, body = answer
         self.send_response(status)
         for name, value in headers.items():
             if name.lower() != "content-length":
@@ -199,7 +200,9 @@ def handler(store: Gated, port: int, kind: type[Passing] = Passing) -> type[Pass
     return type("Here", (kind,), {"store": store, "port": port})
 
 
-_SMALL = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+def as_json(status: int, found: Mapping[str, Any], **headers: str) -> Answer:
+    """An answer in JSON."""
+    return status, {**headers, "Content-Type": "application/json"}, json.dumps(found).encode()
 
 
 @contextmanager
@@ -231,7 +234,6 @@ def behind(
 
     The server is there once it answers at ``path``, with one of ``statuses`` if any are given.
     """
-    java = (str(find_java().home / "bin" / "java"), *_SMALL)
 
     def answers() -> bool:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
@@ -239,9 +241,17 @@ def behind(
         status = connection.getresponse().status
         return not statuses or status in statuses
 
-    all_words = [*(command or java), *words]
+    all_words = [*(command or (java(), *SMALL)), *words]
     with program(all_words, log, answers, env=environment), opened(gate) as url:
         yield url
+
+
+_numbers = count()
+
+
+def new_name(of: str) -> str:
+    """A name that nobody used, which begins so."""
+    return f"{of}{os.getpid()}x{next(_numbers)}"
 
 
 def free_port() -> int:

@@ -12,28 +12,33 @@ from __future__ import annotations
 import base64
 import importlib.util
 import json
-import os
 import platform
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 from urllib.request import Request, urlopen
 
-from tests.servers.gate import Answer, Gate, Passing, Rule, behind, free_port, handler
+from tests.servers.gate import (
+    Answer,
+    Gate,
+    Passing,
+    as_json,
+    behind,
+    free_port,
+    handler,
+    new_name,
+)
 from tests.servers.store_server import StoreServer
 
 TOKEN = "token-of-tests"
 KEY_ID = "key-1"
 _KEY = (Path(__file__).parent / "key_of_tests.pem").read_text(encoding="utf-8")
 _JSON = re.compile(r"/(storage/v1|upload|download|batch|resumable|token)\b")
-
-_numbers = count()
 
 
 def key_of(url: str, key_id: str = KEY_ID) -> str:
@@ -66,14 +71,11 @@ class GoogleStore(StoreServer):
 
     def new_bucket(self) -> str:
         """A bucket that nobody used."""
-        self._buckets = getattr(self, "_buckets", 0) + 1
-        name = f"bucket-{os.getpid()}-{self._buckets}"
-        self._ask("/storage/v1/b?project=tests", {"name": name})
+        name, head = new_name("bucket-"), {"Content-Type": "application/json"}
+        content = json.dumps({"name": name}).encode()
+        url = f"{self.direct}/storage/v1/b?project=tests"
+        urlopen(Request(url, content, head)).close()
         return name
-
-    def _ask(self, path: str, content: Mapping[str, Any]) -> None:
-        head = {"Content-Type": "application/json"}
-        urlopen(Request(self.direct + path, json.dumps(content).encode(), head)).close()
 
     def make_folder(self, bucket: str, key: str) -> None:
         """An empty object for the name of a folder, as Spark's connector makes it."""
@@ -91,13 +93,6 @@ class GooglePassing(Passing):
     """A request to the gate."""
 
     store: GoogleStore
-
-    def _refuse(self, rule: Rule) -> None:
-        if not _JSON.match(self.path):
-            return super()._refuse(rule)
-        body = {"code": rule.status, "errors": [{"reason": rule.code}], "message": rule.code}
-        content = json.dumps({"error": body}).encode()
-        return self._answer(rule.status, content, {"Content-Type": "application/json"})
 
     def _forward(self, content: bytes) -> Answer:
         place = urlsplit(self.path)
@@ -149,17 +144,14 @@ class GooglePassing(Passing):
     def _token(self, assertion: str) -> Answer:
         if _key_id(assertion) != KEY_ID:
             said = {"error": "invalid_grant", "error_description": "Invalid JWT Signature."}
-            return 400, {"Content-Type": "application/json"}, json.dumps(said).encode()
-        said = {"access_token": TOKEN, "expires_in": "3600", "token_type": "Bearer"}
-        content = json.dumps(said).replace('"3600"', "3600").encode()
-        return 200, {"Content-Type": "application/json"}, content
+            return as_json(400, said)
+        return as_json(200, {"access_token": TOKEN, "expires_in": 3600, "token_type": "Bearer"})
 
     def _says(self, status: int, code: str) -> Answer:
         if _JSON.match(self.path):
             error = {"code": status, "errors": [{"reason": code}], "message": code}
-            return status, {"Content-Type": "application/json"}, _dumped({"error": error})
-        body = f"<Error><Code>{code}</Code><Message>said by the gate</Message></Error>"
-        return status, {"Content-Type": "application/xml"}, body.encode()
+            return as_json(status, {"error": error})
+        return super()._says(status, code)
 
     def _xml(self, bucket: str, key: str, content: bytes) -> Answer:
         name = quote(unquote(key), safe="")
@@ -196,7 +188,7 @@ class GooglePassing(Passing):
     ) -> Answer:
         """An object that is written in parts: it is there once they are put together."""
         if "uploads" in query:
-            number = str(next(_numbers))
+            number = new_name("upload-")
             self.store.parts[number] = {}
             made = "InitiateMultipartUploadResult"
             return 200, {}, f"<{made}><UploadId>{number}</UploadId></{made}>".encode()
@@ -234,10 +226,6 @@ class GooglePassing(Passing):
             return super()._forward(content)
         finally:
             self.command, self.path, self.headers = own
-
-
-def _dumped(found: Any) -> bytes:
-    return json.dumps(found).encode()
 
 
 def _after(key: str, listed: bytes) -> bytes:

@@ -7,7 +7,6 @@ counts what is asked, and can refuse. What Spark asks, and what a DataNode is as
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -16,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
-from tests.servers.gate import Answer, Gate, Passing, Rule, handler, opened
+from tests.servers.gate import Answer, Gate, Passing, as_json, handler, new_name, opened
 from tests.servers.jars import fetched_jars
+from tests.servers.program import SMALL, java, site
 from tests.servers.store_server import StoreServer
 
-from infold.spark.jvm.java import find_java, spark_home
+from infold.spark.jvm.java import spark_home
 
 CLUSTER = (
     "org/apache/hadoop/hadoop-client-minicluster",
@@ -38,7 +38,6 @@ JAXB = (
 )
 """What the server of WebHDFS takes for a part of Java, which it is no longer."""
 
-_SMALL = ("-Xmx384m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _SETTINGS = {
     "dfs.permissions.superusergroup": "admins",
     # Pages of a listing are small, so that few files are several.
@@ -68,8 +67,7 @@ class Hdfs(StoreServer):
 
     def new_bucket(self) -> str:
         """A folder that nobody used, with the NameNode that it is of."""
-        self._buckets = getattr(self, "_buckets", 0) + 1
-        name = f"bucket-{self._buckets}"
+        name = new_name("bucket-")
         self.files.mkdirs(self.path(f"/{name}"))
         self.files.setOwner(self.path(f"/{name}"), USER, USER)
         return f"{self.authority}/{name}"
@@ -133,10 +131,9 @@ class Hdfs(StoreServer):
 class HdfsPassing(Passing):
     """A request to the gate."""
 
-    def _refuse(self, rule: Rule) -> None:
-        said = {"exception": rule.code, "javaClassName": "a.b", "message": "a rule says so"}
-        body = json.dumps({"RemoteException": said}).encode()
-        self._answer(rule.status, body, {"Content-Type": "application/json"})
+    def _says(self, status: int, code: str) -> Answer:
+        said = {"exception": code, "javaClassName": "a.b", "message": "a rule says so"}
+        return as_json(status, {"RemoteException": said})
 
     def _forward(self, content: bytes) -> Answer:
         self.headers.replace_header("Host", f"127.0.0.1:{self.port}")
@@ -152,11 +149,11 @@ def _java(folder: Path) -> Iterator[Any]:
         port, token = launch_gateway(
             jarpath=str(py4j),
             classpath=os.pathsep.join(map(str, jars)),
-            javaopts=[*_SMALL, f"-Dtest.build.data={folder}", f"-Djava.io.tmpdir={folder}"],
+            javaopts=[*SMALL, f"-Dtest.build.data={folder}", f"-Djava.io.tmpdir={folder}"],
             die_on_exit=True,
             redirect_stdout=log,
             redirect_stderr=log,
-            java_path=str(find_java().home / "bin" / "java"),
+            java_path=java(),
             create_new_process_group=True,
             enable_auth=True,
         )
@@ -207,11 +204,7 @@ class Pair(Hdfs):
         found[f"dfs.client.failover.proxy.provider.{name}"] = (
             "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
         )
-        rows = "".join(
-            f"<property><name>{key}</name><value>{text}</value></property>"
-            for key, text in found.items()
-        )
-        (folder / "hdfs-site.xml").write_text(f"<configuration>{rows}</configuration>")
+        (folder / "hdfs-site.xml").write_text(site(found))
 
 
 @contextmanager

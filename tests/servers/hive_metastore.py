@@ -16,9 +16,9 @@ from pathlib import Path
 from threading import Thread
 
 from tests.servers.gate import free_port
-from tests.servers.program import program
+from tests.servers.program import SMALL, java, program, site
 
-from infold.spark.jvm.java import find_java, spark_home
+from infold.spark.jvm.java import spark_home
 
 _MAIN = "org.apache.hadoop.hive.metastore.HiveMetaStore"
 _LOCKS = """
@@ -41,12 +41,7 @@ EXIT;
 """
 """For Derby's own client, which comes with pyspark, too."""
 
-_SMALL = (
-    "-Xmx384m",
-    "-Dderby.system.durability=test",
-    "-XX:TieredStopAtLevel=1",
-    "-XX:+UseSerialGC",
-)
+_OPTIONS = (*SMALL, "-Dderby.system.durability=test")
 
 
 @dataclass
@@ -58,12 +53,6 @@ class HiveMetastore:
     lost: dict[str, int] = field(default_factory=dict)
     seen: bytearray = field(default_factory=bytearray)
     """All that was asked."""
-    namespaces: int = 0
-
-    def next_namespace(self) -> str:
-        """A namespace that no test has had."""
-        self.namespaces += 1
-        return f"shop_{self.namespaces}"
 
     @contextmanager
     def losing(self, request: str, times: int = 1) -> Iterator[None]:
@@ -93,14 +82,10 @@ def running(folder: Path) -> Iterator[HiveMetastore]:
         "hive.metastore.warehouse.dir": str(folder / "warehouse"),
         "hive.async.log.enabled": "false",
     }
-    rows = "".join(
-        f"<property><name>{name}</name><value>{value}</value></property>"
-        for name, value in settings.items()
-    )
-    (folder / "hive-site.xml").write_text(f"<configuration>{rows}</configuration>")
-    java, jars = str(find_java().home / "bin" / "java"), f"{spark_home() / 'jars'}/*"
+    (folder / "hive-site.xml").write_text(site(settings))
+    jars = f"{spark_home() / 'jars'}/*"
     made = subprocess.run(
-        [java, *_SMALL, "-cp", jars, "org.apache.derby.tools.ij"],
+        [java(), *_OPTIONS, "-cp", jars, "org.apache.derby.tools.ij"],
         input=_LOCKS.encode(),
         cwd=folder,
         capture_output=True,
@@ -115,7 +100,7 @@ def running(folder: Path) -> Iterator[HiveMetastore]:
     words = (f"-Dhive.log.dir={folder}", "-cp", f"{folder}:{jars}", _MAIN, "-p", str(port))
     server = HiveMetastore(port)
     with (
-        program([java, *_SMALL, *words], folder / "metastore.log", answers, cwd=folder),
+        program([java(), *_OPTIONS, *words], folder / "metastore.log", answers, cwd=folder),
         socket.create_server(("127.0.0.1", 0)) as gate,
     ):
         server.url = f"thrift://127.0.0.1:{gate.getsockname()[1]}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner, Result
-from tests.arrivals.shape import SourceSpec
 from tests.crash.scenario import Scenario
-from tests.reference.world import Record
 from tests.servers.store_server import StoreServer, move_to_store
 
 from infold import api
@@ -57,35 +55,6 @@ class MovedScenario(Scenario):
         """A run; each table is what the reference says."""
         self.go()
         self.check({*self.shape.tables}, None)
-
-
-NO_STORE = StoreServer()
-
-
-@dataclass
-class InStore(MovedScenario):
-    """A scenario whose tables and files are in a bucket."""
-
-    store: StoreServer = field(default_factory=lambda: NO_STORE)
-    bucket: str = ""
-
-    def _begin(self) -> None:
-        super()._begin()
-        self.bucket = self.store.new_bucket()
-        move_to_store(self.folder, self.store, self.bucket)
-        for source in self.shape.sources:
-            self.store.put(self._at(f"{source.folder}/_"), b"there is a folder")
-
-    def _put(self, path: str, source: SourceSpec, records: Sequence[Record]) -> None:
-        super()._put(path, source, records)
-        self.store.put(self._at(path), (self.folder / "landing" / path).read_bytes())
-
-    def _drop(self, path: str) -> None:
-        super()._drop(path)
-        self.store.delete(self._at(path))
-
-    def _at(self, path: str) -> str:
-        return self.store.url_of(self.bucket, "landing", path)
 
 
 EVENT = {"user_id": "ann", "event_ts": "2024-03-08T09:00:00", "url": "/", "amount": None}
@@ -163,8 +132,9 @@ def run_fails(root: Path) -> InfoldError:
 
 
 def shop_in(store: StoreServer, root: Path, **target: object) -> Shop:
-    """The same with these keys of its target; two files have arrived."""
+    """The events and sessions of the same, with these keys; two files have arrived."""
     shop = Shop(root=root, store=store, bucket=store.new_bucket())
+    (root / "models" / "daily.sql").unlink()
     retarget(root, target)
     move_to_store(root, store, shop.bucket)
     for file in sorted((root / "landing" / "clicks").iterdir()):

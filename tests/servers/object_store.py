@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.servers.gate import Gate, behind, free_port, handler
+from tests.servers.gate import Gate, behind, free_port, handler, new_name
 from tests.servers.jars import fetched_jars
 from tests.servers.store_server import StoreServer
 
@@ -48,8 +47,7 @@ class ObjectStore(StoreServer):
 
     def new_bucket(self) -> str:
         """A bucket that nobody used; by its folder, as nothing of infold's makes one."""
-        self._buckets = getattr(self, "_buckets", 0) + 1
-        name = f"bucket-{os.getpid()}-{self._buckets}"
+        name = new_name("bucket-")
         (self.folder / name).mkdir()
         return name
 

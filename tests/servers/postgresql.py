@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tests.servers.gate import free_port
+from tests.servers.gate import free_port, new_name
 from tests.servers.program import awaited, begin, end
 
 NOBODY = 65534
@@ -39,7 +39,6 @@ class Postgresql:
         self.password = f"s3cret/{secrets.token_hex(4)}?@:%"
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
-        self._schemas = 0
 
     def create(self) -> None:
         """Make the server's files."""
@@ -49,17 +48,8 @@ class Postgresql:
         secret.write_text(self.password, encoding="utf-8")
         if os.getuid() == 0:
             os.chown(self.data, NOBODY, NOBODY)
-        command = [
-            program("initdb"),
-            "--no-sync",
-            "-D",
-            str(self.data),
-            "-U",
-            "infold",
-            "-E",
-            "UTF8",
-        ]
-        command += ["--locale=C", "--auth=scram-sha-256", f"--pwfile={secret}"]
+        command = [program("initdb"), "--no-sync", f"--pgdata={self.data}", "--username=infold"]
+        command += ["--encoding=UTF8", "--locale=C", "--auth=scram-sha-256", f"--pwfile={secret}"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, **self._as_nobody())
 
     def start(self) -> None:
@@ -113,8 +103,7 @@ class Postgresql:
 
     def schema(self) -> str:
         """The name of a schema that nobody used."""
-        self._schemas += 1
-        return f"ledger_{os.getpid()}_{self._schemas}"
+        return new_name("ledger_")
 
     def disconnect_all(self) -> None:
         """End every connection but the one that does so."""

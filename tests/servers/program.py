@@ -5,14 +5,18 @@ from __future__ import annotations
 import http.client
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from infold.spark.jvm.java import find_java
+
 Found = TypeVar("Found")
 
 STARTS_WITHIN = 120
+SMALL = ("-Xmx384m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""For the JVM of a server."""
 _UNTIL_THE_END = '"$@" & cat; kill -{} $!; wait'
 """A shell that has a server run as long as whoever started it: until its own input ends."""
 
@@ -46,6 +50,18 @@ def end(process: subprocess.Popen[bytes]) -> None:
         process.wait(timeout=10)
     process.kill()
     process.wait()
+
+
+def java() -> str:
+    """The program that runs those of Java."""
+    return str(find_java().home / "bin" / "java")
+
+
+def site(settings: Mapping[str, str]) -> str:
+    """Settings as programs of Hadoop read them."""
+    rows = (f"<name>{name}</name><value>{value}</value>" for name, value in settings.items())
+    properties = "".join(f"<property>{row}</property>" for row in rows)
+    return f"<configuration>{properties}</configuration>"
 
 
 @contextmanager

@@ -7,17 +7,15 @@ can do what servers and networks do: refuse, be slow, be busy, and lose an answe
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
-from tests.servers.gate import Answer, Gate, Gated, Passing, Rule, behind, free_port, handler
+from tests.servers.gate import Answer, Gate, Gated, Passing, as_json, behind, free_port, handler
 from tests.servers.jars import fetched_jars, listed_jars
 
 from infold.spark.jvm.jars import jar_paths
@@ -33,11 +31,6 @@ class RestServer(Gated):
 
     token: str = "s3cret-token/1"
     secret: str = "s3cret:word/2"
-    _spaces: Iterator[int] = field(default_factory=count)
-
-    def next_namespace(self) -> str:
-        """One that nobody used."""
-        return f"space_{os.getpid()}_{next(self._spaces)}"
 
 
 class RestPassing(Passing):
@@ -49,30 +42,22 @@ class RestPassing(Passing):
         if self.path.endswith("/oauth/tokens"):
             return self._token(parse_qs(content.decode()).get("client_secret", [""])[0])
         if self.headers.get("Authorization") != f"Bearer {self.store.token}":
-            return _refusal(401, "the token is not known here")
+            return self._says(401, "Unknown")
         return super()._forward(content)
 
     def _token(self, given: str) -> Answer:
         if given != self.store.secret:
-            return _said(401, {"error": "invalid_client", "error_description": "no"})
+            return as_json(401, {"error": "invalid_client", "error_description": "no"})
         found = {
             "access_token": self.store.token,
             "token_type": "bearer",
             "issued_token_type": "urn:ietf:params:oauth:token-type:access_token",
         }
-        return _said(200, found)
+        return as_json(200, found)
 
-    def _refuse(self, rule: Rule) -> None:
-        status, headers, content = _refusal(rule.status, "a rule says so")
-        self._answer(status, content, headers)
-
-
-def _refusal(status: int, why: str) -> Answer:
-    return _said(status, {"error": {"message": why, "type": "Refused", "code": status}})
-
-
-def _said(status: int, found: dict[str, Any]) -> Answer:
-    return status, {"Content-Type": "application/json"}, json.dumps(found).encode()
+    def _says(self, status: int, code: str) -> Answer:
+        error = {"message": "a rule says so", "type": code, "code": status}
+        return as_json(status, {"error": error})
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,25 @@ SHAPE = replace(
     tables={name: SHAPES["rows"].tables[name] for name in ("clicks", "sessions", "users")},
 )
 """A project for executors: events and rows by key that functions in Python make, and sessions."""
+
+
+def environment(**more: str) -> dict[str, str]:
+    """That of a program of Spark's."""
+    return {
+        **os.environ,
+        "JAVA_HOME": str(find_java().home),
+        "SPARK_HOME": str(spark_home()),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+        **more,
+    }
+
+
+def kill_at_once(process: subprocess.Popen[bytes]) -> None:
+    """End a program, and what it started, whatever they do."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait(10)
 
 
 @dataclass
@@ -65,12 +85,12 @@ class Cluster:
 
     def lose_worker(self) -> None:
         """Kill the worker that came last, with what it runs."""
-        _end(self._servers.pop())
+        kill_at_once(self._servers.pop())
 
     def stop(self) -> None:
         """End everything."""
         for process in reversed(self._servers):
-            _end(process)
+            kill_at_once(process)
 
     def target(self) -> Mapping[str, dict[str, Any]]:
         """What a target says to compute here."""
@@ -80,27 +100,16 @@ class Cluster:
         }
 
     def _start(self, name: str, class_: str, *words: str) -> None:
-        environment = os.environ | {
-            "JAVA_HOME": str(find_java().home),
-            "SPARK_HOME": str(spark_home()),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_DAEMON_MEMORY": "256m",
-        }
         program = str(spark_home() / "bin" / "spark-class")
         command = [program, f"org.apache.spark.deploy.{class_}", "--webui-port", "0", *words]
         log = self.folder / f"{name}.log"
-        self._servers.append(begin(command, log, env=environment, start_new_session=True))
+        env = environment(SPARK_DAEMON_MEMORY="256m")
+        self._servers.append(begin(command, log, env=env, start_new_session=True))
 
     def _said(self, name: str, pattern: str) -> list[str]:
         """What a server's log says; it is waited for."""
         log = self.folder / f"{name}.log"
         return awaited(lambda: re.findall(pattern, log.read_text(errors="replace")), log)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait(10)
 
 
 @contextmanager

@@ -41,51 +41,72 @@ from infold.messages.errors import InfoldError
 
 pytestmark = pytest.mark.servers
 
-MANY = 40
+MANY = 5
 
 
 class Died(BaseException):
     """The process dies."""
 
 
+def test_a_death_between_two_names_is_mended(rest: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Wherever a process dies among its renamings, all of them are done afterwards, or none: so it is
+    with each type that has no transaction.
+    """
+    at = {name: rest.make(name) for name in ("daily", "weekly", "daily__b", "weekly__b")}
+    pairs = [
+        ("daily", "daily__a"),
+        ("daily__b", "daily"),
+        ("weekly", "weekly__a"),
+        ("weekly__b", "weekly"),
+    ]
+    back = [(to, name) for name, to in reversed(pairs)]
+    for dies in range(8):
+        lake, passed = rest.lake(), iter(range(100))
+        order = pairs if dies % 2 == 0 else back
+        now = {name: rest.at(name) for name in rest.names()}
+        swap = [Renaming(one, to, now[one]) for one, to in order if one in now]
+
+        def point(_: str, passed: Iterator[int] = passed, dies: int = dies) -> None:
+            if next(passed) == dies:
+                raise Died
+
+        with monkeypatch.context() as patch:
+            patch.setattr(write_points, "point", point)
+            with pytest.raises(Died):
+                lake.rename(swap)
+        done = lake.was_renamed(swap)
+        found = {name: rest.at(name) for name in rest.names()}
+
+        assert done == (dies > 0)
+        wanted = {one.to: one.location for one in swap} if done else now
+        assert found == wanted
+        if not done:
+            assert lake.rename(swap)
+    assert sorted(rest.at(name) for name in rest.names()) == sorted(at.values())
+
+
 @pytest.mark.parametrize("kind", ["rest", "hive"])
-def test_a_death_between_two_names_is_mended(
-    kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_lost_answer_is_found_out(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """Wherever a process dies among its renamings, all of them are done afterwards, or none."""
+    """It is said that nobody knows; then the names tell, and what is left is done."""
     with opened(kind, request, tmp_path) as shelf:
-        names = ("daily", "weekly", "daily__b", "weekly__b")
-        at = {name: shelf.make(name) for name in names}
-        pairs = [
-            ("daily", "daily__a"),
-            ("daily__b", "daily"),
-            ("weekly", "weekly__a"),
-            ("weekly__b", "weekly"),
+        at = {name: shelf.make(name) for name in ("daily", "daily__b")}
+        swap = [
+            Renaming("daily", "daily__a", at["daily"]),
+            Renaming("daily__b", "daily", at["daily__b"]),
         ]
-        back = [(to, name) for name, to in reversed(pairs)]
-        for dies in range(8):
-            lake, passed = shelf.lake(), iter(range(100))
-            order = pairs if dies % 2 == 0 else back
-            now = {name: shelf.at(name) for name in shelf.names()}
-            swap = [Renaming(one, to, now[one]) for one, to in order if one in now]
+        losing = (
+            request.getfixturevalue("rest_server").rule("POST", "rename", lost=True)
+            if kind == "rest"
+            else request.getfixturevalue("hive_metastore").losing("alter_table")
+        )
+        with losing, pytest.raises(InfoldError, match="catalog-answer-lost"):
+            shelf.lake().rename(swap)
 
-            def point(_: str, passed: Iterator[int] = passed, dies: int = dies) -> None:
-                if next(passed) == dies:
-                    raise Died
-
-            with monkeypatch.context() as patch:
-                patch.setattr(write_points, "point", point)
-                with pytest.raises(Died):
-                    lake.rename(swap)
-            done = lake.was_renamed(swap)
-            found = {name: shelf.at(name) for name in shelf.names()}
-
-            assert done == (dies > 0)
-            wanted = {one.to: one.location for one in swap} if done else now
-            assert found == wanted
-            if not done:
-                assert lake.rename(swap)
-        assert sorted(shelf.at(name) for name in shelf.names()) == sorted(at.values())
+        assert shelf.lake().was_renamed(swap)
+        assert (shelf.at("daily"), shelf.at("daily__a")) == (at["daily__b"], at["daily"])
 
 
 class TestRestServer:
@@ -99,25 +120,14 @@ class TestRestServer:
 
     def test_what_it_costs_to_find_many_tables(self, rest: Shelf, rest_server: RestServer) -> None:
         """One request for each table, and one that asks what the server is."""
-        assert isinstance(rest.catalog, RestCatalog)
-        at = rest.make("t0")
-        content = Path(at).read_text(encoding="utf-8")
         names = [f"t{number}" for number in range(MANY)]
-
-        def register(name: str) -> None:
-            assert isinstance(rest.catalog, RestCatalog)
-            copy = Path(at).with_name(f"{name}.metadata.json")
-            copy.write_text(content, encoding="utf-8")
-            body = {"name": name, "metadata-location": str(copy)}
-            rest.catalog.client.change("POST", f"namespaces/{rest.namespace}/register", body)
-
-        with ThreadPoolExecutor(4) as pool:
-            list(pool.map(register, names[1:]))
-        keys = [(rest.namespace, name) for name in names]
+        for name in names:
+            rest.make(name)
         declared = Catalog(CatalogType.REST, uri=rest_server.url, token="${env:CATALOG_TOKEN}")
+        catalog = rest_catalog(declared, rest.warehouse, KEY)
         rest_server.seen.clear()
 
-        assert len(rest_catalog(declared, rest.warehouse, KEY).find(keys)) == MANY
+        assert len(catalog.find([(rest.namespace, name) for name in names])) == MANY
 
         assert rest_server.seen.total() == MANY + 1
 
@@ -175,6 +185,7 @@ class TestRestServer:
                 rest.lake().moved_tables({"daily": at["daily"]})
         assert found == {"daily": FORBIDDEN, "weekly": at["weekly"], "none": None}
 
+    @pytest.mark.usefixtures("short_pauses")
     def test_a_busy_server_is_asked_again(self, rest: Shelf, rest_server: RestServer) -> None:
         """Where that changes nothing; one that stays busy is named."""
         at = rest.make("daily")
@@ -201,22 +212,6 @@ class TestRestServer:
         nobody = Catalog(CatalogType.REST, uri="http://127.0.0.1:1")
         with pytest.raises(InfoldError, match="catalog-unreachable"):
             rest_catalog(nobody, rest.warehouse, KEY).names("shop")
-
-    def test_a_lost_answer_is_found_out(self, rest: Shelf, rest_server: RestServer) -> None:
-        """It is said that nobody knows; then the names tell, and what is left is done."""
-        at = {name: rest.make(name) for name in ("daily", "daily__b")}
-        swap = [
-            Renaming("daily", "daily__a", at["daily"]),
-            Renaming("daily__b", "daily", at["daily__b"]),
-        ]
-        with (
-            rest_server.rule("POST", "rename", lost=True),
-            pytest.raises(InfoldError, match="catalog-answer-lost"),
-        ):
-            rest.lake().rename(swap)
-
-        assert rest.lake().was_renamed(swap)
-        assert (rest.at("daily"), rest.at("daily__a")) == (at["daily__b"], at["daily"])
 
 
 class TestPostgresqlServer:
@@ -358,12 +353,12 @@ def at(uri: str) -> HiveCatalog:
 
 def test_what_it_costs_to_find_many_in_hive(in_hive: Shelf, hive_metastore: HiveMetastore) -> None:
     """One request asks for all of them."""
-    names = [f"t{number}" for number in range(5)]
+    names = [f"t{number}" for number in range(MANY)]
     for name in names:
         in_hive.make(name)
     hive_metastore.seen.clear()
 
-    assert len(in_hive.catalog.find([(in_hive.namespace, name) for name in names])) == len(names)
+    assert len(in_hive.catalog.find([(in_hive.namespace, name) for name in names])) == MANY
 
     assert hive_metastore.seen.count(b"get_table") == 1
 
@@ -380,28 +375,12 @@ def test_capital_letters_are_those_of_the_project(in_hive: Shelf) -> None:
     assert in_hive.names() == set()
 
 
-@pytest.mark.parametrize("request_", ["alter_table", "drop_table"])
-def test_a_lost_answer_of_hive_is_found_out(
-    in_hive: Shelf, hive_metastore: HiveMetastore, request_: str
-) -> None:
-    """It is said that nobody knows; then the names tell, and what is left is done."""
-    where = {name: in_hive.make(name) for name in ("daily", "daily__b")}
-    swap = [
-        Renaming("daily", "daily__a", where["daily"]),
-        Renaming("daily__b", "daily", where["daily__b"]),
-    ]
-    lake = in_hive.lake()
-    with (
-        hive_metastore.losing(request_),
-        pytest.raises(InfoldError, match="catalog-answer-lost"),
-    ):
-        lake.rename(swap) if request_ == "alter_table" else lake.drop("daily")
-
-    if request_ == "alter_table":
-        assert lake.was_renamed(swap)
-        assert in_hive.names() == {"daily", "daily__a"}
-    else:
-        assert in_hive.names() == {"daily__b"}
+def test_a_lost_answer_to_a_drop_is_named(in_hive: Shelf, hive_metastore: HiveMetastore) -> None:
+    """The table is gone, which is looked up."""
+    in_hive.make("daily")
+    with hive_metastore.losing("drop_table"), pytest.raises(InfoldError, match="answer-lost"):
+        in_hive.lake().drop("daily")
+    assert in_hive.names() == set()
 
 
 def test_a_commit_meanwhile_is_not_written_over(in_hive: Shelf) -> None:

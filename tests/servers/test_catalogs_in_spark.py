@@ -26,7 +26,7 @@ from tests.crash.scenario import SHAPE, Scenario, kill
 from tests.docs.pages import DOCS, code
 from tests.lake.delta.orders import shop_over_delta
 from tests.servers.catalogs import PASSWORD, Shelf, jdbc_uri, new_database, opened
-from tests.servers.gate import free_port
+from tests.servers.gate import free_port, new_name
 from tests.servers.hive_metastore import HiveMetastore
 from tests.servers.moved import MovedScenario, Starter, retarget
 from tests.servers.postgresql import Postgresql
@@ -347,7 +347,7 @@ class DeltaShop(Starter):
 @pytest.fixture
 def delta_shop(hive_metastore: HiveMetastore, tmp_path: Path) -> DeltaShop:
     """The project with the target of the page on tables in Delta Lake."""
-    namespace = f"{hive_metastore.next_namespace()}_{os.getpid()}"
+    namespace = new_name("shop_")
     declared = Catalog(CatalogType.HIVE, uri=hive_metastore.url)
     hive = HiveClient(declared, Path("/"), "catalog")
     made = DeltaShop(root=tmp_path / "shop", target="prod", namespace=namespace, hive=hive)

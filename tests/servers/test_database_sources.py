@@ -8,12 +8,12 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyarrow import parquet
+from tests.servers.gate import new_name
 from tests.servers.postgresql import Postgresql
 
 from infold.api.extraction import open_table
@@ -28,7 +28,6 @@ from infold.system import postgresql_server
 pytestmark = pytest.mark.servers
 
 NOW = datetime(2024, 3, 20, tzinfo=UTC)
-_numbers = count()
 
 
 class Table:
@@ -36,7 +35,7 @@ class Table:
 
     def __init__(self, server: Postgresql, root: Path, columns: str) -> None:
         self.server, self.root, self.folder = server, root, root / "extracted"
-        self.schema = f"odd % schema {next(_numbers)}"
+        self.schema = new_name("odd % schema ")
         self.quoted = f'"{self.schema}"."T%s"'
         server.run(f'CREATE SCHEMA "{self.schema}"', f"CREATE TABLE {self.quoted} ({columns})")
 

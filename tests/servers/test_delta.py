@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -46,17 +46,9 @@ def made_in(store: StoreServer, root: Path, **options: object) -> Made:
 
 
 @pytest.fixture
-def made(store: StoreServer, tmp_path: Path) -> Iterator[Made]:
+def made(store: StoreServer, tmp_path: Path) -> Made:
     """A warehouse behind the gate."""
-    yield made_in(store, tmp_path)
-    places.forget_ways()
-
-
-@pytest.fixture
-def direct(object_store: ObjectStore, tmp_path: Path) -> Iterator[Made]:
-    """One that is reached without the gate."""
-    yield made_in(object_store, tmp_path, endpoint=object_store.direct)
-    places.forget_ways()
+    return made_in(store, tmp_path)
 
 
 def objects(made: Made, table: str) -> list[str]:
@@ -179,7 +171,6 @@ def test_folders_that_azures_connector_makes(
     assert not [name for name, one in objects.items() if "weekly" in name and one.folder]
     made.lake.drop("weekly")
     assert [*objects] == ["warehouse", "warehouse/shop"]
-    places.forget_ways()
 
 
 def test_a_folder_that_googles_connector_makes(google_store: GoogleStore, tmp_path: Path) -> None:
@@ -196,7 +187,6 @@ def test_a_folder_that_googles_connector_makes(google_store: GoogleStore, tmp_pa
     assert made.lake.made_tables() == []
     made.write("daily", {"n": [2]}, "s-2")
     assert made.numbers("daily") == [2]
-    places.forget_ways()
 
 
 @of_each
@@ -215,9 +205,11 @@ def test_a_dropped_table_is_gone_at_once(made: Made, monkeypatch: pytest.MonkeyP
     assert not made.lake.drop("daily")
 
 
-def test_old_versions_go_with_their_objects(direct: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_versions_go_with_their_objects(
+    object_store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Those that no kept version needs, once they are older than any clock may be wrong."""
-    made = direct
+    made = made_in(object_store, tmp_path, endpoint=object_store.direct)
     snapshots = [made.write("daily", {"n": [n]}, f"s-{n}", mode="overwrite") for n in range(6)]
     forget(made, "daily", 4)
     assert made.lake.history("daily").main == (snapshots[5], snapshots[4])
@@ -254,11 +246,11 @@ def test_a_version_that_is_written_over(made: Made) -> None:
 @of_each
 def test_an_answer_that_is_cut_off(made: Made, store: StoreServer) -> None:
     """What is missing of a file is asked for: no row is lost."""
-    for n in range(4):
+    for n in range(2):
         made.write("daily", {"n": [n]}, f"s-{n}")
     with store.rule("GET", r"\.(parquet|json)|%2E(parquet|json)", cut=True, every=2) as cut:
-        assert made.numbers("daily") == [0, 1, 2, 3]
-    assert cut.met > 5
+        assert made.numbers("daily") == [0, 1]
+    assert cut.met > 3
 
 
 @of_each
@@ -298,9 +290,6 @@ def test_what_the_store_refuses(made: Made, store: StoreServer) -> None:
             assert refused.value.slug == slug
 
 
-"""Of those whose code is the same for all of them."""
-
-
 class Written:
     """A table as somebody else writes it into a bucket, and a project that reads it."""
 
@@ -331,10 +320,9 @@ class Written:
 
 
 @pytest.fixture
-def written(store: StoreServer, tmp_path: Path) -> Iterator[Written]:
+def written(store: StoreServer, tmp_path: Path) -> Written:
     """A table below a name that needs care in URLs."""
-    yield Written(store, tmp_path, "lake/a b#é%/orders")
-    places.forget_ways()
+    return Written(store, tmp_path, "lake/a b#é%/orders")
 
 
 @of_each
@@ -366,7 +354,6 @@ def test_its_files_are_objects(
     assert {*table.deleted} == changed != set()
     assert {*table.partitions["_path"].to_pylist()} == first.keys()
     assert {*table.partitions["kind"].to_pylist()} >= {row[3] for row in orders.rows.values()}
-    places.forget_ways()
 
 
 def test_files_of_deleted_rows_that_deltalake_does_not_find(
@@ -383,51 +370,35 @@ def test_files_of_deleted_rows_that_deltalake_does_not_find(
 
     assert error.slug == "delta-source-unreadable"
     assert "deletion_vector" in dict(error.facts)["why"]
-    places.forget_ways()
 
 
 @of_each
 def test_an_unchanged_table_costs_two_requests(written: Written) -> None:
-    """Its log's end is asked for, and no other file is read; a table made anew is another."""
+    """
+    Its log's end is asked for, which is what comes after the last checkpoint; no other file is
+    read. What is new there is found, and a table made anew is another.
+    """
+    for _ in range(3):
+        written.orders.append()
+    written.orders.table.create_checkpoint()
     written.orders.append()
     written.mirror()
     before = written.files()
+    log = f"{written.url}/_delta_log"
+    assert min(places.marks(log, f"{2:020}")) == f"{2:020}.checkpoint.parquet"
     written.store.seen.clear()
 
     assert written.files() == before
     assert written.store.seen.total() == 2
 
+    written.orders.append()
+    written.mirror()
+    after = written.files()
+    assert before.items() < after.items()
     shutil.rmtree(written.orders.folder)
     written.orders.append()
     written.mirror()
-    assert not before.keys() & written.files().keys()
-
-
-@of_one
-def test_of_a_long_log_the_end_is_listed(written: Written) -> None:
-    """What comes after the last checkpoint; all of it where that is said wrongly, or not at all."""
-    orders = written.orders
-    for _ in range(3):
-        orders.append()
-    orders.table.create_checkpoint()
-    orders.append()
-    written.mirror()
-    seen = written.files()
-    hint = f"{written.url}/_delta_log/_last_checkpoint"
-    names = [places.marks(f"{written.url}/_delta_log", f"{2:020}")]
-    assert min(names[0]) == f"{2:020}.checkpoint.parquet"
-    orders.append()
-    written.mirror()
-    after = written.files()
-    assert seen.items() < after.items()
-
-    for content in (json.dumps({"version": 99}).encode(), b"{", b"[]", b'{"version": "x"}'):
-        written.store.put(hint, content)
-        orders.append()
-        written.mirror()
-        found = written.files()
-        assert after.items() < found.items()
-        after = found
+    assert not after.keys() & written.files().keys()
 
 
 @of_each
@@ -482,4 +453,3 @@ def test_files_that_nobody_may_read(
     written.mirror()
 
     assert written.problem().slug == slug
-    places.forget_ways()

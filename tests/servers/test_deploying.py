@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -98,6 +99,28 @@ def test_others_read_while_a_run_goes_on(shop: Shop) -> None:
     assert "ledger-not-permitted" in shop("--target reading run", code=1)
 
 
+def test_a_ledger_is_taken_along(shop: Shop) -> None:
+    """By the command of the page, from a file to the server, into another schema; and back."""
+    (command,) = code(PAGE, "bash")
+    *words, url = shlex.split(command.replace("\\\n", ""))[1:]
+    url = url.replace("db.example.com:5432", f"127.0.0.1:{shop.server.port}")
+    file, before = shop.root / "infold.yml", shop("--target prod history")
+    text = file.read_text(encoding="utf-8")
+    named = f"{url}\n    ledger_schema: "
+    file.write_text(text.replace(url, f"{named}infold_shop_prod"), encoding="utf-8")
+    assert "(without ledger_schema)" in shop("--target prod ledger copy sqlite:///taken.db")
+    file.write_text(text.replace(url, "sqlite:///taken.db"), encoding="utf-8")
+    assert shop("--target prod history") == before
+
+    told = shop(*words, url, "--schema", "moved")
+
+    assert "compared what was written" in told
+    assert f"    ledger: {named}moved\n" in told
+    file.write_text(text.replace(url, f"{named}moved"), encoding="utf-8")
+    assert shop("--target prod history") == before
+    shop("--target", "prod", "ledger", "export", str(shop.root / "saved"))
+
+
 def test_no_secret_is_written_anywhere(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not on a screen, in JSON, in a file of the project or its tables, nor in the ledger."""
     shop("--target prod history --json")
@@ -109,17 +132,16 @@ def test_no_secret_is_written_anywhere(shop: Shop, monkeypatch: pytest.MonkeyPat
         patch.delenv("LEDGER_PASSWORD")
         assert "${env:LEDGER_PASSWORD}" in shop("--target prod plan", code=2)
     tables = shop.server.run(
-        "SELECT tablename FROM pg_tables WHERE schemaname = 'infold_shop_prod'", database="ledgers"
+        "SELECT tablename FROM pg_tables WHERE schemaname = 'moved'", database="ledgers"
     )
     assert len(tables) > 20
     texts = [text.encode() for text in shop.printed]
     for (table,) in tables:
-        rows = shop.server.run(
-            f"SELECT t::text FROM infold_shop_prod.{table} t", database="ledgers"
-        )
+        rows = shop.server.run(f"SELECT t::text FROM moved.{table} t", database="ledgers")
         texts += [row.encode() for (row,) in rows]
     files = [path for path in shop.root.parent.rglob("*") if path.is_file()]
-    assert {"infold.yml", "project.json", "catalog.db"} <= {path.name for path in files}
+    names = {path.name for path in files}
+    assert {"infold.yml", "project.json", "catalog.db", "taken.db", "saved"} <= names
     texts += [path.read_bytes() for path in files if path.name != "reader.secret"]
 
     for secret in (SECRET, quote(SECRET, safe=""), json.dumps(SECRET)[1:-1], "s3cret"):
@@ -131,7 +153,6 @@ def test_nothing_is_left_of_a_target_that_is_torn_down(shop: Shop) -> None:
     """Tables and ledger go, and the next run begins anew."""
     shop("--target prod teardown --yes")
 
-    assert shop.server.run(
-        "SELECT to_regnamespace('infold_shop_prod') IS NULL", database="ledgers"
-    ) == [(True,)]
+    gone = shop.server.run("SELECT to_regnamespace('moved') IS NULL", database="ledgers")
+    assert gone == [(True,)]
     assert shop("--target prod history").startswith("No runs yet")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import os
-import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -18,8 +17,6 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from click.testing import CliRunner
-from tests.docs.pages import DOCS, code
 from tests.ledger import filled
 from tests.ledger.conftest import Place
 from tests.running.commands import infold
@@ -30,7 +27,6 @@ from tests.servers.postgresql import Postgresql
 
 from infold import api
 from infold.api.repairing import repair_ledger
-from infold.cli import cli
 from infold.core.report import Repair
 from infold.core.sessions import ManualEntry
 from infold.lake.iceberg.jdbc_catalog import PostgresqlCatalog
@@ -311,14 +307,6 @@ def there(postgresql: Postgresql) -> Iterator[Place]:
     found.close()
 
 
-YML = """
-name: shop
-start: 2024-01-01
-targets:
-  prod: {{ledger: '{url}'}}
-"""
-
-
 def copied(original: SqlLedger, to: SqlLedger) -> None:
     """A copy, as the command makes it."""
     copy_ledger(original, to, at="here", place="there", run="copying")
@@ -416,48 +404,6 @@ def test_an_open_transaction_is_kept_awake(
     copied(there.open(), copy.open())
 
     assert filled.rows_of(copy.open()) == filled.rows_of(there.open())
-
-
-def test_as_the_page_says(
-    postgresql: Postgresql, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The command of the page, with a password that nothing shows and no file has."""
-    monkeypatch.setenv("LEDGER_PASSWORD", postgresql.password)
-    (command,) = code(DOCS / "deploying.md", "bash")
-    words = shlex.split(command.replace("\\\n", ""))[1:]
-    url = words[-1].replace("ledger_writer", "infold").replace("/ledgers", "/postgres")
-    url = url.replace("db.example.com:5432", f"127.0.0.1:{postgresql.port}")
-    (tmp_path / "models").mkdir()
-    (tmp_path / "models" / "one.sql").write_text("SELECT 1 AS x", encoding="utf-8")
-    yml = tmp_path / "infold.yml"
-    yml.write_text(YML.format(url="sqlite:///.infold/ledger.db"), encoding="utf-8")
-    filled.fill(SqlLedger(tmp_path / ".infold" / "ledger.db"))
-    before = filled.rows_of(SqlLedger(tmp_path / ".infold" / "ledger.db"))
-    printed = []
-
-    def infold(*some: str) -> str:
-        done = CliRunner().invoke(cli, ["-C", str(tmp_path), *some])
-        printed.append(done.output)
-        assert done.exit_code == 0, done.output
-        return done.output
-
-    assert "compared what was written" in infold(*words[:-1], url, "--schema", "moved")
-    assert f"    ledger: {url}\n    ledger_schema: moved\n" in printed[-1]
-    yml.write_text(
-        YML.format(url=url).replace("}\n", ", ledger_schema: moved}\n"), encoding="utf-8"
-    )
-    infold("--target", "prod", "ledger", "export", str(tmp_path / "saved"))
-    assert "(without ledger_schema)" in infold(
-        "--target", "prod", "ledger", "copy", "sqlite:///back.db"
-    )
-
-    assert filled.rows_of(SqlLedger(tmp_path / "back.db")) == before
-    rows = postgresql.run("SELECT value FROM moved.meta WHERE name = 'infold.moved'")
-    assert rows == [("sqlite:///back.db",)]
-    files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
-    assert len(files) >= 4
-    texts = [*files, *(text.encode() for text in printed)]
-    assert [text for text in texts if b"s3cret" in text] == []
 
 
 def test_a_child_process_leaves_its_parents_connection(there: Place, jdbc: Shelf) -> None:
