@@ -27,7 +27,7 @@ from urllib.parse import unquote, urlsplit
 
 from infold.messages import command_errors
 from infold.page.export import INDEX, assets, type_of
-from infold.page.runs import PageRuns, asked_models
+from infold.page.started_runs import PageRuns, asked_models
 
 LOOPBACK = "127.0.0.1"
 """Where it listens: nobody else's machine reaches it."""

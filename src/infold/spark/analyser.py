@@ -33,7 +33,7 @@ from infold.core.sessions import NUMBERS, SqlType
 from infold.messages import findings
 from infold.messages.errors import InfoldError, Spot
 from infold.running.run_progress import ends_run
-from infold.spark.audits.predicates import refuse_wrong
+from infold.spark.audits.row_audits import refuse_wrong
 from infold.spark.content import column, user_columns
 from infold.spark.reading import source_rows
 from infold.spark.session_facts import is_remote

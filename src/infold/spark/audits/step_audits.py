@@ -32,7 +32,7 @@ from infold.core.queries import quoted
 from infold.core.record import Outcome
 from infold.core.trace import Version
 from infold.messages import audit_findings
-from infold.spark.audits.predicates import (
+from infold.spark.audits.row_audits import (
     MARK,
     counted,
     counting,
