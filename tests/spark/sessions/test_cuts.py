@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -223,42 +223,39 @@ def heads_of(made: FoldedSessions, who: str) -> list[tuple[int, int, int]]:
 
 
 EXAMPLES = ("ann", "bob", "cid", "dot", "eve")
-Script = Sequence[Callable[[FoldedSessions], None]]
-"""What comes and goes before each of some runs of a shop, and what is seen when they are over."""
+"""The users of examples; each example is played with the random events of its way."""
+Script = Iterator[None]
+"""What comes and goes before each run, and what is seen after it."""
 
 
-def nothing(made: FoldedSessions) -> None:
-    """No events of the example."""
+def of_campaigns(made: FoldedSessions) -> Script:
+    """
+    New events of the same campaign or of none, at the end of a session in quarantine or inside, are
+    read without old ones: ann gets such events only.
 
-
-LONG = spread("10:00", "16:00", 25)
-
-
-def new_and_old(made: FoldedSessions) -> None:
-    """Long sessions, and campaigns that began before them."""
+    * bob's is ended by another campaign, and by an event that begins a session.
+    * cid: the campaign in force when the session began is no change of campaign.
+    * dot: a manual entry does not lose the campaign of the session before, in another cell.
+    * eve: events added and removed far behind the head neither repeat nor lose the rest.
+    """
+    long = spread("10:00", "16:00", 25)
     made.arrive(
         [
-            *(row for who in ("ann", "bob") for row in events_of(who, "s", LONG, url="/a")),
+            *(row for who in ("ann", "bob") for row in events_of(who, "s", long, url="/a")),
             *events_of("cid", "first", [at("10:00")], url="/a"),
             *events_of("cid", "begins", [at("10:10")], ok=True),
             *events_of("cid", "s", spread("10:20", "12:00", 20)),
             *events_of("dot", "before", [at("23:40")], url="/a"),
             *events_of("dot", "begins", [at("24 00:05")], ok=True),
             *events_of("dot", "same", [at("24 00:15")], url="/a"),
-            *events_of("eve", "s", LONG),
+            *events_of("eve", "s", long),
         ]
     )
-
-
-def of_the_same_campaign(made: FoldedSessions) -> None:
-    """Events at the end and inside of ann's session."""
+    yield
     assert heads_of(made, "eve") == [(at("10:00"), at("10:30"), 3)]
     later = events_of("ann", "later", [at("16:10"), at("16:20")], url="/a")
     made.arrive([*later, *events_of("ann", "inside", [at("12:05")])])
-
-
-def of_another_campaign(made: FoldedSessions) -> None:
-    """One that ends bob's, and one far behind the head of eve's, whose last event goes."""
+    yield
     assert (made.receipt.read, made.receipt.written) == (3 + 1, 0), "the events and a head"
     assert held_of(made, "ann") == [(at("10:00"), at("16:20"), 28)]
     [*_, (of, start, end)] = [span for span in made.spans() if span[0] == "dot"]
@@ -270,48 +267,33 @@ def of_another_campaign(made: FoldedSessions) -> None:
         ],
         gone=[row for row in made.events if row["event_id"] == "eve.s24"],
     )
-
-
-def that_begins_a_session(made: FoldedSessions) -> None:
-    """One of bob's; cid's is read from its start again, which its own row in the ledger tells."""
+    yield
     assert [start for start, _, _ in heads_of(made, "bob")] == [at("10:00"), at("16:10")]
     assert held_of(made, "cid") == [(at("10:10"), at("12:10"), 22)]
     assert [part[:2] for part in held_of(made, "dot")] == [(at("24 00:05"), at("24 00:15"))]
     assert held_of(made, "eve") == [(at("10:00"), at("16:10"), 25)]
-    begins = events_of("bob", "begins", [at("15:30")], ok=True)
-    gone = [
-        row
-        for row in made.events
-        if row["event_id"] == "cid.s0"
-        or (row["user_id"] == "eve" and row["event_ts"] > at("10:30"))
-    ]
-    made.arrive(begins, gone=gone)
-
-
-def all_is_found(made: FoldedSessions) -> None:
-    """Nothing of a session is repeated or lost."""
-    assert [start for start, _, _ in heads_of(made, "bob")] == [
-        at("10:00"), at("15:30"), at("16:10"),
-    ]  # fmt: skip
+    # cid is read from its start again, which its own row in the ledger alone can tell about
+    gone = [row for row in made.events if row["event_id"] == "cid.s0"]
+    gone += [r for r in made.events if r["user_id"] == "eve" and r["event_ts"] > at("10:30")]
+    made.arrive(events_of("bob", "begins", [at("15:30")], ok=True), gone=gone)
+    yield
+    starts = [at("10:00"), at("15:30"), at("16:10")]
+    assert [start for start, _, _ in heads_of(made, "bob")] == starts
     assert held_of(made, "cid") == [(at("10:10"), at("12:10"), 21)]
     assert (held_of(made, "eve"), len(heads_of(made, "eve"))) == ([], 1)
 
 
-def a_long_session(made: FoldedSessions) -> None:
-    """One that is in quarantine, though a rule could end it."""
+def of_a_rule(made: FoldedSessions) -> Script:
+    """A late event may make a rule end a session in quarantine anywhere: nobody knows before it is
+    asked again.
+    """
     rows = named_events("s", "ann", [at("10:00"), at("10:10"), at("10:19"), at("10:25")])
     made.arrive({**row, "url": "/", "ok": False} for row in rows[:1])
     made.arrive({**row, "url": None, "ok": False} for row in rows[1:])
-
-
-def an_event_inside(made: FoldedSessions) -> None:
-    """After which the rule ends it."""
+    yield
     assert held_of(made, "ann") == [(at("10:00"), at("10:25"), 4)]
     made.arrive(events_of("ann", "t", [at("10:05")], ok=True))
-
-
-def it_has_ended(made: FoldedSessions) -> None:
-    """Nothing of it is in quarantine."""
+    yield
     assert held_of(made, "ann") == []
 
 
@@ -323,18 +305,25 @@ def around_midnight() -> list[Row]:
     return named_events("s", "ann", [at(f"2010-11-07T{clock}") for clock in CLOCKS])
 
 
-def most_of_the_night(made: FoldedSessions) -> None:
-    """All events but one."""
-    made.arrive([*around_midnight()[:3], around_midnight()[4]])
+def of_clocks(made: FoldedSessions) -> Script:
+    """
+    Clock times of the previous day that occur again after midnight belong to the new day.
 
+    A minute after midnight, at 02:31 UTC, clocks of Newfoundland showed 23:01 once more.
 
-def the_rest_of_the_night(made: FoldedSessions) -> None:
-    """One that comes late."""
-    made.arrive([around_midnight()[3]])
-
-
-def a_day_has_begun_once(made: FoldedSessions) -> None:
-    """The night has two sessions."""
+    | UTC      | clock    | day         |
+    |----------|----------|-------------|
+    | 02:20    | 23:50    | the old one |
+    | 02:30:30 | 00:00:30 | the new one |
+    | 02:50    | 23:20    | the same    |
+    | 03:15    | 23:45    | the same    |
+    | 03:40    | 00:10    | the same    |
+    """
+    night = around_midnight()
+    made.arrive([*night[:3], night[4]])
+    yield
+    made.arrive([night[3]])
+    yield
     assert drawn([row for row in made.rows() if row["user_id"] == "ann"], "events") == table("""
         | start            | end              | events |
         |------------------|------------------|-------:|
@@ -343,46 +332,26 @@ def a_day_has_begun_once(made: FoldedSessions) -> None:
     """)
 
 
-def many_entries(made: FoldedSessions) -> None:
+def of_many_entries(made: FoldedSessions) -> Script:
     """Thousands of manual entries, for somebody and for nobody."""
+    yield
     made.say(*(Entry(f"nobody{number}", True) for number in range(3_000)), Entry("/pay", False))
 
 
-FOLDS: Mapping[str, Script] = {
-    "quarantine, head, campaign and start events": (
-        new_and_old,
-        of_the_same_campaign,
-        of_another_campaign,
-        that_begins_a_session,
-        all_is_found,
-    ),
-    "rule, campaign, quarantine, head": (a_long_session, an_event_inside, it_has_ended),
-    "everything": (most_of_the_night, the_rest_of_the_night, a_day_has_begun_once),
-    "numbered, cut, quarantine, nulls change": (nothing, nothing, nothing),
-    "quarantine by identifier and gap": (nothing, many_entries, nothing),
-    "identifier or user": (nothing, nothing, nothing),
+def of_nothing(made: FoldedSessions) -> Script:
+    """The random events alone."""
+    yield from ()
+
+
+FOLDS: Mapping[str, tuple[int, Callable[[FoldedSessions], Script]]] = {
+    "quarantine, head, campaign and start events": (4, of_campaigns),
+    "rule, campaign, quarantine, head": (2, of_a_rule),
+    "everything": (2, of_clocks),
+    "numbered, cut, quarantine, nulls change": (2, of_nothing),
+    "quarantine by identifier and gap": (2, of_many_entries),
+    "identifier or user": (2, of_nothing),
 }
-"""
-The ways whose folds are compared, and examples that are played with the random events.
-
-* New events of the same campaign or of none, at the end of a session in quarantine or inside, are
-  read without old ones: ann gets such events only. bob's is ended by another campaign, and by an
-  event that begins a session. cid: the campaign in force when the session began is no change of
-  campaign. dot: a manual entry does not lose the campaign of the session before, in another cell.
-  eve: events added and removed far behind the head neither repeat nor lose the rest.
-* A late event may make a rule end a session in quarantine anywhere: nobody knows before the rule is
-  asked again.
-* Clock times of the previous day that occur again after midnight belong to the new day. A minute
-  after midnight, at 02:31 UTC, clocks of Newfoundland showed 23:01 once more.
-
-  | UTC      | clock    | day         |
-  |----------|----------|-------------|
-  | 02:20    | 23:50    | the old one |
-  | 02:30:30 | 00:00:30 | the new one |
-  | 02:50    | 23:20    | the same    |
-  | 03:15    | 23:45    | the same    |
-  | 03:40    | 00:10    | the same    |
-"""
+"""The ways whose folds are compared, in so many runs, and the example in them."""
 
 
 def check_rebuild(made: FoldedSessions) -> None:
@@ -409,7 +378,7 @@ def speak(made: FoldedSessions, random: Random) -> None:
 
 def quiet_between(seed: int, runs: int) -> list[Program]:
     """Programs of the first and the last of some runs."""
-    quiet = [[] for _ in range(runs - 2)]
+    quiet: Program = [[] for _ in range(runs - 2)]
     return [[first, *quiet, last] for first, last in programs(seed, runs=2)]
 
 
@@ -423,17 +392,16 @@ def test_folds_equal_the_reference(spark: SparkSession, name: str, seed: int) ->
     and release them, before the build or before the fold.
     """
     made, random = shop(spark, WAYS[name]), Random(seed)
-    *script, end = FOLDS[name]
-    last = len(script) - 1
+    runs, example = FOLDS[name]
+    script = example(made)
 
-    def act(number: int, made: FoldedSessions) -> None:
-        script[number](made)
-        if number == last or (number == 0 and seed % 2):
+    def act(run: int, made: FoldedSessions) -> None:
+        next(script, None)
+        if run == runs - 1 or (run == 0 and seed % 2):
             speak(made, random)
 
-    steps = {number: partial(act, number) for number in range(len(script))}
-    play(made, quiet_between(seed, len(script)), steps)
-    end(made)
+    play(made, quiet_between(seed, runs), {run: partial(act, run) for run in range(runs)})
+    assert next(script, None) is None, "all that it asserts holds"
     check_rebuild(made)
 
 
@@ -547,18 +515,20 @@ LATER = {"total": MERGING["bigs"], **FEW}
 """Other aggregates at other places: states of other types have the names of earlier ones."""
 
 
-def _by_page(calls: Mapping[str, Call], ends: Ends, **query: Any) -> Way:
-    return Way({**BY_PAGE, "numbered": True, **query}, replace(ends, whose=_page), calls)
+def _by_user(calls: Mapping[str, Call], ends: Ends, **query: Any) -> Way:
+    """Sessions by an identifier of which many get no events in a run."""
+    own = {**BY_PAGE, "owner_sql": "user_id", "numbered": True, **query}
+    return Way(own, replace(ends, whose=lambda row: row["user_id"]), calls)
 
 
 HELD = Ends(begins=_begins, limit=HOUR, head=True)
 _HELD = {"quarantine_after": HOUR, "keep": Keep.HEAD, "cuts": (StartEvents("ok"),)}
 IN_FORCE: Sequence[tuple[int, Way]] = (
-    (MIN, _by_page(FEW, HELD, **_HELD)),
-    (SECOND, _by_page(FEW, Ends(limit=90 * MINUTE), quarantine_after=90 * MINUTE)),
+    (MIN, _by_user(FEW, HELD, **_HELD)),
+    (SECOND, _by_user(FEW, Ends(limit=90 * MINUTE), quarantine_after=90 * MINUTE)),
     (
         LAST,
-        _by_page(
+        _by_user(
             LATER,
             Ends(limit=2 * HOUR, zone="Europe/London", campaign=lambda row: row["n"], most=HOUR),
             gap=HOUR,
@@ -566,7 +536,7 @@ IN_FORCE: Sequence[tuple[int, Way]] = (
             cuts=(Midnight("Europe/London"), Campaign(("n",)), MaxLength(HOUR)),
         ),
     ),
-    (FIRST, _by_page({"xs": READ_AGAIN["xs"], **LATER}, HELD, **_HELD)),
+    (FIRST, _by_user({"xs": READ_AGAIN["xs"], **LATER}, HELD, **_HELD)),
 )
 """The first definition, and those that come after it, each in force from an instant on."""
 
@@ -584,11 +554,11 @@ def test_each_stretch_equals_its_definition(spark: SparkSession, seed: int) -> N
     """
     (_, first), *changes = IN_FORCE
     made, random = SessionsInForce(spark, first), Random(seed)
-    more = {"test": known, "where": "n IS NULL OR n <> 0"}
+    more: Mapping[str, Any] = {"test": known, "where": "n IS NULL OR n <> 0"}
 
     def change(run: int, shop: FoldedSessions) -> None:
         made.forward(*changes[run - 1], **(more if run == 2 else {}))
         speak(shop, random)
 
     steps = {run: partial(change, run) for run in range(1, len(IN_FORCE))}
-    play(made, programs(seed, users=25, runs=len(IN_FORCE)), steps)
+    play(made, programs(seed, users=40, runs=len(IN_FORCE)), steps)

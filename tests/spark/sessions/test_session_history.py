@@ -132,26 +132,25 @@ class HistoryProject(SparkProject):
         (found,) = api.session_history(self.project(), id_, model, deep=deep).histories
         return found
 
-    def id(self, model: str, start: str) -> str:
-        """The id of ann's session that starts then."""
+    def id(self, model: str, start: str, who: str = "ann") -> str:
+        """The id of somebody's session that starts then."""
         rows = api.lake_of(self.project()).rows(
             model, where=f"session_start = '2024-03-09 {start}'"
         )
-        (id_,) = {row["session_id"] for row in rows.to_pylist() if "ann" in row.values()}
+        (id_,) = {row["session_id"] for row in rows.to_pylist() if who in row.values()}
         return str(id_)
 
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> HistoryProject:
-    """Two sessions; one is extended; a late event bridges them; its file goes, and comes back."""
+    """A session; the file of an event in its middle goes, and comes back."""
     found = HistoryProject(tmp_path_factory.mktemp("history") / "shop", OF_TABLES)
-    found.run(a="ann 10:00 b1, ann 10:10, ann 11:20, bob 09:00, robot 10:05")
-    found.run(b="ann 10:20")
-    found.run(c="ann 10:50 b1, bob 15:00")
+    at_first = "ann 10:00 b1, ann 10:10, ann 11:20, bob 09:00, robot 10:05"
+    found.run(a=at_first, b="ann 10:20", c="ann 10:50 b1, bob 15:00")
     (found.root / "clicks" / "c.csv").rename(found.root / "c.csv")
-    found.run(d="bob 18:00")
+    found.run(d="bob 09:20")
     (found.root / "c.csv").rename(found.root / "clicks" / "c.csv")
-    found.run()
+    found.run(e="ann 11:30")
     return found
 
 
@@ -159,7 +158,7 @@ class TestTables:
     """Sessions of events that are read as they are stored."""
 
     def test_the_changes_of_each_run_and_events_by_arrival(self, shop: HistoryProject) -> None:
-        """The history lists created, extended, merged by a late event, split, merged again.
+        """The history lists created, split, merged by a late event, and extended.
 
         Current events are listed by the run that brought
         them; those after the session was created are late.
@@ -167,20 +166,20 @@ class TestTables:
         history = shop.history(shop.id("visits", "10:00"), "visits")
 
         assert change_lines(history.session_changes) == [
-            "v1 created  > 10:00-10:10 (2)",
-            "v1 created  > 11:20-11:20 (1)",
-            "v2 extended 10:00-10:10 (2) > 10:00-10:20 (3)",
-            "v3 merged 10:00-10:20 (3) 11:20-11:20 (1) > 10:00-11:20 (5)",
-            "v4 split 10:00-11:20 (5) > 10:00-10:20 (3) 11:20-11:20 (1)",
-            "v5 merged 10:00-10:20 (3) 11:20-11:20 (1) > 10:00-11:20 (5)",
+            "v1 created  > 10:00-11:20 (5)",
+            "v2 split 10:00-11:20 (5) > 10:00-10:20 (3) 11:20-11:20 (1)",
+            "v3 merged 10:00-10:20 (3) 11:20-11:20 (1) > 10:00-11:30 (6)",
         ]
         assert history.oldest_kept is None
         assert arrived(history.event_batches) == [
-            "v1 3 in time 10:00-11:20 clicks/a.csv",
-            "v2 1 late 10:20-10:20 clicks/b.csv",
-            "v5 1 late 10:50-10:50 clicks/c.csv",
+            "v1 4 in time 10:00-11:20 clicks/a.csv clicks/b.csv",
+            "v3 2 late 10:50-11:30 clicks/c.csv clicks/e.csv",
         ]
         assert history.notes == ()
+        history = shop.history(shop.id("visits", "09:00", "bob"), "visits")
+        assert change_lines(history.session_changes)[1:] == [
+            "v2 extended 09:00-09:00 (1) > 09:00-09:20 (2)"
+        ]
         with pytest.raises(InfoldError, match="unknown-session"):
             shop.history("nobody", "visits")
 
@@ -209,18 +208,17 @@ class TestTables:
         assert history.owner == ("session_identifier", "b1")
         assert arrived(history.event_batches) == [
             "v1 1 in time 10:00-10:00 clicks/a.csv",
-            "v5 1 late 10:50-10:50 clicks/c.csv",
+            "v3 1 late 10:50-10:50 clicks/c.csv",
         ]
         (note,) = history.notes
         assert note.startswith("What `WHERE length(id) > 1` leaves out may be among its events:")
         verbs = [str(one.verb) for one in history.session_changes]
-        assert verbs == ["created", "extended", "shortened", "extended"]
+        assert verbs == ["created", "shortened", "extended"]
 
         history = shop.history(shop.id("baskets", "10:10"), "baskets")
         assert history.owner == ("who", "ann")
         assert arrived(history.event_batches) == [
-            "v1 1 in time 10:10-10:10 clicks/a.csv",
-            "v2 1 late 10:20-10:20 clicks/b.csv",
+            "v1 2 in time 10:10-10:20 clicks/a.csv clicks/b.csv",
         ]
 
     def test_a_session_is_found_by_an_earlier_id(self, shop: HistoryProject) -> None:
@@ -230,19 +228,15 @@ class TestTables:
 
         assert history.session is None
         assert history.quarantined is not None
-        assert history.quarantined.events == 5
-        assert change_lines(history.session_changes) == [
-            "v1 created  > 10:00-10:10 (2)",
-            "v1 created  > 11:20-11:20 (1)",
-            "v2 extended 10:00-10:10 (2) > 10:00-10:20 (3)",
+        assert history.quarantined.events == 6
+        assert change_lines(history.session_changes)[-4:] == [
+            "v2 returned  > 10:00-10:20 (3)",
+            "v2 returned  > 11:20-11:20 (1)",
             "v3 quarantined 10:00-10:20 (3) > ",
             "v3 quarantined 11:20-11:20 (1) > ",
-            "v4 returned  > 10:00-10:20 (3)",
-            "v4 returned  > 11:20-11:20 (1)",
-            "v5 quarantined 10:00-10:20 (3) > ",
-            "v5 quarantined 11:20-11:20 (1) > ",
         ]
-        assert arrived(history.event_batches)[-1] == "v5 1 late 10:50-10:50 clicks/c.csv"
+        expected = "v3 2 late 10:50-11:30 clicks/c.csv clicks/e.csv"
+        assert arrived(history.event_batches)[-1] == expected
         assert history.notes == ()  # there are as many events as the session has
 
 
