@@ -352,7 +352,6 @@ PARQUET = [
     *_of_any_format(_stored),
     File("no rows", b"", whole=True),
     File("a broken foot", _WHOLE[:-30] + b"\xff" * 22 + _WHOLE[-8:], whole=True),
-    File("a broken page", _WHOLE[:8] + b"\xff" * 60 + _WHOLE[68:], whole=True),
     File("only the mark", b"PAR1", whole=True),
     File("the mark twice", b"PAR1PAR1", whole=True),
     File("no groups", _stored(SCHEMA.empty_table(), write_statistics=False)),
@@ -391,7 +390,6 @@ _GOOD_AVRO = _avro(_TWO)
 AVRO = [
     *_of_any_format(_avro),
     File("no bytes", b"", whole=True),
-    File("a broken block", _GOOD_AVRO[:-30] + b"\xff" * 14 + _GOOD_AVRO[-16:], whole=True),
     File("a broken end", _GOOD_AVRO[:-4] + b"\xff" * 4, whole=True),
     File("only the mark", b"Obj\x01", whole=True),
     File("Parquet", _WHOLE, whole=True),

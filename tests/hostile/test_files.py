@@ -165,10 +165,6 @@ class NoSpark:
         raise AskedForError(name)
 
 
-UNSEEN = {"a broken page"}
-"""What only who reads all of a file sees."""
-
-
 def test_a_file_of_another_format_is_a_named_error(tmp_path: Path) -> None:
     """Before Spark starts, unless such files are set aside."""
     contents.write(tmp_path, aside=False)
@@ -185,7 +181,7 @@ def test_a_file_of_another_format_is_a_named_error(tmp_path: Path) -> None:
                 "" if file.whole or file.aside else f"an error: {error.slug}"
             )
         except (AskedForError, PySparkRuntimeError):  # types, too, are Spark's to read
-            what = "Spark was asked" if file.whole and file.name not in UNSEEN else ""
+            what = "Spark was asked" if file.whole else ""
         wrong[f"{kind} {file.name}"] = what
 
     judged("whole", wrong)

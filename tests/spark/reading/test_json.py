@@ -5,24 +5,17 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 from tests.spark.reading.folder import Folder
 
 from infold.core.files import IngestedFile
-from infold.core.formats import Format
-from infold.core.model import Column, Drift, NewColumns, Source
+from infold.core.model import Drift, NewColumns
 from infold.core.project import Project
 from infold.core.target import Target
-from infold.lake.reading.source_file import SourceFile
 from infold.spark.reading import json_lines, source_rows
-from infold.spark.reading.drift import PresentFile
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -111,12 +104,6 @@ OTHERS: list[str | bytes] = [
     b'{"id":"\xff"}',
     b'{"id":"a\x00b"}',
 ]
-
-
-@pytest.fixture
-def folder(tmp_path: Path, spark: SparkSession) -> Folder:
-    """An empty folder."""
-    return Folder(tmp_path, spark)
 
 
 @pytest.fixture(autouse=True)
@@ -342,27 +329,6 @@ EDGES = [
 LINES = [
     line.encode() if isinstance(line, str) else line for line in (*PLAIN, *OTHERS, *BROKEN, *EDGES)
 ]
-
-
-def test_the_same_keys_as_by_spark(spark: SparkSession) -> None:
-    """Of a line of any kind this process finds the keys that Spark does, or leaves it to Spark."""
-    source = Source("raw.rows", Format.JSON, (Column("id", "string"),), path="*")
-    files = [
-        PresentFile(at, f"{at}", SourceFile(f"{at}", 0), spark_path=f"{at}")
-        for at in range(len(LINES))
-    ]
-    lines = json_lines.frame_of_lines(spark, files, {at: [line] for at, line in enumerate(LINES)})
-
-    there = json_lines.keys_read_by_spark(lines, source, files, judge=False)
-
-    here = {at: json_lines.keys_of([line]) for at, line in enumerate(LINES)}
-    unlike = [
-        (LINES[at][:60], one, there[at])
-        for at, one in here.items()
-        if one is not None and one != there[at]
-    ]
-    assert not unlike
-    assert None not in [here[at] for at in range(len(PLAIN))]
 
 
 def test_a_file_is_judged_alike_in_steps_of_all_sizes(folder: Folder) -> None:

@@ -11,7 +11,6 @@ import zoneinfo
 from datetime import date
 from decimal import Decimal, localcontext
 from io import BytesIO
-from pathlib import Path
 from random import Random
 from string import ascii_letters
 from typing import TYPE_CHECKING, Any
@@ -64,42 +63,31 @@ GUESSED = _GUESSED.split()
 NOTATIONS = [text.strip() for text in TIMES.replace("\n", "|").split("|") if text.strip()]
 
 
-@pytest.fixture
-def folder(tmp_path: Path, spark: SparkSession) -> Folder:
-    """An empty folder."""
-    return Folder(tmp_path, spark)
-
-
-def by_text(folder: Folder, type_: str, texts: list[str], **others: Any) -> dict[str, Any]:
-    """What each text is in a column of a type; "unparsable" is one answer."""
-    columns = {"text": "string", "v": type_}
-    found = folder.rows(columns, **others)
+def by_text(folder: Folder, texts: list[str], **others: Any) -> dict[str, Any]:
+    """What each text is in a column of timestamps; "unparsable" is one answer."""
+    found = folder.rows({"text": "string", "v": "timestamp"}, **others)
     folder.files.clear()
-    at = iter(sorted(texts))
-    rows = sorted(found, key=lambda row: row["text"] or "")
-    kept = {row["text"]: row["v"] for row in rows if row["_problem"] is None}
-    assert len(rows) == len(texts)
-    assert {row["_problem"] for row in rows} <= {None, f"unparsable: v is not {type_}"}
-    return {text: kept.get(text, "unparsable") for text in at}
+    kept = {row["text"]: row["v"] for row in found if row["_problem"] is None}
+    assert len(found) == len(texts)
+    assert {row["_problem"] for row in found} <= {None, "unparsable: v is not timestamp"}
+    return {text: kept.get(text, "unparsable") for text in texts}
 
 
 DAYS = [date(1, 1, 1), date(1582, 10, 4), date(1582, 10, 15), date(1899, 12, 31)]
 LONG_AGO = [utc(1, 1, 2), utc(1582, 10, 4, 12), utc(1700, 2, 28, 23, 59, 59), utc(1899, 12, 31)]
 
 
-def in_every_format(
-    folder: Folder, type_: str, texts: list[str], **others: Any
-) -> tuple[dict[str, Any], ...]:
-    """The same of a CSV, a JSON and (of times) a Parquet file."""
-    quoted = [text.replace('"', '""') for text in texts]
-    folder.put("a.csv", "text,v\n" + "".join(f'"{t}","{t}"\n' for t in quoted))
-    found = [by_text(folder, type_, texts, **others)]
-    folder.put("a.json", "".join(json.dumps({"text": t, "v": t}) + "\n" for t in texts))
-    found.append(by_text(folder, type_, texts, **others))
-    if type_ in ("timestamp", "date", "timestamp_ntz"):
-        folder.put("a.parquet", pa.table({"text": texts, "v": texts}))
-        found.append(by_text(folder, type_, texts, **others))
-    return tuple(found)
+def in_every_format(folder: Folder, texts: list[str], **others: Any) -> list[dict[str, Any]]:
+    """The same of a CSV, a JSON and a Parquet file."""
+    found = []
+    for name, content in {
+        "a.csv": "text,v\n" + "".join(f'"{text}","{text}"\n' for text in texts),
+        "a.json": "".join(json.dumps({"text": text, "v": text}) + "\n" for text in texts),
+        "a.parquet": pa.table({"text": texts, "v": texts}),
+    }.items():
+        folder.put(name, content)
+        found.append(by_text(folder, texts, **others))
+    return found
 
 
 @pytest.mark.spark
@@ -109,7 +97,7 @@ class TestTimestamps:
     def test_formats_and_the_estimate_agree(self, folder: Folder) -> None:
         """Spark reads from each format the timestamps that the plan's estimate reads."""
         texts = sorted(set(NOTATIONS))
-        csv, jsons, pq = in_every_format(folder, "timestamp", texts)
+        csv, jsons, pq = in_every_format(folder, texts)
         estimate = {text: event_times.iso(text) for text in texts}
         stored = {
             text: None if value == "unparsable" else micros_of(value) for text, value in csv.items()
@@ -129,7 +117,7 @@ class TestTimestamps:
         texts = {f"2015-07-01T10:00:00 {name}": name for name in (*known, *GUESSED)}
         folder.put("a.csv", "text,v\n" + "".join(f"{text},{text}\n" for text in sorted(texts)))
 
-        found = by_text(folder, "timestamp", sorted(texts))
+        found = by_text(folder, sorted(texts))
 
         read = {text: value for text, value in found.items() if value != "unparsable"}
         assert {texts[text] for text in read} - known == set()
@@ -158,7 +146,7 @@ class TestTimestamps:
         texts = sorted([good, finer, other])
         wanted: dict[str, Any] = dict.fromkeys(texts, "unparsable")
         wanted[good] = utc(2024, 3, 1, 10, 0, 0, 1)
-        for found in in_every_format(folder, "timestamp", texts, timestamp_format=written):
+        for found in in_every_format(folder, texts, timestamp_format=written):
             assert found == wanted
         parse = event_times.timestamp_parser(written)
         if parse is not None:
@@ -231,8 +219,32 @@ NUMBERS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "bigint": ({"9223372036854775807": 2**63 - 1}, ["9223372036854775808", "1.01"]),
     "tinyint": ({"-128": -128, "127.00": 127}, ["128"]),
     "boolean": ({"true": True, "False": False}, ["maybe", "2"]),
-    "decimal(5,2)": ({"1.5": Decimal("1.50"), "1.5e1": Decimal("15.00")}, ["1.505", "1000", "x"]),
-    "double": ({"0.1": 0.1, "1e-3": 0.001}, ["1e400", "1d", "x"]),
+    "decimal(5,2)": (
+        {"1.5": Decimal("1.50"), " 1.5 ": Decimal("1.50"), "1.5e1": Decimal("15.00")},
+        ["1.505", "1000", "1.2345e1", "1e3", "1.5 x", "e5", "1,5", "x"],
+    ),
+    "decimal(38,2)": (
+        {text: Decimal(text) for text in ("1.230", "-1.2", ".5", "7.", "120e-2", "1.2e0")},
+        ["1.239", "1e-3"],
+    ),
+    "decimal(37,2)": ({"1.2300": Decimal("1.23")}, ["1.2301", "0.001", "12301e-4", "."]),
+    "decimal(38,0)": (
+        {text: Decimal(text) for text in ("1" * 38, "1.5e1", "1000e-3", "0e-9")},
+        ["1" * 39, "0.1", "1.5e0"],
+    ),
+    "decimal(38,38)": ({f"0.{'1' * 38}": Decimal(f"0.{'1' * 38}")}, [f"0.{'1' * 39}", "1"]),
+    "double": ({"0.1": 0.1, "1e-3": 0.001}, ["1e400", "1d", ".", "x"]),
+    "date": (
+        {"2024-03-01": date(2024, 3, 1)},
+        ["2024-02-30", "2024-03-01 10:00", "1/3/2024", "20240301"],
+    ),
+    "timestamp_ntz": (
+        {
+            "2024-03-01": utc(2024, 3, 1).replace(tzinfo=None),
+            "2024-03-01T10:00+02:00": utc(2024, 3, 1, 8).replace(tzinfo=None),
+        },
+        ["10:00", "2024-13-01"],
+    ),
     "array<decimal(5,2)>": ({"[1.5,2]": [Decimal("1.50"), Decimal("2.00")]}, ["[1.239]", "7"]),
     "array<timestamp>": (
         {'["2024-03-01T10:00Z",null]': [utc(2024, 3, 1, 10), None]},
@@ -257,7 +269,7 @@ def test_values_fit_exactly_or_not_at_all(folder: Folder) -> None:
     wanted: list[Any] = []
     for at, (type_, (good, bad)) in enumerate(NUMBERS.items()):
         for text in [*good, *bad]:
-            rows.append({"id": f"{len(rows):02}", f"c{at}": text})
+            rows.append({"id": f"{len(rows):03}", f"c{at}": text})
             wanted.append(good.get(text, f"unparsable: c{at} is not {type_}"))
 
     def found(name: str, lines: list[str]) -> list[Any]:
@@ -409,9 +421,8 @@ def content(columns: dict[str, Any], row: dict[str, Any]) -> bytes:
 
 
 @pytest.mark.spark
-def test_types_that_fit(tmp_path: Path, spark: SparkSession) -> None:
+def test_types_that_fit(folder: Folder) -> None:
     """A value of each type is read as it was written."""
-    folder = Folder(tmp_path, spark)
     types = {name: one[0] for name, one in COLUMNS.items()}
     folder.put("a.avro", content(types, {name: one[2] for name, one in COLUMNS.items()}))
 
@@ -421,9 +432,8 @@ def test_types_that_fit(tmp_path: Path, spark: SparkSession) -> None:
 
 
 @pytest.mark.spark
-def test_parts_of_a_microsecond_are_set_aside(tmp_path: Path, spark: SparkSession) -> None:
+def test_parts_of_a_microsecond_are_set_aside(folder: Folder) -> None:
     """Nanoseconds that are no whole microsecond do not fit."""
-    folder = Folder(tmp_path, spark)
     types = {"id": "string", "at": logical("long", "timestamp-nanos")}
     folder.put("a.avro", content(types, {"id": "a", "at": 1}))
 
@@ -434,9 +444,8 @@ def test_parts_of_a_microsecond_are_set_aside(tmp_path: Path, spark: SparkSessio
 
 @pytest.mark.spark
 @pytest.mark.parametrize("type_", NONE.values(), ids=NONE)
-def test_types_that_fit_nothing(tmp_path: Path, spark: SparkSession, type_: Any) -> None:
+def test_types_that_fit_nothing(folder: Folder, type_: Any) -> None:
     """A file with another type is an error that names the column."""
-    folder = Folder(tmp_path, spark)
     value = {"next": None} if isinstance(type_, dict) and type_["type"] == "record" else None
     sink = BytesIO()
     schema = {"type": "record", "name": "row", "fields": [{"name": "v", "type": type_}]}
@@ -466,11 +475,8 @@ LONG = (10**38, -(10**38), 2**127, 2**128 + 5, 10**60)
 @pytest.mark.spark
 @pytest.mark.parametrize("size", [None, 30], ids=["bytes", "fixed"])
 @pytest.mark.parametrize(("digits", "scale"), [(4, 2), (18, 0), (38, 2), (64, 2), (64, 38)])
-def test_decimals_of_any_length(
-    tmp_path: Path, spark: SparkSession, size: int | None, digits: int, scale: int
-) -> None:
+def test_decimals_of_any_length(folder: Folder, size: int | None, digits: int, scale: int) -> None:
     """A value of whatever precision is read as it is, or its row is set aside by its own value."""
-    folder = Folder(tmp_path, spark)
     plain = {"type": "fixed", "name": "f", "size": size} if size else {"type": "bytes"}
     meant = {**plain, "logicalType": "decimal", "precision": digits, "scale": scale}
     values = [*WHOLE, *ENDS, *LONG]

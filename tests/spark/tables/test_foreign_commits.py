@@ -193,36 +193,23 @@ def test_damage_is_named_and_repaired(tmp_path: Path) -> None:
     """
     Verify, a run that reads the damage and one with nothing to do name it; a rebuild repairs it.
 
-    Sessions that would follow from stored ones are built where these cannot be read, whether that
-    is known before the run or found by it, and where their table was dropped. After a teardown
-    there is nothing.
+    Sessions that would follow from stored ones are built where these cannot be read, as the run
+    finds.
     """
     shop = DailyProject(tmp_path / "shop")
     columns = "count(*) AS clicks, sum(amount) AS amount, max(amount) AS m"
     shop.models(daily=model(DAILY), sessions=SESSIONS.format(columns))
     shop.land("2024-03-01T10:00:00Z", "2024-03-02T10:00:00Z")
     api.run(shop.project())
-    for damage, columns in (
-        (
-            lambda file: file.write_bytes(b"PAR1" + b"x" * 999 + b"PAR1"),
-            "count(*) AS clicks, max(amount) AS m",
-        ),
-        (lambda file: file.unlink(), "count(*) AS clicks"),
-    ):
-        damage(data(shop, "sessions"))
-        shop.models(sessions=SESSIONS.format(columns))
-        done = api.run(shop.project())
-        assert [str(step.action) for step, _ in done.steps] == ["build"]
-        note = "sessions: its table is damaged; as its definition changed, all of it is rebuilt"
-        assert note in done.notes
-    rows = shop.rows("sessions")
+    data(shop, "sessions").write_bytes(b"PAR1" + b"x" * 999 + b"PAR1")
+    shop.models(sessions=SESSIONS.format("count(*) AS clicks, max(amount) AS m"))
+    done = api.run(shop.project())
+    assert [str(step.action) for step, _ in done.steps] == ["build"]
+    note = "sessions: its table is damaged; as its definition changed, all of it is rebuilt"
+    assert note in done.notes
     drop(shop.project(), "sessions")
     [verdict] = api.verify(shop.project(), select=["sessions"]).models
     assert verdict.note == "its table was dropped: `infold run` rebuilds it"
-    api.run(shop.project())
-    assert shop.rows("sessions") == rows
-    [verdict] = api.verify(shop.project(), select=["sessions"]).models
-    assert verdict.equal
     (shop.root / "models" / "sessions.sql").unlink()
 
     rows, whole = shop.rows("daily"), data(shop, "raw__clicks").read_bytes()
