@@ -11,7 +11,6 @@ import itertools
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from tests.crash.scenario import SHAPE, Scenario, kill
+from tests.crash.scenario import SHAPE, AllBut, Scenario, living
 from tests.docs.pages import DOCS, code
 from tests.lake.delta.orders import shop_over_delta
 from tests.servers.catalogs import PASSWORD, Shelf, jdbc_uri, new_database, opened
@@ -312,17 +311,6 @@ class DeltaShop(Starter):
         rows: int = api.lake_of(api.open_project(self.root, "prod")).rows(table).num_rows
         return rows
 
-    def dies(self, at: str, words: str) -> subprocess.CompletedProcess[str]:
-        """A command in a process of its own, which is killed at a write point."""
-        command = ["-C", str(self.root), "--target", "prod", *words.split()]
-        return subprocess.run(
-            [sys.executable, "-m", "infold", *command],
-            env={**os.environ, "INFOLD_CRASH_AT": at},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
     @property
     def views(self) -> str:
         """The namespace of the views."""
@@ -464,8 +452,9 @@ def names_are_kept_through_a_promote(delta_shop: DeltaShop, reader: Reader) -> N
     delta_shop("run --env more")
     [own] = [name for name in reader.names(space) if name.startswith("daily__")]
     assert "most" in reader(f"SELECT * FROM {space}.{own}")[0]
-    ended = delta_shop.dies("view daily: before", "promote more --yes")
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    with living(met=AllBut("view daily: before")) as life:
+        delta_shop("promote more --yes", code=1)
+    assert life.dead
     assert "most" in reader.columns(f"{space}.daily")
     assert columns() == before
     assert "Nothing to do" in delta_shop("run")
@@ -492,8 +481,9 @@ def test_a_death_between_commit_and_name(
     scenario = scenario_in(declared, tmp_path / "killed", Storage.DELTA, space)
     scenario.deliver(1)
     scenario.deliver(2)
-    ended = kill(scenario, "register sessions: before")
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    with living(met=AllBut("register sessions: before")) as life:
+        scenario.go(life)
+    assert life.dead
     assert reader.names(space) == {"clicks"}
     with hive_metastore.losing("create_table"), pytest.raises(Exception, match="not-registered"):
         scenario.go()
