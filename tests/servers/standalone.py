@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tests.arrivals.shapes import SHAPES
+from tests.arrivals.shapes import FOLD
 from tests.servers.program import awaited, begin
 
 from infold.spark.jvm.java import find_java, spark_home
@@ -21,8 +21,14 @@ from infold.spark.jvm.java import find_java, spark_home
 WORKERS = 2
 EXECUTOR = "CoarseGrainedExecutorBackend"
 SHAPE = replace(
-    SHAPES["rows"],
-    tables={name: SHAPES["rows"].tables[name] for name in ("clicks", "sessions", "users")},
+    FOLD,
+    sources=FOLD.sources[:1],
+    tables={
+        "clicks": FOLD.tables["clicks"][-2:],
+        "sessions": FOLD.tables["sessions"][:1],
+        "users": FOLD.tables["users"][-1:],
+    },
+    lookup=None,
 )
 """A project for executors: events and rows by key that functions in Python make, and sessions."""
 
