@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
+from unittest.mock import ANY
 
 import pyarrow as pa
 import pytest
@@ -22,6 +24,7 @@ from infold.lake.reading.delta_table import ColumnMapping, mapping_of
 from infold.lake.reading.source_file import SourceFile
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
+from infold.spark.reading import source_rows
 from infold.spark.reading.arrow_types import readable_type, type_fit
 from infold.spark.reading.delta_table import FileFields, NoIdsError, as_in_file, fields_in
 from infold.spark.reading.drift import PresentFile, differences, refuse_moved
@@ -331,6 +334,40 @@ def test_the_file_that_a_message_names(named: str, location: str) -> None:
     """With the reason that is deepest."""
     assert unread_file(MESSAGE.format(named)) == (location, "it is cut off")
     assert unread_file("[DIVIDE_BY_ZERO] Division by zero.") is None
+
+
+class Attempt:
+    """A frame whose write fails by the first of some files that is bad, as Spark's does."""
+
+    def __init__(self, files: Sequence[PresentFile], read: list[int]) -> None:
+        self.files, self.read = files, read
+        self.write = self
+
+        self.format = self.mode = lambda _: self
+
+    def save(self) -> None:
+        """Each tenth file is bad."""
+        self.read.append(len(self.files))
+        for file in self.files:
+            if file.id % 10 == 0:
+                raise OSError(MESSAGE.format(f"file:{file.file.location}"))
+
+
+def test_bad_files_among_good_ones_are_found_by_halves(tmp_path: Path) -> None:
+    """Each bad one by its reason, and no file is read again for each of the others."""
+    files, read = [], list[int]()
+    for id_ in range(1, 201):
+        path = tmp_path / f"{id_}.parquet"
+        path.write_bytes(b"")
+        files.append(PresentFile(id_, path.name, SourceFile(str(path), 0)))
+    reader = SimpleNamespace(rows=lambda spark, source, shape, group: Attempt(group, read))
+    project = Project("p", tmp_path, None, {}, (), Target("dev"))
+    shapes: Any = {file.id: "one" for file in files}
+
+    found = source_rows._unread_files(ANY, project, SOURCE, cast("Any", reader), shapes, files)
+
+    assert found == dict.fromkeys(range(10, 201, 10), "it is cut off")
+    assert sum(read) < 9 * len(files), "once for each bad one is twenty times"
 
 
 @pytest.mark.parametrize("by", ["a look", "reading"])

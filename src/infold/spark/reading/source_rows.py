@@ -167,24 +167,29 @@ def _unread_files(
     Why Spark cannot read those of new files that it cannot.
 
     It reads all of them for that, as any other reader would judge otherwise of some; once more
-    without each that it cannot read, which its message names.
+    without the first that it cannot read, which its message names, and in halves once there are
+    several: so each file is read a few times, not once for each bad one.
     """
-    remaining = [file for file in files if not file.known]
+    pending = [[file for file in files if not file.known]]
     bad: dict[int, str] = {}
-    while together := _files_by_shape(shapes, remaining):
-        frames = [reader.rows(spark, source, shape, group) for shape, group in together.items()]
+    while pending:
+        part = pending.pop()
+        together = _files_by_shape(shapes, part).items()
+        frames = [reader.rows(spark, source, shape, group) for shape, group in together]
+        if not frames:
+            continue
         try:
             reduce(DataFrame.unionByName, frames).write.format("noop").mode("overwrite").save()
         except Exception as error:
             location, why = unread_file(str(error)) or ("", "")
-            unread = [file for file in remaining if file.file.location == location]
+            unread = {file.id: why for file in part if file.file.location == location}
             known = as_error(project, source, str(error))
             if not unread or known is None or known.slug != "unreadable-file":
                 raise
-            bad |= {file.id: why for file in unread}
-            remaining = [file for file in remaining if file.id not in bad]
-        else:
-            break
+            bad |= unread
+            rest = [file for file in part if file.id not in bad]
+            half = len(rest) // 2 if len(bad) > len(unread) else 0
+            pending += [rest[:half], rest[half:]]
     return bad
 
 
