@@ -46,7 +46,7 @@ demo: $(INSTALLED) ## a first load, late arrivals and a proof, on real data: two
 	@$(BIN)/infold demo
 
 .PHONY: test
-test: test-fast test-deep test-spark ## everything but what needs servers: some twenty minutes
+test: test-fast test-deep test-spark ## everything but what needs servers: some fifteen minutes
 
 TIMES := build/times
 PYTEST := $(BIN)/python -m pytest
