@@ -194,36 +194,6 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
             yield found
 
 
-BOTH_COMPILERS = (
-    "-XX:ReservedCodeCacheSize=240m",
-    "-XX:Tier3DelayOn=5",
-    "-XX:Tier4InvocationThreshold=60000",
-    "-XX:Tier4MinInvocationThreshold=15000",
-    "-XX:Tier4CompileThreshold=120000",
-    "-XX:Tier4BackEdgeThreshold=120000",
-)
-"""A JVM of hundreds of tests is worth the second compiler, for methods that are used often."""
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _both_compilers(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Spark of this process plans a third faster after some minutes; other processes are short."""
-    if not any(item.get_closest_marker("spark") for item in request.session.items):
-        yield
-        return
-    from infold.spark.jvm import session_settings, spark_session
-
-    def java_options(size: session_settings.Size) -> tuple[str, ...]:
-        first = "-XX:TieredStopAtLevel=1"
-        if first not in (found := session_settings.java_options(size)):
-            return found
-        return (*found[: found.index(first)], *BOTH_COMPILERS)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spark_session, "java_options", java_options)
-        yield
-
-
 @pytest.fixture(autouse=True, scope="session")
 def _no_power_cut_in_java(request: pytest.FixtureRequest) -> Iterator[None]:
     """Nor does SQLite in the JVM of this process: a commit is twenty times as fast."""
