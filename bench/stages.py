@@ -137,9 +137,8 @@ def largest_single_tasks(
     lay_out(root)
     for name, text in MODELS.items():
         (root / "models" / f"{name}.sql").write_text(text)
-    shape = Shape(
-        events, max(100, events // 30), days, profile="spread"
-    )  # a day touches every month
+    # A day touches every month.
+    shape = Shape(events, max(100, events // 30), days, profile="spread")
     history(root / "landing", shape)
     deliveries = Deliveries(shape, root / "landing")
     spark = runs.large_session(api.open_project(root))

@@ -201,9 +201,8 @@ def _no_power_cut_in_java(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     from infold.spark.tables.iceberg import catalogs
-    from infold.spark.tables.iceberg import catalogs as session_settings
 
-    real = session_settings.catalog_settings
+    real = catalogs.catalog_settings
 
     def catalog_settings(*place: Any) -> dict[str, str]:
         waits = "?busy_timeout=30000"
@@ -213,8 +212,7 @@ def _no_power_cut_in_java(request: pytest.FixtureRequest) -> Iterator[None]:
         }
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (catalogs, session_settings):
-            patch.setattr(module, "catalog_settings", catalog_settings)
+        patch.setattr(catalogs, "catalog_settings", catalog_settings)
         yield
 
 

@@ -34,7 +34,7 @@ from infold.core.interval import (
 from infold.core.own_columns import FILE, KEY, STATE, VERSION
 from infold.core.queries import quoted
 from infold.core.trace import CellState, signed
-from infold.spark.stored_types import contains_type
+from infold.spark.stored_types import FLOATING, contains_type
 
 _MASK_BITS = 60
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -79,7 +79,7 @@ def state_hash(schema: T.StructType) -> Column:
 
 def _hash_of_values(values: Sequence[tuple[Column, T.DataType]]) -> Column:
     parts = [part for value, type_ in values for part in _hashed_columns(value, type_)]
-    floats = [value for value, type_ in values if isinstance(type_, T.FloatType | T.DoubleType)]
+    floats = [value for value, type_ in values if isinstance(type_, FLOATING)]
     signs = _bit_masks([_is_negative_zero(value) for value in floats])
     return F.xxhash64(
         *parts,
@@ -159,7 +159,7 @@ def _without_maps(value: Column, type_: T.DataType) -> Column:
 
 def has_alike_values(type_: T.DataType) -> bool:
     """Whether Spark takes values of a type for equal that a query tells apart, as 0.0 and -0.0."""
-    return contains_type(type_, T.FloatType, T.DoubleType) or "collate" in type_.simpleString()
+    return contains_type(type_, *FLOATING) or "collate" in type_.simpleString()
 
 
 def rows_without(rows: DataFrame, others: DataFrame) -> DataFrame:

@@ -54,12 +54,11 @@ from infold.spark.sessions.fold import SessionsFold
 from infold.spark.sessions.stored import states_of_sessions
 from infold.spark.step_commit import Computed, NewColumns, WholeTable, commit_step, without_trace
 from infold.spark.step_context import Work
-from infold.spark.stored_types import contains_type, same_type, stored_type
+from infold.spark.stored_types import FLOATING, contains_type, same_type, stored_type
 from infold.spark.tables.commit import retyped
 from infold.spark.time_range.cell_states import states_of_cells
 from infold.spark.time_range.recompute import clamped
 
-_FLOATING = (T.FloatType, T.DoubleType)
 _ROW = "_infold_row"
 _NEW = "_infold_new"
 """The columns read from files, by their numbers, until they have their names."""
@@ -324,7 +323,7 @@ def _rows_where(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
         return rows
     names = rows.columns
     tests = [F.expr(condition) for condition in conditions]
-    if any(contains_type(field.dataType, *_FLOATING) for field in rows.schema):
+    if contains_type(rows.schema, *FLOATING):
         rows = rows.withColumn(_ROW, F.monotonically_increasing_id())
         tests.append(F.col(_ROW) >= 0)
     return rows.where(reduce(Column.__and__, tests)).select(*map(column, names))
@@ -334,7 +333,7 @@ def _as_given(derivation: Derivation, types: dict[str, T.DataType]) -> bool:
     """Whether stored values are all that expressions over them need to know."""
     kept_names = {old for _, old in derivation.plain}
     return not any(
-        contains_type(types[name.lower()], *_FLOATING) for name in derivation.grouped
+        contains_type(types[name.lower()], *FLOATING) for name in derivation.grouped
     ) and not any(
         contains_type(_type_at(types, path), T.IntegerType)
         for path in derivation.read_by_value

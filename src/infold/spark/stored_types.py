@@ -9,6 +9,9 @@ from pyspark.sql import types as T
 from infold.core.queries import quoted
 from infold.messages import apply_errors
 
+FLOATING = (T.FloatType, T.DoubleType)
+"""Types whose zeros have signs."""
+
 
 def as_stored(type_: T.DataType) -> T.DataType:
     """The type of a table's column into which values of a type are written."""

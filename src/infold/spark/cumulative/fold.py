@@ -419,15 +419,15 @@ def _output_columns(parts: DataFrame, query: GroupedQuery, states: States, *keep
 def fold(work: Work, model: StatedModel, step: Step) -> Outcome:
     """Let the rows of changed keys follow, commit what differs."""
     folding = StateFold(work, model, step)
-    few, counts = folding.few, (F.count_if(DOUBT).alias("doubts"), F.sum(ROWS_OF_KEY).alias("rows"))
+    counts = F.count_if(DOUBT).alias("doubts"), F.sum(ROWS_OF_KEY).alias("rows")
     rows = folding.followed(folding.changed_keys())
-    rows, totals, seen = kept_with_totals(rows, *counts, of=~F.col(DOUBT), keys=few)
+    rows, totals, seen = kept_with_totals(rows, *counts, of=~F.col(DOUBT), keys=folding.few)
     certain = rows.where(~F.col(DOUBT))
     read, scanned = (seen.get("rows") or 0) + totals.stored, folding.feed.rows_to_scan
     scanned += sum(state.rows for state in work.cells(step.model))
     if seen.get("doubts"):
         read_rows, rows_seen = folding.read_again(rows.where(DOUBT), seen["doubts"])
-        read_rows, more, _ = kept_with_totals(read_rows, keys=few)
+        read_rows, more, _ = kept_with_totals(read_rows, keys=folding.few)
         certain, totals = certain.select(*read_rows.columns).unionByName(read_rows), totals + more
         rows_read, looked_at_again = folding.scanned_for(rows_seen)
         read, scanned = read + rows_read + more.stored, scanned + looked_at_again

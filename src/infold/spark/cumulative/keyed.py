@@ -35,7 +35,7 @@ from infold.spark.inputs.feed import Feed, foldable
 from infold.spark.observed import Aggregates, kept_and_observed, observed
 from infold.spark.step_commit import Computed, RowChanges, commit_step
 from infold.spark.step_context import Work
-from infold.spark.stored_types import contains_type
+from infold.spark.stored_types import FLOATING, contains_type
 
 NEW_HASH, OLD_HASH = "__new_hash", "__old_hash"
 """The hash of a row as it is now, and as it is stored; NULL where there is none."""
@@ -101,9 +101,9 @@ def _as_text(key: Column, type_: T.DataType) -> Column:
 
 def _without_signs(key: Column, type_: T.DataType) -> Column:
     """A key whose zeros have no sign: GROUP BY does not tell them apart."""
-    if isinstance(type_, T.FloatType | T.DoubleType):
+    if isinstance(type_, FLOATING):
         return key + F.lit(0.0).cast(type_)
-    if not contains_type(type_, T.FloatType, T.DoubleType):
+    if not contains_type(type_, *FLOATING):
         return key
     if isinstance(type_, T.ArrayType):
         return F.transform(key, lambda element: _without_signs(element, type_.elementType))
