@@ -257,6 +257,7 @@ def _project() -> Schema:
             {"$ref": "#/definitions/source"}, propertyNames={"pattern": GROUP_NAME_PATTERN}
         ),
         seeds=mapping_of({"$ref": "#/definitions/seed"}, **named),
+        erasures=mapping_of(mapping_of(TEXT), **named),
         targets=mapping_of({"$ref": "#/definitions/target"}, **named),
         models=mapping_of({"$ref": "#/definitions/model"}, **named),
         defaults=mapping(_model_keys(models.KEYS)),

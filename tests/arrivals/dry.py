@@ -21,6 +21,7 @@ import pyarrow as pa
 from tests.arrivals.play import DRY, Play, Tally, usable_rows
 from tests.arrivals.programs import Program
 from tests.arrivals.shape import (
+    PERSON,
     Rows,
     Shape,
     SourceSpec,
@@ -33,7 +34,7 @@ from tests.arrivals.shape import (
     project_file,
 )
 from tests.reference.tables import Deduplicated
-from tests.reference.world import Record, Row, Usable, frozen
+from tests.reference.world import Erased, Record, Row, Usable, frozen, without_erased
 
 from infold import api
 from infold.core import write_points
@@ -57,6 +58,7 @@ from infold.ledger.store import SqlLedger
 from infold.messages import mismatches
 from infold.messages.errors import InfoldError, InfoldErrors
 from infold.planning.selection import select_models, with_landed
+from infold.running.erasures import ask_to_erase
 from infold.running.execute import Runner
 from infold.running.observe import Observer
 from infold.running.run_progress import Request
@@ -481,9 +483,12 @@ class DryEngine:
         if step.action is Action.BUILD:
             gone |= set(held)
         stay = [path for path in held if path not in gone]
+        erased = self.play.erased_by(step)
+        before = step.previous_trace.applied_entry if step.previous_trace else 0
+        again = stay if step.trace and step.trace.applied_entry != before else due
         taken = [
-            self._taken(spec, path, id_, diff.as_of)
-            for path, id_ in (*ids.items(), *((path, held[path].id) for path in due))
+            self._taken(spec, path, id_, diff.as_of, erased)
+            for path, id_ in (*ids.items(), *((path, held[path].id) for path in again))
         ]
         source = self.play.shape.source(diff.source)
         records = [
@@ -491,14 +496,18 @@ class DryEngine:
             for path in dict.fromkeys((*stay, *ids))
             for record in self.play.world.files[path]
         ]
-        rows = usable_rows(spec, records, source.rules, diff.as_of).rows
+        known = without_erased(records, erased)
+        rows = usable_rows(spec, known, source.rules, diff.as_of).rows
         removed = tuple(held[path].id for path in gone if path in held)
         outcome = FilesOutcome(diff.source, tuple(taken), removed)
         return (chosen_rows(spec.best(rows)) if spec.best else rows), outcome
 
-    def _taken(self, spec: TableSpec, path: str, id_: int, as_of: int) -> IngestedFile:
+    def _taken(
+        self, spec: TableSpec, path: str, id_: int, as_of: int, erased: Sequence[Erased]
+    ) -> IngestedFile:
         source = self.play.shape.source(spec.source or "")
-        found = usable_rows(spec, self.play.world.files[path], source.rules, as_of)
+        records = without_erased(self.play.world.files[path], erased)
+        found = usable_rows(spec, records, source.rules, as_of)
         return ingested_file(self.play, path, id_, as_of, found)
 
     @staticmethod
@@ -632,6 +641,8 @@ class DryPlay(Play):
     tally: Tally = field(default_factory=lambda: DRY)
     memory: Memory = field(default_factory=Memory)
     prints: dict[str, str] = field(default_factory=dict)
+    requests: dict[int, list[Erased]] = field(default_factory=dict)
+    """Who asked to be erased, by the number of the request."""
     progress: Progress | None = None
     jobs: int | None = None
     models_at_once: int = 1
@@ -668,6 +679,16 @@ class DryPlay(Play):
 
     def _add_entries(self, name: str, entries: Sequence[ManualEntry]) -> None:
         self.ledger.add_entries(name, entries)
+
+    def _erase(self, names: Sequence[str], before: int | None) -> None:
+        request = ask_to_erase(self.project, self.ledger, PERSON, names, before=before)
+        self.requests[request.number] = [Erased(name, before) for name in names]
+
+    def erased_by(self, step: Step) -> list[Erased]:
+        """Who is erased by the requests that a step applies."""
+        applied = step.trace.applied_entry if step.trace else 0
+        asked = [one for number, one in self.requests.items() if number <= applied]
+        return [erased for one in asked for erased in one]
 
     def runner(self, ledger: SqlLedger) -> Runner:
         """The program's own runner, over the play's files and tables."""

@@ -16,8 +16,9 @@ from random import Random
 from typing import Any
 
 from tests.arrivals.files import write
-from tests.arrivals.programs import Drawer, Op, Person, Program, Round, people
+from tests.arrivals.programs import Drawer, Op, Person, Program, Round, people, user_name
 from tests.arrivals.shape import (
+    PERSON,
     Rows,
     Shape,
     SourceSpec,
@@ -29,7 +30,19 @@ from tests.arrivals.shape import (
 )
 from tests.reference.compare import difference, stored
 from tests.reference.tables import Deduplicated, Entry
-from tests.reference.world import Aside, Broken, Record, Row, Rules, Usable, World, frozen, usable
+from tests.reference.world import (
+    Aside,
+    Broken,
+    Erased,
+    Record,
+    Row,
+    Rules,
+    Usable,
+    World,
+    frozen,
+    usable,
+    without_erased,
+)
 
 from infold import api
 from infold.core import interval
@@ -265,6 +278,15 @@ class Play:
             self.state.setdefault(entries_key(name), []).extend(map(asdict, entries))
         self.tally.steps += len({one.of for one in entries}) or 1
 
+    def erase(self, random: Random) -> None:
+        """A few users ask to be erased: for good, or what they did before some instant."""
+        some = random.sample(self._people, k=max(1, self.users // 12))
+        names = [name for person in some if (name := user_name(person.number)) is not None]
+        before = random.choice((None, None, some[0].clock))
+        self.world.erased += [Erased(name, before) for name in names]
+        self._erase(names, before)
+        self.tally.steps += len(names)
+
     # -- runs
 
     def run(self, op: Op) -> RunResult:
@@ -375,7 +397,8 @@ class Play:
 
     def _usable(self, spec: TableSpec) -> Usable:
         source = self.shape.source(spec.source or "")
-        return usable_rows(spec, self.world.under(source.folder), source.rules, self.world.as_of)
+        records = without_erased(self.world.under(source.folder), self.world.erased)
+        return usable_rows(spec, records, source.rules, self.world.as_of)
 
     def _ingested(self, spec: TableSpec, actual: Rows) -> Rows:
         """The rows of a table of files; what it sets aside and what waits is compared at once."""
@@ -417,7 +440,8 @@ class Play:
         expected: Counter[tuple[str, Aside]] = Counter()
         for path, records in self.world.files.items():
             if path.startswith(f"{source.folder}/"):
-                found = usable_rows(spec, records, source.rules, self.world.as_of)
+                known = without_erased(records, self.world.erased)
+                found = usable_rows(spec, known, source.rules, self.world.as_of)
                 for reason, rows in found.aside.items():
                     expected[path, reason] += rows
         actual = Counter(
@@ -531,6 +555,9 @@ class Play:
 
     def _add_entries(self, name: str, entries: Sequence[ManualEntry]) -> None:
         api.ledger_of(self.project).add_entries(name, entries)
+
+    def _erase(self, names: Sequence[str], before: int | None) -> None:
+        api.erase(self.project, PERSON, names, before=before)
 
     def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
         return api.run(

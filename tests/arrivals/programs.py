@@ -27,7 +27,7 @@ GAP = 30 * MINUTE
 ARRIVALS = ("arrive", "arrive", "arrive", "burst", "again", "replace", "delete", "touch", "empty")
 """Operations on files, as often as they are drawn."""
 
-OTHERS = ("lookup", "query", "advance", "advance", "speak")
+OTHERS = ("lookup", "query", "advance", "advance", "speak", "erase")
 
 RUNS = ("all", "all", "all", "all", "select", "window", "nothing")
 

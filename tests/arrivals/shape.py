@@ -7,6 +7,7 @@ runs the program and compares; the shapes themselves stand in ``shapes``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -22,6 +23,11 @@ from infold.core.sessions import ManualEntry
 from infold.core.storages import DEFAULT_STORAGE, Storage
 
 Rows = list[Row]
+
+PERSON = "person"
+"""What can be asked to be erased in every project with users."""
+
+os.environ["INFOLD_TEST_ERASURES"] = "a secret of the tests"
 
 
 @dataclass(frozen=True)
@@ -246,8 +252,12 @@ def project_file(name: str, warehouse: str, shape: Shape) -> str:
         lines += [f"    {line}" for line in source.yaml.strip().splitlines()]
         lines.append("    columns:")
         lines += [f'      {column}: "{type_}"' for column, type_ in source.columns.items()]
+    persons = [source.name for source in shape.sources if "user_id" in source.columns]
+    columns = ", ".join(f"{name}: user_id" for name in persons)
+    lines += [f"erasures: {{{PERSON}: {{{columns}}}}}"] if persons else []
     lines += ["targets:", "  dev:", f"    storage: {shape.storage}", f"    warehouse: {warehouse}"]
     lines.append('    ledger: "sqlite:///.infold/ledger.db"')
+    lines.append('    erasure_secret: "${env:INFOLD_TEST_ERASURES}"')
     return "\n".join(lines) + "\n"
 
 

@@ -33,6 +33,7 @@ PROGRAM = Program(
     (
         Round(tuple(Op("arrive", seed) for seed in range(10)), Op("all", 0)),
         Round(tuple(Op(kind, seed) for seed, kind in enumerate(LATER)), Op("all", 0)),
+        Round((Op("erase", 1), Op("again", 2)), Op("all", 0)),
     ),
 )
 FOLDED = (Kind.SESSIONS, Kind.CUMULATIVE_AGGREGATE, Kind.SCD_TYPE_2)

@@ -21,7 +21,7 @@ from infold.cli import cli
 GUIDES = (
     *("upgrade", "remove-a-bot", "investigate-a-wrong-number", "recover", "add-a-source"),
     *("come-from-another-tool", "change-a-model", "audit-tables", "backfill", "test-models"),
-    *("write-functions", "schedule-runs", "write-models-in-python"),
+    *("write-functions", "schedule-runs", "write-models-in-python", "erase-a-person"),
 )
 """In an order in which they can be followed in one project: those that run all of it come first."""
 

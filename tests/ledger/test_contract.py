@@ -15,6 +15,7 @@ from tests.planning.strips import day
 from infold.core.audits import AuditResult, AuditState, Severity
 from infold.core.definition import digest_of
 from infold.core.environment import BUILT_APART, Environment, OwnTable
+from infold.core.erasure import ErasureRequest, KnownErasures
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import EVER, MIN, Interval, Ranges
 from infold.core.ports import Ledger
@@ -347,6 +348,23 @@ class TestFiles:
         assert all(entry.received.start == started < entry.received.end for entry in found)
         assert list(ledger.arrivals("daily")) == []
         assert [type(entry) for entry in ledger.arrivals("events", limit=1)] == [Arrival]
+
+
+def test_requests_to_erase_are_numbered_and_kept_with_hashes_alone(ledger: Ledger) -> None:
+    """One number for all erasures, as a trace has one; columns and secret are the newest ones."""
+    assert ledger.known_erasures() == KnownErasures({}, {})
+    assert ledger.erasures() == ()
+    first = ErasureRequest(0, "a", "person", ("1f", "2f", "1f"), reason="by letter")
+    second = ErasureRequest(0, "b", "device", ("1f",), source="raw.orders", before=7)
+
+    [kept] = ledger.add_erasures([first], {("person", "raw.clicks"): "user_id"}, "secret")
+    both = {("person", "raw.clicks"): "user_id", ("device", "raw.orders"): "device"}
+    [later] = ledger.add_erasures([second], both, "secret")
+
+    assert (kept.number, later.number) == (1, 2)
+    assert ledger.erasures() == (replace(kept, keys=("1f", "2f")), later)
+    newest = {("person", None): 1, ("device", "raw.orders"): 2}
+    assert ledger.known_erasures() == KnownErasures(newest, both, "secret")
 
 
 def test_manual_entries_are_numbered_by_model(ledger: Ledger) -> None:

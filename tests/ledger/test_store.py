@@ -54,6 +54,7 @@ def as_of_format_1(path: Path) -> None:
         for table in (
             *("left_out", "trace_entries", "definitions", "trace_definitions", "applied"),
             *("unchanged", "environments", "environment_tables"),
+            *("erasures", "erased_keys", "erasure_columns"),
         ):
             connection.execute(f"DROP TABLE {table}")
         for column in ("carried", "campaign"):
@@ -348,10 +349,11 @@ class Kept:
         self.file_cells.update(((one.file_id, one.cell), one) for one in files.cells)
         for lost in files.dropped:
             if one := self.file_cells.get((lost.file_id, lost.cell)):
-                now = replace(one, dropped=one.dropped + lost.dropped)
+                now = replace(one, rows=one.rows + lost.rows, dropped=one.dropped + lost.dropped)
                 self.file_cells[lost.file_id, lost.cell] = now
             if file := self.files.get(lost.file_id):
-                self.files[lost.file_id] = replace(file, dropped=file.dropped + lost.dropped)
+                rows, dropped = file.rows + lost.rows, file.dropped + lost.dropped
+                self.files[lost.file_id] = replace(file, rows=rows, dropped=dropped)
 
 
 @pytest.mark.deep

@@ -52,16 +52,32 @@ class Rules:
     tolerance: int = 3_600_000_000
 
 
+@dataclass(frozen=True)
+class Erased:
+    """Someone who asked to be erased: all of their rows, or those dated ``before`` an instant."""
+
+    user: str
+    before: int | None = None
+
+    def has(self, row: Row) -> bool:
+        """Whether a row is to be as if it had never come."""
+        if row.get("user_id") != self.user:
+            return False
+        time = row["event_ts"]
+        return self.before is None or (time is not None and time < self.before)
+
+
 @dataclass
 class World:
-    """Files that lie there now (path to records), and the instant that counts as now."""
+    """Files that lie there now (path to records), the instant that is now, and who is erased."""
 
     files: dict[str, tuple[Record, ...]] = field(default_factory=dict)
     as_of: int = 0
+    erased: list[Erased] = field(default_factory=list)
 
     def copy(self) -> World:
         """The world as it is now, unmoved by what happens later."""
-        return World(dict(self.files), self.as_of)
+        return World(dict(self.files), self.as_of, list(self.erased))
 
     def under(self, folder: str) -> list[Record]:
         """All records of the files in a folder."""
@@ -80,6 +96,15 @@ class Usable:
     rows: list[Row] = field(default_factory=list)
     aside: Counter[Aside] = field(default_factory=Counter)
     waiting: list[Row] = field(default_factory=list)
+
+
+def without_erased(records: Sequence[Record], erased: Sequence[Erased]) -> list[Record]:
+    """The records that nobody asked to have erased; of what cannot be read nobody knows whose."""
+    return [
+        record
+        for record in records
+        if isinstance(record, Broken) or not any(one.has(record) for one in erased)
+    ]
 
 
 def usable(records: Sequence[Record], rules: Rules, as_of: int) -> Usable:

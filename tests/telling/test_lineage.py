@@ -27,7 +27,7 @@ from tests.telling.receiver import receiver
 from tests.telling.runs import end, project
 
 from infold import api
-from infold.api.run_and_tell import column_sources_of
+from infold.analysis.definitions.column_sources import column_sources_of
 from infold.core.audits import AuditResult, AuditState, JudgedAudit, Severity
 from infold.core.interval import Ranges
 from infold.core.plan import Action, Step

@@ -8,7 +8,7 @@ test) that runs many times pays for one start.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from infold.api.rows import coverage, evaluate, lateness, manifest, session_history, show
     from infold.api.spark_sessions import close, session
     from infold.core.audits import AuditReport
+    from infold.core.erasure import ErasureRequest
     from infold.core.hooks import Sinks
     from infold.core.ports import Progress, SilentProgress
     from infold.core.record import RunRecord
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
         VerificationReport,
     )
     from infold.core.saved_plan import SavedPlan
+    from infold.running.erasures import AskedErasure, StoredRows
 
 __all__ = [
     "InfoldError",
@@ -82,6 +84,7 @@ __all__ = [
     "close",
     "coverage",
     "definition_errors",
+    "erase",
     "evaluate",
     "explain",
     "forget",
@@ -90,6 +93,7 @@ __all__ = [
     "lake_of",
     "lateness",
     "ledger_of",
+    "list_erasures",
     "list_quarantine_entries",
     "make_plan",
     "manifest",
@@ -110,6 +114,7 @@ __all__ = [
     "session_history",
     "show",
     "status",
+    "stored_rows_of",
     "teardown",
     "to_apply",
     "verify",
@@ -291,6 +296,54 @@ def backbuild(
 
     asked = selection.backbuild(project, terms, window).options
     return run(project, asked=asked, command="backbuild", **options)
+
+
+def erase(
+    project: Project,
+    erasure: str,
+    keys: Collection[str] = (),
+    *,
+    source: str | None = None,
+    before: int | None = None,
+    reason: str = "",
+    request: str = "",
+) -> ErasureRequest:
+    """
+    Record that the rows with some keys are to be erased; the next :func:`run` erases them.
+
+    See :func:`infold.running.erasures.ask_to_erase`.
+    """
+    from infold.running.erasures import ask_to_erase
+
+    refuse_lost_ledger(project)
+    ledger = ledger_of(project)
+    return ask_to_erase(
+        project, ledger, erasure, keys, source=source, before=before, reason=reason, id_=request
+    )
+
+
+def list_erasures(project: Project) -> Sequence[AskedErasure]:
+    """All requests to erase, the newest first, and which models have yet to apply them."""
+    from infold.running import erasures
+
+    return erasures.list_erasures(project, ledger_of(project))
+
+
+def stored_rows_of(
+    project: Project,
+    erasure: str,
+    keys: Collection[str],
+    *,
+    source: str | None = None,
+    before: int | None = None,
+) -> Sequence[StoredRows]:
+    """The stored rows that :func:`erase` would have erased."""
+    from infold.running import erasures
+
+    ledger, lake = ledger_of(project), lake_of(project)
+    return erasures.stored_rows_of(
+        project, ledger, lake, erasure, keys, source=source, before=before
+    )
 
 
 def forgettable(

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from infold.api.opening import lake_of, ledger_of
 from infold.core.hooks import Sinks
 from infold.core.ports import Progress, SilentProgress
-from infold.core.project import Node, Project
+from infold.core.project import Project
 from infold.core.report import RunResult
 from infold.messages.errors import InfoldError
 
 if TYPE_CHECKING:
-    from infold.analysis.definitions.column_sources import ColumnSources
     from infold.core.hooks import Lineage
     from infold.telling.listener import Listener
 
@@ -133,6 +132,7 @@ def _traces_are_wanted() -> bool:
 
 
 def _lineage_of(project: Project, declared: Lineage) -> Listener:
+    from infold.analysis.definitions.column_sources import column_sources_of
     from infold.telling.lineage import LineageEvents
     from infold.telling.sender import sender_of
 
@@ -143,17 +143,3 @@ def _lineage_of(project: Project, declared: Lineage) -> Listener:
         audits=lambda: ledger_of(project).audits(),
         column_sources=column_sources_of,
     )
-
-
-def column_sources_of(project: Project) -> Callable[[Node], ColumnSources | None]:
-    """What finds what a model's columns are made of; None for a model that is no query."""
-    from infold.analysis.definitions.column_sources import column_sources
-    from infold.analysis.definitions.meanings import Meanings
-
-    meanings = Meanings.of(project, project.sources)
-
-    def of(node: Node) -> ColumnSources | None:
-        relation = meanings[node.name].relation
-        return None if relation is None else column_sources(relation)
-
-    return of

@@ -39,6 +39,7 @@ COMMANDS = {
     "explain": "Explain a model, or one cell of it.",
     "ui": "Show the project in a browser.",
     "quarantine": "Put sessions into quarantine by hand, release them, list them.",
+    "erase": "Erase the rows of persons, now and whenever they come again.",
     "forget": "Forget models and drop their tables; the next run builds them again.",
     "teardown": "Drop all tables of a target, and its ledger.",
     "repair": "Make the ledger fit the tables again, if one of them was lost, put back or damaged.",

@@ -189,8 +189,8 @@ class FilesOutcome:
 
     ``ingested`` are new or re-read files with their new state, which replaces earlier state of the
     same id. ``removed`` are ids that left. ``cells`` are all cells of the files in ``ingested``,
-    and replace their entries. ``dropped`` adds to the dropped count of (file id, cell) of other
-    files.
+    and replace their entries. ``dropped`` adds to the counts of (file id, cell) of other files:
+    rows that lost to copies, and (less than none) rows that were erased.
     """
 
     source: str

@@ -143,7 +143,7 @@ class ModelObservation:
     unfinished: bool = False
     """Whether that run is not done: it goes on, or failed, or died."""
     newest_entry: int = 0
-    """The number of the newest manual entry of its quarantine."""
+    """The number of the newest manual entry of its quarantine, or of events request to erase."""
     redefined: Redefinition | None = None
     """The change of its definition since its table was built; None where no row can change."""
     inputs_kept: frozenset[str] = frozenset()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from infold.core.audits import AuditResult, JudgedAudit
 from infold.core.definition import Definition
 from infold.core.environment import PRODUCTION, Environment, OwnTable
+from infold.core.erasure import ErasureRequest, KnownErasures
 from infold.core.files import FileCell, IngestedFile, ListedFile
 from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.plan import ChangedKeyRows, Step
@@ -184,6 +185,26 @@ class Ledger(SwapRecords, RepairRecords, Protocol):
         Add manual entries, which are numbered here, at the present time.
 
         Needs no lease: a run applies those that there are when it is planned.
+        """
+
+    def known_erasures(self) -> KnownErasures:
+        """What is known of requests to erase, without their keys."""
+
+    def erasures(self) -> Sequence[ErasureRequest]:
+        """All requests to erase with their keyed hashes, by number."""
+
+    def add_erasures(
+        self,
+        requests: Sequence[ErasureRequest],
+        columns: Mapping[tuple[str, str], str],
+        secret: str,
+    ) -> Sequence[ErasureRequest]:
+        """
+        Add requests to erase, which are numbered here, at the present time; as they were kept.
+
+        From now on all requests are about ``columns`` (by erasure and source), with keys hashed by
+        the secret with that fingerprint. Needs no lease: a run applies those that there are when it
+        is planned.
         """
 
     def locations(self) -> Mapping[str, str]:

@@ -27,10 +27,11 @@ class Receipt:
     ``read`` are rows evaluated to build the result (new rows, rows of touched sessions, rows of
     stale cells); ``scanned`` rows were searched to find them. ``arrived`` are parsed rows of new
     files before anything is left out; ``before_start`` rows of files and (for sessions) events
-    before a start. ``clamped`` rows came out of a query and belong to other cells than were built.
-    ``deduplicated`` are copies of events that were left out; ``conflicting`` of them differ from
-    the kept one in more than the event time, and ``elsewhere`` of them are at another time. The
-    keys of ``keys_scanned`` of the scanned rows were compared to find such copies. Times are
+    before a start, and ``erased`` rows of files and stored events are those of persons who were
+    asked to be erased. ``clamped`` rows came out of a query and belong to other cells than were
+    built. ``deduplicated`` are copies of events that were left out; ``conflicting`` of them differ
+    from the kept one in more than the event time, and ``elsewhere`` of them are at another time.
+    The keys of ``keys_scanned`` of the scanned rows were compared to find such copies. Times are
     seconds.
     """
 
@@ -41,6 +42,7 @@ class Receipt:
     removed: int = 0
     set_aside: int = 0
     before_start: int = 0
+    erased: int = 0
     waiting: int = 0
     deduplicated: int = 0
     conflicting: int = 0

@@ -276,6 +276,8 @@ class Target:
     """Who is told of the ends of its runs."""
     lineage: Lineage | None = None
     """Where events of lineage are sent; None: nowhere."""
+    erasure_secret: str = ""
+    """A reference to the secret that erased keys are hashed with; empty: nothing can be erased."""
     state_messages: bool = False
     """Whether each run says the state of its models in Snowplow's words; all targets are alike."""
     default: bool = True

@@ -187,6 +187,8 @@ class Cause(StrEnum):
     """Someone asked for it."""
     QUARANTINE = "quarantine"
     """Someone put sessions into quarantine, or released them."""
+    ERASED = "erased"
+    """Someone asked for persons to be erased."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +222,8 @@ class Trace:
 
     ``fingerprint`` is that of the definition. ``inputs`` maps each input to the version read.
     Everything outside ``pending`` is up to date with them. ``applied_entry`` is the number of the
-    newest manual entry of the model's quarantine that was applied, 0 for none.
+    newest entry that was applied, 0 for none: in the quarantine of sessions by hand, or of events
+    a request to erase.
     """
 
     model: str

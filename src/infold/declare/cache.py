@@ -53,6 +53,7 @@ def cache(folder: Folder, project: Project, default: str) -> None:
         "sources": project.sources,
         "nodes": project.nodes,
         "targets": project.targets,
+        "erased_columns": project.erased_columns,
         "default": default,
         FILES: folder.digests,
     }

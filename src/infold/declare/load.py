@@ -64,6 +64,7 @@ def load_with_mistakes(
             "sources": project.sources,
             "nodes": project.nodes,
             "targets": project.targets,
+            "erased_columns": project.erased_columns,
             "default": default,
         }
     fields.pop(FILES, None)

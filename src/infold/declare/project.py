@@ -29,6 +29,7 @@ from infold.core.storages import SQLITE_FILE, CatalogType, Storage
 from infold.core.target import Apply, Target
 from infold.core.yaml_tree import Page, Value, decoded, join, read, split_front_matter
 from infold.declare.audits import FileAudit, read_audit_file, with_names_apart
+from infold.declare.erasures import read_erasures
 from infold.declare.folder import PROJECT_FILE, Folder
 from infold.declare.functions import ProjectFunctions, read_functions
 from infold.declare.keys import NAME, Keys
@@ -47,6 +48,7 @@ KEYS = (
     "backfill_limit",
     "sources",
     "seeds",
+    "erasures",
     "targets",
     "default_target",
     "dev_target",
@@ -132,6 +134,7 @@ def read_project(
             findings.bad_name(keys.at("name"), what="project", name=name, form=form)
         )
     _read_sources(reading, keys)
+    erasures = keys.section("erasures", "erasures")
     default = _read_targets(reading, keys)
     reading.functions = read_functions(folder, reading.errors)
     _read_models(reading, keys)
@@ -148,6 +151,7 @@ def read_project(
         nodes=tuple(with_start_and_limit(node, start, limit) for node in nodes),
         target=reading.targets[default],
         targets=reading.targets,
+        erased_columns=read_erasures(erasures, reading.sources, reading.broken),
     )
     order = sorted(reading.errors, key=lambda e: (e.at.file, e.at.line) if e.at else ("", 0))
     return project, default, order

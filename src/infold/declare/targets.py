@@ -42,6 +42,7 @@ from infold.declare.catalogs import (
     refuse_beside_delta,
     refuse_not_together,
 )
+from infold.declare.erasures import KEY_OF_TARGET, read_secret
 from infold.declare.keys import NAME, Keys
 from infold.messages import findings
 from infold.messages.catalog_errors import secret_written_out
@@ -60,6 +61,7 @@ KEYS = (
         "hide_technical",
         *When,
         "lineage",
+        KEY_OF_TARGET,
     ),
 )
 NEVER = "never"
@@ -112,6 +114,7 @@ def read_target(
         environment_from_branch=keys.flag("environment_from_branch", default=False),
         hooks=read_hooks(keys),
         lineage=read_lineage(keys),
+        erasure_secret=read_secret(keys),
     )
     refuse_not_together(target, keys)
     refuse_beside_delta(target, keys)

@@ -299,11 +299,12 @@ def _put_files(query: Query, model: str, files: FilesOutcome) -> None:
             "of_start": entry.cell.start,
             "of_end": entry.cell.end,
             "more": entry.dropped,
+            "more_rows": entry.rows,
         }
         for entry in files.dropped
     ]
     query.many("lose_rows_in_cell", lost)
     query.many(
         "lose_rows",
-        [{name: row[name] for name in ("of_model", "of_file", "more")} for row in lost],
+        [{n: row[n] for n in ("of_model", "of_file", "more", "more_rows")} for row in lost],
     )

@@ -92,6 +92,26 @@ UPGRADES: tuple[Upgrade, ...] = (
             "KEY (table_name, version, cell_start, cell_end) ) WITHOUT ROWID",
         },
     ),
+    Upgrade(
+        12,
+        "requests to erase are kept",
+        (
+            (
+                "CREATE TABLE erased_keys ( number BIGINT NOT NULL, key TEXT NOT NULL, "
+                "PRIMARY KEY (number, key) ) WITHOUT ROWID"
+            ),
+            (
+                "CREATE TABLE erasure_columns ( erasure TEXT NOT NULL, source TEXT NOT NULL, "
+                "column_name TEXT NOT NULL, PRIMARY KEY (erasure, source) ) WITHOUT ROWID"
+            ),
+            (
+                "CREATE TABLE erasures ( number BIGINT NOT NULL, id TEXT NOT NULL, erasure TEXT "
+                "NOT NULL, source TEXT, before_at BIGINT, reason TEXT NOT NULL, made_at BIGINT "
+                "NOT NULL, PRIMARY KEY (number) ) WITHOUT ROWID"
+            ),
+        ),
+        before={"erased_keys": "", "erasure_columns": "", "erasures": ""},
+    ),
 )
 
 
@@ -261,6 +281,9 @@ ID_ROW = "infold.id"
 
 WAREHOUSE_ROW = "infold.warehouse"
 """The row of ``meta`` that names where its tables are, as the project says it."""
+
+ERASURES_ROW = "infold.erasures"
+"""The row of ``meta`` with the fingerprint of the secret that erased keys are hashed with."""
 
 MOVED_ROW = "infold.moved"
 """The row of ``meta`` of a ledger that was copied, and is not to be used: where the copy is."""
@@ -572,7 +595,7 @@ def _upgrade(connection: sqlite3.Connection) -> None:
     try:
         format_ = int(connection.execute(SQL["meta"], {"name": FORMAT_ROW}).fetchone()[0])
         if format_ < RELEASED:
-            upgrade_to_release(connection, SCHEMA)
+            upgrade_to_release(connection, _schema_of_release())
             if connection.execute(SQL["meta"], {"name": ID_ROW}).fetchone() is None:
                 _name(connection)
         for text in texts_since(format_):
@@ -635,6 +658,12 @@ _SELECT_COLUMNS = "SELECT name FROM pragma_table_info('quarantined')"
 _SELECT_STRICT_ENTRIES = (
     """SELECT 1 FROM pragma_table_info('manual_entries') WHERE name = 'held' AND "notnull" = 1"""
 )
+
+
+def _schema_of_release() -> Iterator[str]:
+    """What makes the tables and indexes of a new ledger, without tables that came later."""
+    later = {name for upgrade in UPGRADES for name, text in upgrade.before.items() if not text}
+    return (text for text in SCHEMA if text.split()[2] not in later)
 
 
 def upgrade_to_release(connection: sqlite3.Connection, schema: Iterable[str]) -> None:

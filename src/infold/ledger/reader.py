@@ -16,6 +16,7 @@ from typing import Any
 from infold.core.audits import JudgedAudit
 from infold.core.definition import Definition
 from infold.core.environment import PRODUCTION, Environment, OwnTable, model_of_key
+from infold.core.erasure import ErasureRequest, KnownErasures
 from infold.core.files import FileCell, IngestedFile
 from infold.core.interval import EVER, Interval, Ranges
 from infold.core.record import (
@@ -41,7 +42,13 @@ from infold.core.trace import (
     merge_earlier,
 )
 from infold.ledger import codec
-from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, LedgerDatabase, Query
+from infold.ledger.database import (
+    ERASURES_ROW,
+    PROJECT_ROW,
+    WAREHOUSE_ROW,
+    LedgerDatabase,
+    Query,
+)
 from infold.ledger.lease import refuse_moved
 from infold.ledger.table_names import environments, own_tables, swaps
 
@@ -361,6 +368,31 @@ class SqlLedgerReader:
         """The number of the newest manual entry of each model that has any."""
         with self._database.read() as query:
             return dict(query.all("newest_entries"))
+
+    def known_erasures(self) -> KnownErasures:
+        """What is known of requests to erase, without their keys."""
+        with self._database.read() as query:
+            newest = query.all("newest_erasures")
+            if not newest:
+                return KnownErasures({}, {})
+            columns = query.all("erasure_columns")
+            secret = query.one("meta", name=ERASURES_ROW)
+        return KnownErasures(
+            {(erasure, source): number for erasure, source, number in newest},
+            {(erasure, source): column for erasure, source, column in columns},
+            "" if secret is None else secret[0],
+        )
+
+    def erasures(self) -> Sequence[ErasureRequest]:
+        """All requests to erase with their keyed hashes, by number."""
+        with self._database.read() as query:
+            keys: dict[int, list[str]] = defaultdict(list)
+            for number, key in query.all("erased_keys"):
+                keys[number].append(key)
+            return tuple(
+                ErasureRequest(number, id_, erasure, tuple(keys.get(number, ())), *rest)
+                for number, id_, erasure, *rest in query.all("erasures")
+            )
 
     def locations(self) -> Mapping[str, str]:
         """Where the metadata of tables was when a run last ended."""

@@ -92,6 +92,33 @@ CREATE TABLE environments (
     PRIMARY KEY (name)
 ) WITHOUT ROWID;
 
+-- The keyed hashes of the keys that a request to erase is about.
+CREATE TABLE erased_keys (
+    number BIGINT NOT NULL,
+    key TEXT NOT NULL,
+    PRIMARY KEY (number, key)
+) WITHOUT ROWID;
+
+-- The columns that the requests to erase are applied to.
+CREATE TABLE erasure_columns (
+    erasure TEXT NOT NULL,
+    source TEXT NOT NULL,
+    column_name TEXT NOT NULL,
+    PRIMARY KEY (erasure, source)
+) WITHOUT ROWID;
+
+-- Requests to erase: of one source if that is given, of rows dated before before_at if that is.
+CREATE TABLE erasures (
+    number BIGINT NOT NULL,
+    id TEXT NOT NULL,
+    erasure TEXT NOT NULL,
+    source TEXT,
+    before_at BIGINT,
+    reason TEXT NOT NULL,
+    made_at BIGINT NOT NULL,
+    PRIMARY KEY (number)
+) WITHOUT ROWID;
+
 CREATE TABLE file_cells (
     model TEXT NOT NULL,
     file BIGINT NOT NULL,

@@ -190,7 +190,8 @@ DELETE FROM ingests WHERE model = :model AND file = :file;
 DELETE FROM ingests WHERE model = :model;
 
 -- name: lose_rows
-UPDATE ingests SET dropped=(dropped + :more) WHERE model = :of_model AND file = :of_file;
+UPDATE ingests SET rows=(rows + :more_rows), dropped=(dropped + :more)
+WHERE model = :of_model AND file = :of_file;
 
 -- name: file_cells
 SELECT file, cell_start, cell_end, rows, dropped
@@ -216,7 +217,7 @@ DELETE FROM file_cells WHERE model = :model;
 
 -- name: lose_rows_in_cell
 UPDATE file_cells
-SET dropped=(dropped + :more)
+SET rows=(rows + :more_rows), dropped=(dropped + :more)
 WHERE model = :of_model AND file = :of_file AND cell_start = :of_start AND cell_end = :of_end;
 
 -- name: heads
@@ -339,6 +340,32 @@ SELECT model, max(number) FROM manual_entries GROUP BY model;
 INSERT INTO manual_entries (model, number, session_of, held, session_start, session_end, reason,
     made_at)
 VALUES (:model, :number, :session_of, :held, :session_start, :session_end, :reason, :made_at);
+
+-- name: newest_erasures
+SELECT erasure, source, max(number) FROM erasures GROUP BY erasure, source;
+
+-- name: erasures
+SELECT number, id, erasure, source, before_at, reason, made_at FROM erasures ORDER BY number;
+
+-- name: erased_keys
+SELECT number, key FROM erased_keys ORDER BY number, key;
+
+-- name: erasure_columns
+SELECT erasure, source, column_name FROM erasure_columns;
+
+-- name: add_erasure
+INSERT INTO erasures (number, id, erasure, source, before_at, reason, made_at)
+VALUES (:number, :id, :erasure, :source, :before_at, :reason, :made_at);
+
+-- name: add_erased_key
+INSERT INTO erased_keys (number, key) VALUES (:number, :key);
+
+-- name: drop_erasure_columns
+DELETE FROM erasure_columns;
+
+-- name: add_erasure_column
+INSERT INTO erasure_columns (erasure, source, column_name)
+VALUES (:erasure, :source, :column_name);
 
 -- name: left_out
 SELECT model, rows FROM left_out;

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from infold.core.audits import AuditResult
 from infold.core.definition import Definition
 from infold.core.environment import PRODUCTION, Environment, OwnTable
+from infold.core.erasure import ErasureRequest
 from infold.core.files import ListedFile
 from infold.core.interval import datetime_of, now
 from infold.core.model import table_name
@@ -30,7 +31,14 @@ from infold.core.swap import Swap
 from infold.core.target import LONGEST_SCHEMA
 from infold.core.trace import Trace, merge_earlier
 from infold.ledger import codec
-from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database, LedgerDatabase, Query
+from infold.ledger.database import (
+    ERASURES_ROW,
+    PROJECT_ROW,
+    WAREHOUSE_ROW,
+    Database,
+    LedgerDatabase,
+    Query,
+)
 from infold.ledger.lease import (
     NAME,
     Heartbeat,
@@ -468,6 +476,56 @@ class SqlLedger(SqlLedgerReader):
                     for number, entry in enumerate(entries, last + 1)
                 ],
             )
+
+    def add_erasures(
+        self,
+        requests: Sequence[ErasureRequest],
+        columns: Mapping[tuple[str, str], str],
+        secret: str,
+    ) -> Sequence[ErasureRequest]:
+        """Add requests to erase; needs no lease."""
+        now = self._clock.now()
+        with self._database.write("add_erasures") as query:
+            refuse_moved(query)
+            last = max((number for *_, number in query.all("newest_erasures")), default=0)
+            added = [
+                replace(request, number=number, made_at=now)
+                for number, request in enumerate(requests, last + 1)
+            ]
+            query.many(
+                "add_erasure",
+                [
+                    {
+                        "number": request.number,
+                        "id": request.id,
+                        "erasure": request.erasure,
+                        "source": request.source,
+                        "before_at": request.before,
+                        "reason": request.reason,
+                        "made_at": request.made_at,
+                    }
+                    for request in added
+                ],
+            )
+            query.many(
+                "add_erased_key",
+                [
+                    {"number": request.number, "key": key}
+                    for request in added
+                    for key in dict.fromkeys(request.keys)
+                ],
+            )
+            query.run("drop_erasure_columns")
+            query.many(
+                "add_erasure_column",
+                [
+                    {"erasure": erasure, "source": source, "column_name": column}
+                    for (erasure, source), column in columns.items()
+                ],
+            )
+            query.run("drop_meta", name=ERASURES_ROW)
+            query.run("add_meta", name=ERASURES_ROW, value=secret)
+        return added
 
     def keep_definitions(
         self,

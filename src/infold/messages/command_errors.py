@@ -258,6 +258,20 @@ bad_filter = Message(
     "Compare columns with values: day >= '2024-03-09' and user_id = 'ann'.",
 )
 
+unknown_erasure = Message(
+    "unknown-erasure",
+    "nothing called {name!r} can be asked to be erased",
+    {"there are": Near("{name}")},
+    "Name the columns that hold such keys in `erasures` of infold.yml, by source.",
+)
+
+bad_erasure = Message(
+    "bad-erasure",
+    "{what}",
+    {"allowed": "{fact}"},
+    "Nothing was recorded.",
+)
+
 unknown_columns = Message("unknown-column", "there is no column {names}", {"columns": "{known}"})
 
 not_sortable = Message(

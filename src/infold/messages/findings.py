@@ -188,6 +188,18 @@ no_such_column = Finding(
     {"columns": Near("{column}")},
 )
 
+not_a_key = Finding(
+    "erasure-column",
+    "{key} names {column}, which is {type_}, and keys of persons are texts or whole numbers",
+    todo="Name a column of type string, or of a type of whole numbers.",
+)
+
+optional_key = Finding(
+    "erasure-column",
+    "{key} names {column}, which is optional, so it may not be read",
+    todo="Leave `optional` out: which rows are to be erased has to be known of every row.",
+)
+
 reserved_column = Finding(
     "reserved-column",
     "{column!r} starts with an underscore, and such columns are infold's own",

@@ -86,6 +86,52 @@ def catalog_lost(ledger: str, catalog: str, tables: Sequence[str], infold: str) 
 
 
 # Nobody may overwrite it: infold has not one commit in it.
+erasure_not_declared = Message(
+    "erasure-not-declared",
+    "persons were asked to be erased by {column} of {source}, and infold.yml does not say so any "
+    "more",
+    {"erasure": "{erasure}"},
+    "Nothing was written. Without it the next rebuild would bring their rows back. Write "
+    "`{source}: {column}` below `{erasure}` in `erasures` again.",
+    exit_code=ExitCode.REFUSED,
+)
+
+erasure_not_applied = Message(
+    "erasure-not-applied",
+    "{column} of {source} has keys of persons, and those who were asked to be erased before may "
+    "have rows there",
+    {"erasure": "{erasure}"},
+    "Nothing was written. `infold erase {erasure} --again` has all earlier requests apply to it.",
+    exit_code=ExitCode.REFUSED,
+)
+
+erasure_secret_changed = Message(
+    "erasure-secret-changed",
+    "the keys of erased persons were hashed with another secret than `erasure_secret` is now",
+    {"target": "{target}"},
+    "Nothing was written: with this secret nobody who was erased would be known. Set the former "
+    "one again. If it is lost, the requests in the ledger cannot be applied to rows that come "
+    "again: begin a new ledger, and ask again for those who were erased.",
+    exit_code=ExitCode.REFUSED,
+)
+
+erasure_no_secret = Message(
+    "erasure-no-secret",
+    "the target {target} names no secret to hash the keys of erased persons with",
+    {"such as": "erasure_secret: ${{env:ERASURE_SECRET}}"},
+    "Nothing was written. Name one in infold.yml, as long and random as a password, and keep it: "
+    "the keys of requests are kept as hashes by it alone.",
+)
+
+erasure_column_unread = Message(
+    "erasure-column-unread",
+    "some cells of {model} are built by an earlier definition, which does not read {column}, and "
+    "persons are erased by that",
+    {"source": "{source}"},
+    "Nothing was written. `infold restate {model}` builds all of it by the present definition.",
+    exit_code=ExitCode.REFUSED,
+)
+
 table_name_taken = Message(
     "table-name-taken",
     "{model} was never built, and the name of its table is taken by one that infold did not make",

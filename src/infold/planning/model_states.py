@@ -234,7 +234,9 @@ def reads_nothing(step: Step, receipt: Receipt | None = None, *, timed: bool = T
 
 
 # Of these a step may read no row although there is work.
-_CAUSES_WITHOUT_ROWS = (Cause.REMOVED, Cause.LOOKUP, Cause.DUE, Cause.QUARANTINE)
+_CAUSES_WITHOUT_ROWS = frozenset(
+    {Cause.REMOVED, Cause.LOOKUP, Cause.DUE, Cause.QUARANTINE, Cause.ERASED}
+)
 
 
 def _known_rows(node: Node, model: ModelObservation) -> list[Interval]:

@@ -289,6 +289,7 @@ class _Planner(PlanDraft):
             for reason in (*self.stale_reasons(node, model, 0), *restated)
         ]
         reasons = [*file_reasons(files, model), *read_again(stale, reingested)]
+        reasons += entry_reasons(model)
         if not reasons:
             return None
         step = self.make_step(node, Action.INGEST, reasons)

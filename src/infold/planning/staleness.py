@@ -103,9 +103,15 @@ def other_files(files: FileDiff) -> bool:
 
 
 def entry_reasons(model: ModelObservation) -> Iterator[Reason]:
-    """That there are new manual entries about the model's sessions; the fold finds the sessions."""
+    """
+    That there are new manual entries about the model's sessions, or requests to erase its events.
+
+    The step finds the sessions and the events.
+    """
     more = model.newest_entry - (model.trace.applied_entry if model.trace else 0)
-    if more:
+    if more and model.files is not None:  # numbers of requests are those of all erasures
+        yield Reason(Cause.ERASED, "rows of persons that were asked to be erased")
+    elif more:
         what = "1 manual entry" if more == 1 else f"{more:,} manual entries"
         yield Reason(Cause.QUARANTINE, f"{what} of its quarantine", Ranges.ever())
 

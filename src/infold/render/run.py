@@ -112,6 +112,8 @@ def _changes(result: RunResult) -> Iterator[str]:
         yield f"  sessions: {sessions}"
     if total.set_aside:
         yield f"  {formatting.count(total.set_aside, 'row')} set aside, {_reasons_text(total)}"
+    if total.erased:
+        yield f"  {formatting.count(total.erased, 'row')} erased, of persons who were asked to be"
     if total.waiting:
         wait = "waits, as it is" if total.waiting == 1 else "wait, as they are"
         yield f"  {formatting.count(total.waiting, 'row')} {wait} dated in the future"
@@ -128,6 +130,7 @@ def _all_counts(result: RunResult, took: str) -> list[str]:
         ("rows written", f"{total.written:,}", f"{total.removed:,} removed"),
         ("rows set aside", f"{total.set_aside:,}", _reasons_text(total)),
         *_before_start_row(total),
+        *_erased_row(total),
         ("rows waiting", f"{total.waiting:,}", "dated in the future" if total.waiting else ""),
         ("deduplicated", f"{total.deduplicated:,}", _copies_text(total)),
         ("cells built", f"{total.cells_built:,}", f"{total.cells_cut_off:,} cut off early"),
@@ -207,6 +210,11 @@ def _before_start_row(total: Receipt) -> list[tuple[str, str, str]]:
     if not total.before_start:
         return []
     return [("before start", f"{total.before_start:,}", "left out, as their models begin later")]
+
+
+def _erased_row(total: Receipt) -> list[tuple[str, str, str]]:
+    """Rows of persons who were asked to be erased; a line for runs that had some."""
+    return [("erased", f"{total.erased:,}", "of files and of events")] if total.erased else []
 
 
 def _keys_scanned_row(total: Receipt) -> list[tuple[str, str, str]]:

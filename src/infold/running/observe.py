@@ -31,6 +31,7 @@ from infold.messages import errors, run_errors
 from infold.messages.errors import InfoldError
 from infold.planning.forward_only import by_definitions_in_force, inputs_in_force
 from infold.running.damaged_tables import DAMAGED, Damage, given_up_if_damaged
+from infold.running.erasures import refuse_other_erasures
 from infold.running.ledger_consistency import foreign_tables, refuse_other_project
 from infold.running.read_columns import InputChanges
 from infold.running.source_listings import (
@@ -122,7 +123,7 @@ class Observer:
         refuse_other_project(self.project, self.ledger)
         traces = self.ledger.traces()
         heads = self.ledger.newest_versions()
-        entries = self.ledger.newest_entries()
+        entries = self._newest_entries()
         self._locations = self.ledger.locations()
         moved = self._moved_tables(heads)
         self._refused = {n: error for n, error in self.unrecovered.items() if n in self.project}
@@ -162,6 +163,21 @@ class Observer:
         }
         notes = (*lost.values(), *self.empty.values())
         return Observations(self.as_of, models, notes, dict(self._refused))
+
+    def _newest_entries(self) -> Mapping[str, int]:
+        """
+        The number of the newest entry by model: in a quarantine by hand, or a request to erase.
+
+        Raises what :func:`refuse_other_erasures` raises.
+        """
+        known = self.ledger.known_erasures()
+        refuse_other_erasures(self.project, known)
+        erased = {
+            node.name: known.newest_of(source, self.project.erased_columns.get(source, ()))
+            for node in self.project
+            if node.model.kind is Kind.EVENTS and (source := node.source or node.name)
+        }
+        return {**self.ledger.newest_entries(), **erased}
 
     def _restamped(self, trace: Trace, changes: Mapping[str, Redefinition]) -> Trace:
         """The trace, as of the present definition if the rows are proven to be the same by it."""

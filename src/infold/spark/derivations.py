@@ -393,7 +393,7 @@ def _evaluated_files(ingest: Ingest, files: Sequence[IngestedFile]) -> DataFrame
     known = [(file.id, file) for file in files]
     rows = source_rows.read(work.spark, work.project, ingest.source, known)
     rows = rows.withColumn(RAW, F.lit(None).cast("string"))  # it would need all columns
-    return judged_arrivals(work, ingest.node, ingest.source, rows, bounds)
+    return judged_arrivals(work, ingest.node, ingest.source, rows, bounds, erasures=ingest.erasures)
 
 
 def _with_new_columns(

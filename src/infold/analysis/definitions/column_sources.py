@@ -8,7 +8,7 @@ name cannot be followed, something is left out, and nothing is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
@@ -27,6 +27,8 @@ from infold.analysis.names.relation import (
     once_per_block,
     own_nodes,
 )
+from infold.core.model import Source
+from infold.core.project import Node, Project
 
 Place = tuple[str, str]
 """A table or source, and a column of it."""
@@ -77,6 +79,37 @@ def column_sources(relation: Relation) -> ColumnSources:
     blocks = (part for part in blocks_of(relation, views=True) if isinstance(part, Block))
     rows = frozenset(use for block in blocks for use in sources.about_rows(block))
     return ColumnSources(fields, rows)
+
+
+def column_sources_of(project: Project) -> Callable[[Node], ColumnSources | None]:
+    """What finds what a model's columns are made of; None for a model that is no query."""
+    from infold.analysis.definitions.meanings import Meanings
+
+    meanings = Meanings.of(project, project.sources)
+
+    def of(node: Node) -> ColumnSources | None:
+        relation = meanings[node.name].relation
+        return None if relation is None else column_sources(relation)
+
+    return of
+
+
+def columns_passed(project: Project, node: Node, source: Source) -> Mapping[str, str]:
+    """
+    What an events model calls the columns of its source that it stores as they are.
+
+    By their names in the source, in lower case; none of a model in Python.
+    """
+    if node.landed:
+        return {column.name.lower(): column.name for column in source.columns}
+    found = column_sources_of(project)(node)
+    passed: dict[str, str] = {}
+    for name, places in found.fields.items() if found is not None else ():
+        if [*places.values()] == [How.IDENTITY]:
+            [(table, column)] = places
+            if table.lower() == source.name.lower():
+                passed.setdefault(column.lower(), name)
+    return passed
 
 
 class _Sources:

@@ -34,6 +34,7 @@ from infold.spark.content import (
     row_hash,
     type_of,
 )
+from infold.spark.events.erasures import ERASED, Erasures
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.python_models import python_events
 from infold.spark.step_context import Work
@@ -80,6 +81,8 @@ class RowState(IntEnum):
     """It was ingested before."""
     BEFORE_START = 4
     """It is dated before the model's start, and is left out."""
+    ERASED = 5
+    """A person of it was asked to be erased."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,7 @@ def judged_arrivals(
     rows: DataFrame,
     bounds: Mapping[int, AdmittedTimes],
     lookups: Mapping[str, DataFrame] = {},
+    erasures: Erasures | None = None,
 ) -> DataFrame:
     """
     Every row that the model's query keeps, and what happens to it.
@@ -119,15 +123,18 @@ def judged_arrivals(
     ``rows`` is a frame of ``source_rows.read``. With ``lookups``, the stored tables that the query
     joins, rows with a problem do not go through the query: a join may lose or repeat them.
     """
+    source_columns = [name for name in rows.columns if name not in (FILE, RAW, "_problem")]
+    if erasures is not None:
+        rows = erasures.marked(rows)
     carried = F.struct(
         F.col(FILE).alias("file"),
         F.col(RAW).alias("raw"),
         F.col("_problem").alias("problem"),
         _received_micros(rows, source).alias("received"),
+        *([F.col(ERASED).alias("erased")] if erasures is not None else ()),
     )
     wrong = F.col("_problem").isNotNull()
     queried = rows.where(~wrong) if lookups else rows
-    source_columns = [name for name in rows.columns if name not in (FILE, RAW, "_problem")]
     queried = queried.select(*map(column, source_columns), carried.alias(CARRIED))
     queried_rows = _query_rows(work, node, {**lookups, source.name: queried})
     names = [name for name in queried_rows.columns if name != CARRIED]
@@ -138,13 +145,13 @@ def judged_arrivals(
         F.col(f"{CARRIED}.problem").alias("_problem"),
         F.col(f"{CARRIED}.received").alias("_received"),
         _event_time(node, queried_rows).alias(AT),
+        *([F.col(f"{CARRIED}.erased").alias(ERASED)] if erasures is not None else ()),
     )
     if lookups:
         empty = [F.lit(None).cast(plain.schema[name].dataType) for name in names]
         received, no_time = _received_micros(rows, source), F.lit(None).cast("bigint")
-        plain = plain.unionAll(
-            rows.where(wrong).select(*empty, FILE, RAW, "_problem", received, no_time)
-        )
+        own = [FILE, RAW, "_problem", received, no_time, *([ERASED] if erasures else ())]
+        plain = plain.unionAll(rows.where(wrong).select(*empty, *own))
     return _with_states(node, source, plain, names, bounds)
 
 
@@ -261,7 +268,11 @@ def _with_states(
     start = F.lit(None) if node.start is None or model.timeseries is None else F.lit(node.start)
     is_early = F.col("_problem").isNull() & (F.col(AT) < start)
     reason = F.coalesce(*rules)
-    state = F.when(is_early, F.lit(int(RowState.BEFORE_START)))
+    is_left_out, before = is_early, F.lit(int(RowState.BEFORE_START))
+    state = F.when(is_early, before)
+    if ERASED in rows.columns:
+        is_left_out = is_early | F.col(ERASED)
+        state = F.when(F.col(ERASED), F.lit(int(RowState.ERASED))).when(is_early, before)
     state = state.when(reason.isNotNull(), F.lit(int(RowState.SET_ASIDE)))
     if waits:
         lows = {id_: entry.low for id_, entry in bounds.items() if entry.low is not None}
@@ -279,7 +290,7 @@ def _with_states(
         FILE,
         state.otherwise(F.lit(int(RowState.ADMITTED))).alias(STATE),
         reason.alias(REASON),
-        F.when(is_early, F.lit(None)).when(reason.isNotNull(), F.col(RAW)).alias(RAW),
+        F.when(is_left_out, F.lit(None)).when(reason.isNotNull(), F.col(RAW)).alias(RAW),
         AT,
         row_hash(model_schema).alias(HASH),
     )

@@ -49,6 +49,7 @@ from infold.spark.events.arrivals import (
     judged_arrivals,
 )
 from infold.spark.events.copies import DIFFERS, ELSEWHERE, Identity, rank_copies, row_order
+from infold.spark.events.erasures import Erasures
 from infold.spark.events.ingest import (
     ROWS,
     Arriving,
@@ -154,7 +155,8 @@ def _defined_rows(
     source_rows.refuse_changed(work.project, source, files)
     rows = source_rows.read(work.spark, work.project, source, [(file.id, file) for file in files])
     bounds = {file.id: AdmittedTimes(file.horizon) for file in files}
-    judged = judged_arrivals(work, node, source, rows, bounds, lookups(work, node, step))
+    beside, erasures = lookups(work, node, step), Erasures.of(work, source, step)
+    judged = judged_arrivals(work, node, source, rows, bounds, beside, erasures)
     admitted = judged.where(F.col(STATE) == int(RowState.ADMITTED))
     if node.model.unique_key:
         identity = copies.Identity.of(node)
@@ -221,7 +223,8 @@ def _count_stored(ingest: Ingest, snapshot: int, tally: IngestCounts) -> None:
 
 
 def _fold_files(ingest: Ingest) -> Outcome:
-    """Ingest new and due rows, remove rows of gone files; one commit, or none."""
+    """Ingest new and due rows, remove rows of gone files and persons; one commit, or none."""
+    ingest = ingest.with_erased_files()
     file_diff, step = ingest.file_diff, ingest.step
     to_read: dict[int, source_rows.File] = {**ingest.new, **ingest.due, **ingest.reingested}
     bounds = {id_: AdmittedTimes(file_diff.as_of) for id_ in (*ingest.new, *ingest.reingested)}
@@ -246,7 +249,8 @@ def _fold_files(ingest: Ingest) -> Outcome:
             counts, ingest.new, _rows_read(observed, counts, ingest.new), ingest.reingested
         )
         ingest.refuse_losses(tally, observed if isinstance(observed, Mapping) else None)
-        reread = _rows_read(observed, counts, ingest.reingested) or 0 if ingest.reingested else 0
+        again = sum(count.rows for count in counts if count.file in ingest.reingested)
+        reread = _rows_read(observed, counts, ingest.reingested) or again if again else 0
         ingest.refuse_changed(to_read.values())
     commits = ingest.write_set_aside([*zip(parts, arrivals, strict=False)], to_read, bounds, tally)
     if ingest.node.model.unique_key:

@@ -221,6 +221,19 @@ def copy_fates(copies: DataFrame, identity: Identity, version: int) -> DataFrame
 
 def rows_with_identity_of(rows: DataFrame, others: DataFrame, identity: Sequence[str]) -> DataFrame:
     """The rows whose identity is that of one of ``others``; identities are never NULL."""
+    return _rows_by_identity(rows, others, identity, "left_semi")
+
+
+def rows_without_identity_of(
+    rows: DataFrame, others: DataFrame, identity: Sequence[str]
+) -> DataFrame:
+    """The rows whose identity none of ``others`` has."""
+    return _rows_by_identity(rows, others, identity, "left_anti")
+
+
+def _rows_by_identity(
+    rows: DataFrame, others: DataFrame, identity: Sequence[str], how: str
+) -> DataFrame:
     keys = others.select(*(column(name).alias(f"_i{at}") for at, name in enumerate(identity)))
     same = [column(name) == F.col(f"_i{at}") for at, name in enumerate(identity)]
-    return rows.join(keys, reduce(and_, same), "left_semi")
+    return rows.join(keys, reduce(and_, same), how)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from infold.analysis.definitions.column_sources import columns_passed
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import Granularity, Interval, Ranges, now
 from infold.core.model import Source
@@ -45,6 +46,7 @@ from infold.spark.events.arrivals import (
     has_filter,
     judged_arrivals,
 )
+from infold.spark.events.erasures import ERASED, Erasures
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.observed import Aggregates, KnownAggregates, observed
 from infold.spark.reading import source_rows
@@ -116,6 +118,68 @@ class Ingest:
         others = self.new.keys() | self.reingested.keys()
         return {file.id: file for file in self.file_diff.come_due if file.id not in others}
 
+    @cached_property
+    def erasures(self) -> Erasures | None:
+        """Who is erased from the source; None where nobody is."""
+        return Erasures.of(self.work, self.source, self.step)
+
+    @property
+    def erases(self) -> bool:
+        """Whether persons were asked to be erased since the table was built."""
+        before, after = self.step.previous_trace, self.step.trace
+        applied = before.applied_entry if before is not None else 0
+        return self.erasures is not None and after is not None and after.applied_entry != applied
+
+    @cached_property
+    def names_of_erased(self) -> Mapping[str, str] | None:
+        """
+        What the table calls the columns of the source by which rows are erased, with the time.
+
+        None where it does not have all of them as they are, so that only files tell whose rows are
+        whose. Nor of rows without a key, where these would not be found by values alone: as files
+        leave in the same step, or one of several columns may be NULL.
+        """
+        if self.erasures is None or self.work.earlier:
+            return None
+        if not self.node.model.unique_key and (
+            len(self.erasures.columns) > 1
+            or any(file.rows for file in self.file_diff.removed)
+            or any(f.waiting or f.set_aside for f in self.work.ledger.files(self.step.model))
+        ):
+            return None
+        passed = columns_passed(self.work.project, self.node, self.source)
+        needed = [entry.column for entry in self.erasures.columns]
+        needed += [self.source.event_time_column] if self.source.event_time_column else []
+        if any(name.lower() not in passed for name in needed):
+            return None
+        return {name: passed[name.lower()] for name in needed}
+
+    def with_erased_files(self) -> Ingest:
+        """
+        The ingest that takes files again of which not only stored rows are erased.
+
+        Rows that wait, or are set aside, and those of a table without the columns of erasures.
+        """
+        if not self.erases or self.erasures is None:
+            return self
+        gone = {file.id for file in self.file_diff.removed} | {*self.reingested}
+        files = [
+            file
+            for file in self.work.ledger.files(self.step.model)
+            if file.id not in gone
+            and (file.waiting or file.set_aside or self.names_of_erased is None)
+            and source_rows.unchanged(self.work.project, self.source, file)
+        ]
+        if not files:
+            return self
+        known = [(file.id, file) for file in files]
+        rows = source_rows.read(self.work.spark, self.work.project, self.source, known)
+        erased = self.erasures.marked(rows).where(F.col(ERASED)).select(FILE).distinct()
+        # At most a row for each file of the source.
+        ids = {row[FILE] for row in erased.collect()}
+        again = (*self.file_diff.reingest, *(file for file in files if file.id in ids))
+        return replace(self, file_diff=replace(self.file_diff, reingest=again))
+
     @property
     def time(self) -> str | None:
         """The event time column; None for a lookup."""
@@ -161,7 +225,9 @@ class Ingest:
                 # At most a row for each file of the step.
                 counts = {row[FILE]: row["count"] for row in rows.groupBy(FILE).count().collect()}
             beside = lookups(work, self.node, self.step)
-            judged = judged_arrivals(work, self.node, self.source, rows, bounds, beside)
+            judged = judged_arrivals(
+                work, self.node, self.source, rows, bounds, beside, self.erasures
+            )
             return Arriving(self.own_rows(judged), counts, without_texts)
         row_count: Aggregates | None = None
         if self._counts_left_out and counts is not None:
@@ -172,7 +238,7 @@ class Ingest:
                 F.lit(True) if files.keys() <= self.new.keys() else F.col(FILE).isin(list(self.new))
             )
             rows, row_count = observed(rows, F.count_if(new).alias(ROWS))
-        judged = judged_arrivals(work, self.node, self.source, rows, bounds)
+        judged = judged_arrivals(work, self.node, self.source, rows, bounds, erasures=self.erasures)
         return Arriving(self.own_rows(judged), row_count, without_texts)
 
     @property
@@ -315,6 +381,7 @@ class Ingest:
             removed=tally.removed - sum(change.removed for change in changes),
             set_aside=sum(tally.aside.values()),
             before_start=tally.before,
+            erased=tally.erased,
             waiting=sum(tally.waiting.values()),
             deduplicated=tally.copies,
             conflicting=tally.conflicting,
@@ -505,7 +572,7 @@ class IngestCounts:
     The sums of one ingest.
 
     ``rows`` and ``dropped`` are by file and cell. For files that were ingested before they are
-    differences to what the ledger has.
+    differences to what the ledger has. ``erased`` rows are those of new files and stored ones.
     """
 
     rows: dict[FileAndCell, int] = field(default_factory=lambda: defaultdict(int))
@@ -516,6 +583,7 @@ class IngestCounts:
     aside: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     reasons: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     reingested: frozenset[int] = frozenset()
+    erased: int = 0
     arrived: int = 0
     before: int = 0
     copies: int = 0
@@ -553,6 +621,8 @@ class IngestCounts:
                 self.reasons[count.reason or ""] += count.rows
             elif count.state is RowState.BEFORE_START and count.file in new:
                 self.before += count.rows
+            elif count.state is RowState.ERASED and count.file in new:
+                self.erased += count.rows
         counted = sum(count.rows for count in counts if count.file in new)
         self.arrived = counted if rows_of_new_files is None else rows_of_new_files
 
@@ -611,8 +681,8 @@ class IngestCounts:
             if spot[0] in taken:
                 counts_before = spots.get(spot, (0, 0))
                 spots[spot] = (counts_before[0] + rows, counts_before[1] + dropped)
-            elif dropped and spot[0] not in removed_ids:
-                elsewhere.append(FileCell(spot[0], spot[1], 0, dropped))
+            elif (rows or dropped) and spot[0] not in removed_ids:
+                elsewhere.append(FileCell(spot[0], spot[1], rows, dropped))
         cells = [FileCell(id_, cell, *pair) for (id_, cell), pair in sorted(spots.items())]
         sums: dict[int, list[int]] = defaultdict(lambda: [0, 0])
         for cell in cells:

@@ -8,7 +8,7 @@ come and go with their files. Either way the result is a :class:`TableChange`, n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyspark.sql import DataFrame, Window
@@ -17,7 +17,14 @@ from pyspark.sql import functions as F
 from infold.core.files import IngestedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.own_columns import FILE, VERSION
-from infold.spark.content import cell_start, cell_stats, column, row_hash, user_columns
+from infold.spark.content import (
+    cell_start,
+    cell_stats,
+    column,
+    content,
+    row_hash,
+    user_columns,
+)
 from infold.spark.events import copies
 from infold.spark.events.arrivals import HASH, STATE, AdmittedTimes, RowCount, RowState
 from infold.spark.events.copies import (
@@ -34,6 +41,7 @@ from infold.spark.events.copies import (
     Identity,
     row_order,
 )
+from infold.spark.events.erasures import ERASED
 from infold.spark.events.ingest import (
     ROWS,
     Ingest,
@@ -124,22 +132,64 @@ def apply_without_key(
         if count.state is RowState.ADMITTED and count.cell is not None:
             tally.add(count.cell, count.rows, count.content, count.last)
             tally.written += count.rows
+            tally.erased -= count.rows if count.file in ingest.reingested else 0
     if arriving is not None and tally.written:
         insert = arriving.where(F.col(STATE) == int(RowState.ADMITTED))
         insert = insert.withColumn(VERSION, F.lit(ingest.step.version).cast("bigint"))
-    removed_files = [file.id for file in ingest.file_diff.removed if file.rows]
-    if not removed_files:
+    diff = ingest.file_diff
+    removed_files = [file.id for file in (*diff.removed, *diff.reingest) if file.rows]
+    gone = {file.id for file in diff.removed}
+    erased = erased_rows(ingest, removed_files)
+    if not removed_files and erased is None:
         return TableChange(insert)
     spots = ingest.work.ledger.file_cells(ingest.step.model, removed_files)
-    cells = Ranges.of(spot.cell for spot in spots)
+    cells, on = Ranges.of(spot.cell for spot in spots), [FILE]
     leaving = ingest.stored(cells).where(F.col(FILE).isin(removed_files))
-    # At most a row for each cell.
-    for row in cell_stats(leaving, ingest.time_or_null(), ingest.granularity).collect():
-        tally.remove(ingest.cell(row["cell"]), row[ROWS], content_of(row))
-        tally.removed += row[ROWS]
+    if erased is not None:
+        cells, on, leaving = erased.cells, [FILE, *erased.found_by], erased.rows.drop(HASH)
+    # At most a row for each cell and file that rows leave.
+    stats = cell_stats(leaving, ingest.time_or_null(), ingest.granularity, by=[F.col(FILE)])
+    for start, file, rows, hi, lo, _ in stats.collect():
+        cell = ingest.cell(start)
+        tally.remove(cell, rows, content(hi, lo))
+        tally.removed += rows
+        if file not in removed_files:
+            tally.rows[file, cell] -= rows
+        if file not in gone:
+            tally.erased += rows
     if tally.removed:
-        delete = leaving.select(FILE).distinct()
-    return TableChange(insert, delete, (FILE,), cells, scanned=sum(spot.rows for spot in spots))
+        delete = leaving.select(*map(column, on)).distinct()
+    scanned = sum(spot.rows for spot in spots) + (erased.scanned if erased else 0)
+    return TableChange(insert, delete, tuple(on), cells, scanned=scanned)
+
+
+@dataclass(frozen=True)
+class ErasedRows:
+    """
+    Stored rows of persons who were asked to be erased, with their hash, and the cells they are in.
+
+    ``found_by`` are the columns that tell them from others of their file.
+    """
+
+    rows: DataFrame
+    cells: Ranges
+    found_by: tuple[str, ...]
+    scanned: int
+
+
+def erased_rows(ingest: Ingest, without: Sequence[int]) -> ErasedRows | None:
+    """The stored rows to erase but for those of some files; None where there are none."""
+    names = ingest.names_of_erased
+    if not ingest.erases or ingest.erasures is None or names is None:
+        return None
+    stored = ingest.work.tables.read(ingest.step.model, ranges=Ranges.ever())
+    marked = ingest.erasures.marked(stored.where(~F.col(FILE).isin(list(without))), names)
+    rows = with_hash(marked.where(F.col(ERASED)).drop(ERASED)).localCheckpoint(eager=False)
+    cell = cell_start(ingest.time_or_null(), ingest.granularity).alias("cell")
+    # At most a row for each cell.
+    cells = Ranges.of(ingest.cell(row["cell"]) for row in rows.select(cell).distinct().collect())
+    scanned = sum(state.rows for state in ingest.work.cells(ingest.step.model))
+    return ErasedRows(rows, cells, tuple(names.values()), scanned) if cells else None
 
 
 def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: IngestCounts) -> TableChange:
@@ -150,14 +200,17 @@ def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: IngestCounts)
         new = arriving.where(F.col(STATE) == int(RowState.ADMITTED))
     diff = ingest.file_diff
     file_ids = [f.id for f in (*diff.removed, *diff.reingest) if f.rows > f.dropped]
-    reingested, scanned = _leaving_files(ingest, new, file_ids)
+    erased = erased_rows(ingest, file_ids)
+    reingested, scanned = _leaving_rows(ingest, new, file_ids, erased)
     reread: Sequence[IngestedFile] = ()
     parts = [
         _competing(rows, identity, STORED) for rows in (reingested.unchanged,) if rows is not None
     ]
     if reingested.new is not None:
         parts.append(_competing(reingested.new, identity, NEW))
-        rivals, rows_scanned = _stored_copies(ingest, identity, reingested.new, tally, file_ids)
+        rivals, rows_scanned = _stored_copies(
+            ingest, identity, reingested.new, tally, file_ids, erased
+        )
         scanned += rows_scanned
         if rivals is not None:
             parts.append(_competing(rivals, identity, STORED))
@@ -210,6 +263,7 @@ def _count_copies(
         *(FILE, FATE, ORIGIN, DIFFERS, ELSEWHERE),
     ).agg(*rows_and_content(hashed), F.max(ingest.micros()).alias("last"))
     leaving: list[Interval] = []
+    removed = {file.id for file in ingest.file_diff.removed}
     read = 0
     # At most a few rows for each file of the step and cell.
     for row in stats.collect():
@@ -227,6 +281,10 @@ def _count_copies(
         if fate in copies.DELETED:
             tally.removed += rows
             leaving.append(cell)
+        if ingest.erases and fate is CopyFate.REMOVED and row[FILE] not in removed:
+            tally.erased += rows
+            if row[FILE] not in ingest.reingested:  # the files of others are not counted again
+                tally.rows[spot] -= rows
         if fate in (CopyFate.LEFT_OUT, CopyFate.BEATEN):
             tally.dropped[spot] += rows
             tally.copies += rows
@@ -249,7 +307,12 @@ def _competing(
 
 
 def _stored_copies(
-    ingest: Ingest, identity: Identity, new: DataFrame, tally: IngestCounts, removed: Sequence[int]
+    ingest: Ingest,
+    identity: Identity,
+    new: DataFrame,
+    tally: IngestCounts,
+    removed: Sequence[int],
+    erased: ErasedRows | None,
 ) -> tuple[DataFrame | None, int]:
     """
     Stored copies of the new events, and how many rows were scanned for them.
@@ -281,6 +344,8 @@ def _stored_copies(
     rows = ingest.stored(cells)
     if removed:
         rows = rows.where(~F.col(FILE).isin(list(removed)))
+    if erased is not None:
+        rows = copies.rows_without_identity_of(rows, erased.rows, row_order(ingest.node))
     return with_hash(copies.rows_with_identity_of(rows, keys, identity.keys)), scanned
 
 
@@ -316,6 +381,18 @@ def _times_of_keys(ingest: Ingest, identity: Identity, keys: DataFrame) -> Range
     # At most a row for each cell.
     ends = rows.groupBy(cell).agg(F.min(at).alias("first"), F.max(at).alias("last")).collect()
     return Ranges.of(Interval(row["first"], row["last"] + 1) for row in ends)
+
+
+def _leaving_rows(
+    ingest: Ingest, new: DataFrame | None, ids: Sequence[int], erased: ErasedRows | None
+) -> tuple[ReingestDiff, int]:
+    """What leaves: rows of files that are gone or ingested again, and of persons; rows scanned."""
+    diff, scanned = _leaving_files(ingest, new, ids)
+    if erased is None:
+        return diff, scanned
+    lost = erased.rows if diff.lost is None else diff.lost.unionByName(erased.rows)
+    diff = replace(diff, lost=lost, cells=diff.cells | erased.cells)
+    return diff, scanned + erased.scanned
 
 
 def _leaving_files(

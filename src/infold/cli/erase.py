@@ -1,0 +1,170 @@
+"""``infold erase``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from infold.cli import shared_options
+from infold.cli.output import print_json, summarized
+
+if TYPE_CHECKING:
+    from infold.core.project import Project
+
+
+@click.command("erase")
+@click.argument("erasure", required=False)
+@click.option("--value", "values", multiple=True, metavar="KEY", help="A key. Repeatable.")
+@click.option(
+    "--from",
+    "file",
+    metavar="FILE",
+    help="The keys in a file, one a line; - for what is piped in.",
+)
+@click.option("--before", metavar="TIME", help="Only rows dated before this.")
+@click.option("--source", metavar="NAME", help="Only rows of this source.")
+@click.option("--reason", default="", metavar="TEXT", help="Why; kept with the request.")
+@click.option(
+    "--request", "request_id", default="", metavar="ID", help="What you call the request."
+)
+@click.option(
+    "--again", is_flag=True, help="Have all earlier requests apply to columns declared since."
+)
+@click.option("--later", is_flag=True, help="Record the request; the next run erases the rows.")
+@click.option("--dry-run", is_flag=True, help="Say which stored rows would go, and record nothing.")
+@shared_options.wait
+@shared_options.as_json
+def command(
+    erasure: str | None,
+    values: tuple[str, ...],
+    file: str | None,
+    before: str | None,
+    source: str | None,
+    reason: str,
+    request_id: str,
+    again: bool,
+    later: bool,
+    dry_run: bool,
+    wait: float,
+    as_json: bool,
+) -> int:
+    """
+    Erase the rows of persons, by keys that infold.yml declares, now and whenever they come again.
+
+    ERASURE is a name in `erasures`. The request is kept for good, its keys as keyed hashes alone.
+    Then a run brings all tables up to date: they are as if the rows had never come. Without
+    arguments, lists the requests.
+    """
+    if erasure is None:
+        if values or file or again:
+            why = "Name what is erased: a name in `erasures` of infold.yml."
+            raise click.UsageError(why)
+        _list_requests(as_json=as_json)
+        return 0
+    keys = (*values, *(_keys_of(file) if file else ()))
+    if bool(keys) == again:
+        why = "Give keys, with --value or --from; or --again, and no key."
+        raise click.UsageError(why)
+    from infold.planning.selection import parse_instant
+
+    project = shared_options.opened()
+    asked = _Asked(erasure, keys, source, parse_instant("--before", before) if before else None)
+    if dry_run:
+        _show_stored_rows(project, asked, as_json=as_json)
+        return 0
+    from infold import api
+
+    request = api.erase(
+        project,
+        erasure,
+        keys,
+        source=asked.source,
+        before=asked.before,
+        reason=reason,
+        request=request_id,
+    )
+    if not as_json:
+        from infold.render.erasures import recorded_screen
+
+        click.echo(recorded_screen(request, project.target.command if later else ""))
+    if not later:
+        _run(project, wait, as_json=as_json)
+    elif as_json:
+        _list_requests(1, as_json=True)
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a request is about."""
+
+    erasure: str
+    keys: Collection[str]
+    source: str | None
+    before: int | None
+
+
+def _list_requests(most: int | None = None, *, as_json: bool) -> None:
+    """The requests, the newest first."""
+    from infold import api
+    from infold.render.erasures import requests_json, requests_screen
+
+    asked = api.list_erasures(shared_options.opened())[:most]
+    if as_json:
+        print_json(requests_json(asked))
+    else:
+        click.echo(requests_screen(asked))
+
+
+def _show_stored_rows(project: Project, asked: _Asked, *, as_json: bool) -> None:
+    """The stored rows that would be erased."""
+    from infold import api
+    from infold.render.erasures import stored_json, stored_screen
+
+    stored = api.stored_rows_of(
+        project, asked.erasure, asked.keys, source=asked.source, before=asked.before
+    )
+    if as_json:
+        print_json(stored_json(stored))
+    else:
+        click.echo(stored_screen(stored))
+
+
+def _run(project: Project, wait: float, *, as_json: bool) -> None:
+    """Bring the tables up to date with what was asked."""
+    from infold import api
+    from infold.cli.progress import progress
+    from infold.render import json_shapes
+    from infold.render.erasures import requests_json
+
+    with summarized(project, as_json=as_json, verbose=False) as print_summary:
+        with progress(project, quiet=as_json, verbose=False) as shown:
+            result = api.run(project, wait=wait, command="erase", progress=shown)
+        if as_json:
+            newest = requests_json(api.list_erasures(project)[:1])
+            print_json({**newest, "run": json_shapes.run(result)})
+        else:
+            print_summary(result)
+
+
+def _keys_of(file: str) -> tuple[str, ...]:
+    """The keys in a file, or in what is piped in."""
+    from infold.messages import command_errors
+    from infold.running.erasures import keys_in
+
+    try:
+        content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        keys = keys_in(content.decode("utf-8-sig"))
+    except OSError as error:
+        what = f"{file} cannot be read: {error.strerror}"
+        raise command_errors.bad_erasure(what=what, fact="") from error
+    except UnicodeDecodeError as error:
+        raise command_errors.bad_erasure(what=f"{file} is not UTF-8 text", fact="") from error
+    if not keys:
+        raise command_errors.bad_erasure(what=f"{file} has no key in it", fact="")
+    return keys

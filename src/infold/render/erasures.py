@@ -1,0 +1,99 @@
+"""Requests to erase persons, as text and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from infold.render import formatting
+from infold.render.formatting import clock, count, iso
+
+if TYPE_CHECKING:
+    from infold.core.erasure import ErasureRequest
+    from infold.running.erasures import AskedErasure, StoredRows
+
+
+def requests_screen(asked: Sequence[AskedErasure]) -> str:
+    """All requests, a line each."""
+    if not asked:
+        return "Nobody was asked to be erased."
+    rows = [("request", "erased", "asked", "state", "")]
+    for one in asked:
+        request = one.request
+        rows.append(
+            (request.id, request.erasure, clock(request.made_at), _state(one), _about(request))
+        )
+    return "\n".join(formatting.columns(rows, indent=0))
+
+
+def _state(one: AskedErasure) -> str:
+    return f"waits for a run of {formatting.names(one.pending)}" if one.pending else "erased"
+
+
+def _about(request: ErasureRequest) -> str:
+    """What restricts a request, and why it was made."""
+    parts = [f"in {request.source}" if request.source else ""]
+    parts.append(f"before {clock(request.before)}" if request.before is not None else "")
+    parts.append("" if request.keys else "all earlier requests, by columns declared since")
+    parts.append(request.reason)
+    return ", ".join(filter(None, parts))
+
+
+def recorded_screen(request: ErasureRequest, infold: str) -> str:
+    """What is said of a new request; ``infold`` begins the command that carries it out."""
+    then = f" The next `{infold} run` erases the rows." if infold else ""
+    return f"Request {request.id} is kept, with hashes in place of keys.{then}"
+
+
+def stored_screen(stored: Sequence[StoredRows]) -> str:
+    """The stored rows that a request would erase."""
+    if not stored:
+        return "No table of events that was built has such keys."
+    rows = []
+    for one in stored:
+        if one.rows is None:
+            what = "has no such key as it is: files are read again"
+        elif formatting.has_ends(one.cells):
+            what = f"in {count(len(one.cells.parts), 'stretch', 'stretches')} of time"
+        else:
+            what = ""
+        number = "?" if one.rows is None else f"{one.rows:,}"
+        readers = f"then {formatting.names(one.readers)}" if one.readers else ""
+        rows.append((one.model, number, "row" if number == "1" else "rows", what, readers))
+    head = "Would be erased (rows that wait or were set aside are not counted)"
+    return "\n".join([head, *formatting.columns(rows, right=(1,))])
+
+
+def requests_json(asked: Sequence[AskedErasure]) -> dict[str, Any]:
+    """What ``infold erase --json`` prints; of keys only how many hashes there are."""
+    return {"requests": [_request_shape(one) for one in asked]}
+
+
+def _request_shape(one: AskedErasure) -> dict[str, Any]:
+    request = one.request
+    return {
+        "id": request.id,
+        "erasure": request.erasure,
+        "number": request.number,
+        "hashes": len(request.keys),
+        "source": request.source,
+        "before": iso(request.before),
+        "reason": request.reason,
+        "made_at": iso(request.made_at),
+        "pending": list(one.pending),
+    }
+
+
+def stored_json(stored: Sequence[StoredRows]) -> dict[str, Any]:
+    """What ``infold erase NAME --dry-run --json`` prints."""
+    return {
+        "tables": [
+            {
+                "model": one.model,
+                "rows": one.rows,
+                "cells": [[iso(part.start), iso(part.end)] for part in one.cells],
+                "readers": list(one.readers),
+            }
+            for one in stored
+        ]
+    }

@@ -1,0 +1,272 @@
+"""Requests to erase persons: how they are made and kept, and what they must fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from infold.analysis.definitions.column_sources import columns_passed
+from infold.core.erasure import (
+    ErasedColumn,
+    ErasureRequest,
+    KeyForm,
+    KeyHasher,
+    KnownErasures,
+    as_number,
+)
+from infold.core.interval import EVER, MAX, Interval, Ranges, instants_of
+from infold.core.model import Kind, table_name
+from infold.core.project import Node, Project
+from infold.core.queries import quoted
+from infold.messages import command_errors, mismatches
+from infold.system import secrets
+
+if TYPE_CHECKING:
+    from infold.core.ports import Lake, Ledger
+
+MOST_KEYS = 1_000_000
+"""Up to so many keys are asked for at once: each becomes a row of the ledger, and of a join."""
+
+_LINES = re.compile(r"\r\n|\n|\r")
+
+
+_AT_ONCE = 500
+"""So many keys are looked for by one predicate."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    """
+    The rows of persons that an events table has, and the cells that they are in.
+
+    ``rows`` None: the table does not have their keys as they are, so files would be read again.
+    ``readers`` are the tables that follow from it.
+    """
+
+    model: str
+    rows: int | None
+    cells: Ranges
+    readers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedErasure:
+    """A request, and the models that have not applied it yet."""
+
+    request: ErasureRequest
+    pending: tuple[str, ...]
+
+
+def hasher_of(project: Project, fingerprint: str = "") -> KeyHasher:
+    """
+    Hashes keys as the target's secret says.
+
+    Raises ``mismatches.erasure_no_secret`` where it names none, ``run_errors.secret_missing`` where
+    that is not there, and ``mismatches.erasure_secret_changed`` where it has another
+    ``fingerprint`` than the one that is given.
+    """
+    target = project.target
+    if not target.erasure_secret:
+        raise mismatches.erasure_no_secret(target=target.name)
+    secret = secrets.resolve(target.erasure_secret, project.root, "erasure_secret")
+    hasher = KeyHasher.of_secret(secret)
+    if fingerprint not in ("", hasher.fingerprint):
+        raise mismatches.erasure_secret_changed(target=target.name)
+    return hasher
+
+
+def declared_columns(project: Project) -> Mapping[tuple[str, str], str]:
+    """The columns with keys of persons, by erasure and source."""
+    return {
+        (entry.erasure, source): entry.column
+        for source, columns in project.erased_columns.items()
+        for entry in columns
+    }
+
+
+def refuse_other_erasures(project: Project, known: KnownErasures) -> None:
+    """
+    Raise an error where persons were asked to be erased by other columns than are declared now.
+
+    Those that are declared no longer would bring rows back with the next rebuild; those that are
+    new have rows of persons that nobody has looked for.
+    """
+    _refuse_undeclared(project, known)
+    asked = {erasure for erasure, _ in known.newest}
+    for (erasure, source), column in declared_columns(project).items():
+        if erasure in asked and (erasure, source) not in known.columns:
+            raise mismatches.erasure_not_applied(erasure=erasure, source=source, column=column)
+
+
+def _refuse_undeclared(project: Project, known: KnownErasures) -> None:
+    declared = declared_columns(project)
+    for (erasure, source), column in known.columns.items():
+        if source in project.sources and declared.get((erasure, source)) != column:
+            raise mismatches.erasure_not_declared(erasure=erasure, source=source, column=column)
+
+
+def ask_to_erase(
+    project: Project,
+    ledger: Ledger,
+    erasure: str,
+    keys: Collection[str],
+    *,
+    source: str | None = None,
+    before: int | None = None,
+    reason: str = "",
+    id_: str = "",
+) -> ErasureRequest:
+    """
+    Record that the rows with some keys are to be erased; the next run erases them.
+
+    Without keys, all earlier requests apply to the columns that are declared now. Of a ``source``
+    alone, and of rows dated ``before`` an instant (µs), where these are given.
+
+    Raises ``command_errors.unknown_erasure``, ``bad_erasure``, and what :func:`hasher_of` raises.
+    """
+    declared = _checked(project, erasure, keys, source, before)
+    known = ledger.known_erasures()
+    _refuse_undeclared(project, known)
+    hasher = hasher_of(project, known.secret)
+    hashes = tuple(text for key in keys for text in hasher.hashes_of(erasure, key))
+    request = ErasureRequest(0, id_ or uuid4().hex[:12], erasure, hashes, source, before, reason)
+    # Of sources that the project has no longer, the ledger goes on knowing the columns.
+    columns = {**known.columns, **declared}
+    return ledger.add_erasures([request], columns, hasher.fingerprint)[0]
+
+
+def stored_rows_of(
+    project: Project,
+    ledger: Ledger,
+    lake: Lake,
+    erasure: str,
+    keys: Collection[str],
+    *,
+    source: str | None = None,
+    before: int | None = None,
+) -> Sequence[StoredRows]:
+    """
+    The stored rows that a request would erase, by events table; nothing is recorded.
+
+    Rows of files that wait or are set aside are not among them.
+    """
+    _checked(project, erasure, keys, source, before)
+    traces = ledger.traces()
+    found = []
+    for node in project:
+        of = node.source or node.name
+        columns = [e for e in project.erased_columns.get(of, ()) if e.erasure == erasure]
+        if node.model.kind is not Kind.EVENTS or node.name not in traces or not columns:
+            continue
+        if source is not None and of != source:
+            continue
+        readers = project.downstream([node.name])
+        stored = tuple(
+            one.name for one in project if one.name in readers and one.model.kind.is_stored
+        )
+        rows = _rows_with_keys(project, lake, node, columns[0], keys, before)
+        cells = Ranges.of(rows or ())
+        found.append(StoredRows(node.name, None if rows is None else len(rows), cells, stored))
+    return found
+
+
+def _rows_with_keys(
+    project: Project,
+    lake: Lake,
+    node: Node,
+    erased: ErasedColumn,
+    keys: Collection[str],
+    before: int | None,
+) -> list[Interval] | None:
+    """The cell of each stored row that has one of some keys; None where that cannot be seen."""
+    source = project.sources[node.source or node.name]
+    passed = columns_passed(project, node, source)
+    name, series = passed.get(erased.column.lower()), node.model.timeseries
+    time = series.event_time_column if series is not None else None
+    if name is None or (before is not None and time is None):
+        return None
+    texts = [text for key in keys if (text := _literal(erased.form, key)) is not None]
+    cells: list[Interval] = []
+    for at in range(0, len(texts), _AT_ONCE):
+        where = f"{quoted(name)} IN ({', '.join(texts[at : at + _AT_ONCE])})"
+        table = lake.rows(table_name(node.name), columns=[time or name], where=where)
+        if time is None:
+            cells += [EVER] * table.num_rows
+            continue
+        times = instants_of(table, time)
+        cells += [_cell(node, one) for one in times if one < (before or MAX)]
+    return cells
+
+
+def _cell(node: Node, at: int) -> Interval:
+    granularity = node.model.granularity
+    return EVER if granularity is None else granularity.cell(at)
+
+
+def _literal(form: KeyForm, key: str) -> str | None:
+    """A key as SQL has it, in a form; None where it has none."""
+    if form is KeyForm.NUMBER:
+        return as_number(key)
+    return "'" + key.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _checked(
+    project: Project,
+    erasure: str,
+    keys: Collection[str],
+    source: str | None,
+    before: int | None,
+) -> Mapping[tuple[str, str], str]:
+    """The declared columns; raises the errors of a request that is none."""
+    declared = declared_columns(project)
+    names = sorted({name for name, _ in declared})
+    if erasure not in names:
+        raise command_errors.unknown_erasure(name=erasure, known=names)
+    sources = sorted(of for name, of in declared if name == erasure)
+    if source is not None and source not in sources:
+        raise command_errors.bad_erasure(
+            what=f"{erasure} has no column of {source}", fact=", ".join(sources)
+        )
+    if before is not None:
+        for of in sources if source is None else [source]:
+            if project.sources[of].event_time_column is None:
+                raise command_errors.bad_erasure(
+                    what=f"rows of {of} have no time, so none is older than another", fact=""
+                )
+    if len(keys) > MOST_KEYS:
+        what = f"{len(keys):,} keys are too many at once"
+        raise command_errors.bad_erasure(what=what, fact=f"at most {MOST_KEYS:,}")
+    if any(not key for key in keys):
+        raise command_errors.bad_erasure(what="an empty text is no key of a person", fact="")
+    return declared
+
+
+def keys_in(text: str) -> tuple[str, ...]:
+    """The keys of a file, one a line, each once; empty lines are none."""
+    return tuple(dict.fromkeys(line for line in _LINES.split(text) if line))
+
+
+def list_erasures(project: Project, ledger: Ledger) -> Sequence[AskedErasure]:
+    """All requests, the newest first, each with the models that are yet to apply it."""
+    traces = ledger.traces()
+    columns = project.erased_columns
+    events = [
+        (node.name, source)
+        for node in project
+        if node.model.kind is Kind.EVENTS and (source := node.source or node.name) in columns
+    ]
+
+    def pending(request: ErasureRequest) -> Iterable[str]:
+        for name, source in events:
+            is_of = any(entry.erasure == request.erasure for entry in columns[source])
+            trace = traces.get(name)
+            waits = trace is not None and trace.applied_entry < request.number
+            if is_of and waits and request.is_about(source):
+                yield name
+
+    return tuple(
+        AskedErasure(request, tuple(pending(request))) for request in reversed(ledger.erasures())
+    )

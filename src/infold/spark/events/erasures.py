@@ -1,0 +1,122 @@
+"""
+Rows of persons who were asked to be erased, found by keyed hashes of their keys.
+
+The ledger has these hashes and no key, so each row's key is hashed, by the HMAC of
+``core.erasure.KeyHasher`` in Spark's SQL. The secret comes as a row and not as a literal: literals
+are in plans, which logs and Spark's pages show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from infold.core.erasure import ErasedColumn, KeyHasher, latest_by_key, message
+from infold.core.model import Source
+from infold.core.plan import Step
+from infold.messages import mismatches
+from infold.running.erasures import hasher_of
+from infold.spark.content import column, micros
+from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
+from infold.spark.step_context import Work
+
+ERASED = "_infold_erased"
+_INNER, _OUTER = "_infold_inner", "_infold_outer"
+
+MARKED_ROWS = FrameSchema(
+    "a row, and whether a person of it is erased",
+    (FrameColumn(ERASED, "boolean", "whether a key of it is erased; never NULL"),),
+    "the row",
+)
+
+
+@dataclass(frozen=True)
+class Erasures:
+    """
+    Who is erased from a source: by each of ``columns`` the hashes of keys of its erasure.
+
+    A hash comes with the instant before which rows are erased; None: all of them.
+    """
+
+    work: Work
+    source: Source
+    columns: Sequence[ErasedColumn]
+    keys: Mapping[str, Mapping[str, int | None]]
+    hasher: KeyHasher
+
+    @staticmethod
+    def of(work: Work, source: Source, step: Step) -> Erasures | None:
+        """Those that a step applies; None where nobody is erased."""
+        upto = step.trace.applied_entry if step.trace is not None else 0
+        columns = work.project.erased_columns.get(source.name, ())
+        if not upto or not columns:
+            return None
+        requests = [
+            request
+            for request in work.ledger.erasures()
+            if request.number <= upto and request.is_about(source.name)
+        ]
+        names = {entry.erasure for entry in columns}
+        keys = {
+            name: latest_by_key(request for request in requests if request.erasure == name)
+            for name in names
+        }
+        kept = [entry for entry in columns if keys[entry.erasure]]
+        if not kept:
+            return None
+        hasher = hasher_of(work.project, work.ledger.known_erasures().secret)
+        return Erasures(work, source, kept, keys, hasher)
+
+    @returns(MARKED_ROWS)
+    def marked(self, rows: DataFrame, names: Mapping[str, str] = {}) -> DataFrame:
+        """
+        Rows with ``ERASED``; ``names`` are their columns by those of the source, if they differ.
+
+        Raises ``mismatches.erasure_column_unread`` where the rows lack a column.
+        """
+        inner, outer = self.hasher.pads
+        pads = pa.table({_INNER: [inner], _OUTER: [outer]})
+        # One row.
+        hashed = rows.crossJoin(F.broadcast(self.work.spark.createDataFrame(pads)))
+        erased: list[Column] = []
+        for at, entry in enumerate(self.columns):
+            key, before = f"_infold_key{at}", f"_infold_before{at}"
+            value = self._column_of(rows, entry.column, names)
+            latest = self.keys[entry.erasure]
+            table = pa.table(
+                {key: list(latest), before: pa.array(latest.values(), pa.int64())},
+            )
+            # At most a row for each key that was asked to be erased.
+            keys = F.broadcast(self.work.spark.createDataFrame(table))
+            text = F.concat(F.lit(message(entry.erasure, entry.form)), value.cast("string"))
+            hashed = hashed.join(keys, _hmac(text) == F.col(key), "left")
+            erased.append(F.col(key).isNotNull() & self._is_before(rows, F.col(before), names))
+        mark = reduce(Column.__or__, erased).alias(ERASED)
+        return hashed.select(*map(column, rows.columns), mark)
+
+    def _is_before(self, rows: DataFrame, before: Column, names: Mapping[str, str]) -> Column:
+        """Whether a row is as old as a request says."""
+        time = self.source.event_time_column
+        if time is None or all(at is None for keys in self.keys.values() for at in keys.values()):
+            return before.isNull()
+        at = micros(self._column_of(rows, time, names))
+        return before.isNull() | F.coalesce(at < before, F.lit(False))
+
+    def _column_of(self, rows: DataFrame, name: str, names: Mapping[str, str]) -> Column:
+        known = {other.lower() for other in rows.columns}
+        if names.get(name, name).lower() not in known:
+            raise mismatches.erasure_column_unread(
+                model=self.source.name, column=name, source=self.source.name
+            )
+        return column(names.get(name, name))
+
+
+def _hmac(text: Column) -> Column:
+    """HMAC-SHA-256 of a text as hexadecimal digits, by the two pads beside it."""
+    inner = F.sha2(F.concat(F.col(_INNER), text.cast("binary")), 256)
+    return F.sha2(F.concat(F.col(_OUTER), F.unhex(inner)), 256)

@@ -1,0 +1,215 @@
+"""
+Rows of persons who were asked to be erased are as if they had never come.
+
+What the tables should have is counted by DuckDB over all files, without the rows of these persons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from tests.spark.project import NOW, SparkProject, events, new_name
+
+from infold import api
+from infold.core.record import Receipt
+from infold.core.storages import Storage
+from infold.messages.errors import InfoldError
+
+pytestmark = pytest.mark.spark
+
+SECRET = "ERASED_BY"
+COLUMNS = "{id: string, who: string, device: bigint, at: timestamp, v: int}"
+HEADER = "id,who,device,at,v"
+KEYED = events("SELECT id, who AS person, device, at, v FROM raw.clicks", "prefer: [v]")
+WITHOUT_PERSON = events("SELECT id, at, v FROM raw.clicks WHERE v <> 13", "prefer: [v]")
+DAILY = """---
+materialization: table
+timeseries: {event_time_column: at, partition_column: day, granularity: day}
+incremental: {}
+---
+SELECT cast(at AS date) AS day, count(*) AS n, sum(v) AS v FROM clicks GROUP BY 1
+"""
+LANDED = DAILY.replace("clicks", "raw.clicks")
+"""Over the source itself, which is a table without a key then."""
+
+
+class Shop(SparkProject):
+    """Clicks of persons and devices, and tables over them."""
+
+    now = NOW
+
+    def __init__(self, root: Path, warehouse: Path, storage: Storage, **models: str) -> None:
+        super().__init__(
+            root,
+            f"name: {new_name('erasures')}\n"
+            "sources:\n  raw.clicks:\n    path: landing/*.csv\n    may_be_empty: true\n"
+            f"    event_time_column: at\n    columns: {COLUMNS}\n"
+            "erasures:\n  person: {raw.clicks: who}\n  device: {raw.clicks: device}\n"
+            f"targets:\n  dev: {{storage: {storage}, warehouse: '{warehouse}',"
+            f" erasure_secret: '${{env:{SECRET}}}'}}\n",
+        )
+        self.queries = models
+        self.models(**models)
+        self.gone: list[str] = []
+
+    def put(self, name: str, *rows: str) -> None:
+        """A file of rows."""
+        self.write(f"landing/{name}", "\n".join([HEADER, *rows]) + "\n")
+
+    def run(self, model: str = "clicks") -> Receipt:
+        """One run; the receipt of a model, empty when it had nothing to do."""
+        return self.receipts().get(model, Receipt())
+
+    def erase(self, *keys: str, by: str = "person", before: str | None = None) -> None:
+        """Ask for somebody to be erased; ``gone`` says the same in SQL."""
+        from infold.core.interval import parse_instant_text
+
+        instant = parse_instant_text(before) if before else None
+        api.erase(self.project(), by, keys, before=instant)
+        names = ", ".join(f"'{key}'" for key in keys)
+        test = f"who IN ({names})" if by == "person" else f"device IN ({names})"
+        self.gone.append(f"({test} AND \"at\" < '{before or '9999-01-01'}')")
+
+    def expected(self, table: str) -> Sequence[tuple[Any, ...]]:
+        """The rows that a table should have, by DuckDB over the files."""
+        files = f"read_csv('{self.root}/landing/*.csv', columns={{'id': 'VARCHAR',"
+        files += " 'who': 'VARCHAR', 'device': 'BIGINT', 'at': 'TIMESTAMP', 'v': 'INT'})"
+        gone = " OR ".join(self.gone) or "false"
+        left = f"SELECT * FROM {files} WHERE NOT coalesce({gone}, false)"
+        first = f'SELECT DISTINCT ON (id, "at") * FROM ({left}) WHERE id IS NOT NULL ORDER BY v'
+        day = 'SELECT cast("at" AS date), count(*), sum(v)'
+        queries = {
+            KEYED: f'SELECT id, who, device, "at", v FROM ({first})',
+            WITHOUT_PERSON: f'SELECT id, "at", v FROM ({first}) WHERE v <> 13',
+            DAILY: f"{day} FROM ({first}) GROUP BY 1",
+            LANDED: f"{day} FROM ({left}) GROUP BY 1",
+        }
+        with duckdb.connect() as database:
+            return sorted(database.execute(queries[self.queries[table]]).fetchall(), key=repr)
+
+    def check(self) -> None:
+        """Every table has exactly these rows; the ledger counts them; a rebuild finds the same."""
+        for name in self.queries:
+            rows = api.lake_of(self.project()).rows(name).to_pylist()
+            found = sorted((tuple(map(_plain, row.values())) for row in rows), key=repr)
+            assert found == [tuple(map(_plain, row)) for row in self.expected(name)]
+        ledger = api.ledger_of(self.project())
+        assert ledger.contradictions() == {}
+        report = api.verify(self.project())
+        assert report.equal, report
+
+
+def _plain(value: Any) -> Any:
+    """A value without its time zone, and a sum as a whole number."""
+    if hasattr(value, "tzinfo"):
+        return value.replace(tzinfo=None)
+    return value if isinstance(value, str | int | None) or hasattr(value, "year") else int(value)
+
+
+NewShop = Callable[..., Shop]
+
+
+@pytest.fixture
+def new_shop(tmp_path: Path, warehouse: Path, monkeypatch: pytest.MonkeyPatch) -> NewShop:
+    """Makes a project; the secret is in the environment."""
+    monkeypatch.setenv(SECRET, "one that nobody guesses")
+
+    def make(storage: Storage = Storage.ICEBERG, **models: str) -> Shop:
+        return Shop(tmp_path, warehouse, storage, **models)
+
+    return make
+
+
+@pytest.mark.parametrize("storage", Storage)
+def test_a_person_leaves_all_tables_and_stays_away(new_shop: NewShop, storage: Storage) -> None:
+    """
+    Their rows leave, a copy of another person's comes back in the place of one; the same rows
+    delivered again, corrected, or found by a rebuild are left out. Others' cells are not written.
+    """
+    shop = new_shop(storage, clicks=KEYED, daily=DAILY)
+    shop.put("a.csv", "1,ann,1,2024-03-01,1", "2,bob,2,2024-03-01,2", "3,ann,,2024-03-02,3")
+    shop.put("b.csv", "1,bob,2,2024-03-01,9", "4,cat,3,2024-03-05,4")
+    shop.run()
+    shop.check()
+
+    shop.erase("ann")
+    receipt = shop.run()
+
+    shop.check()
+    assert (receipt.erased, receipt.removed, receipt.written) == (2, 2, 1)
+    shop.put("c.csv", "1,ann,1,2024-03-01,1", "5,ann,1,2024-03-09,5", "6,bob,2,2024-03-09,6")
+    assert (again := shop.run()).erased == 2
+    assert again.written == 1
+    shop.check()
+    (shop.root / "landing" / "b.csv").unlink()
+    shop.run()
+    shop.check()
+    api.forget(shop.project(), ["clicks"])
+    assert shop.run().erased == 4
+    shop.check()
+    assert shop.receipts() == {}
+
+
+def test_rows_without_a_key_or_without_the_column(new_shop: NewShop) -> None:
+    """
+    Of a table without a key rows leave one by one; where a table does not have the column, files
+    are read again. Of one person only what was before some instant; numbers are compared as such.
+    """
+    shop = new_shop(clicks=WITHOUT_PERSON, daily=LANDED)
+    shop.put("a.csv", "1,ann,7,2024-03-01,1", "1,ann,7,2024-03-01,1", "2,bob,2,2024-03-01,2")
+    shop.put("b.csv", "3,ann,7,2024-03-05,3", "4,cat,,2024-03-05,13", "5,cat,2,2024-03-01,5")
+    shop.run()
+    shop.check()
+    before = {file.path: file.rows for file in api.ledger_of(shop.project()).files("raw.clicks")}
+
+    shop.erase("ann", before="2024-03-04")
+    receipts = shop.receipts()
+
+    shop.check()
+    assert before == {"landing/a.csv": 3, "landing/b.csv": 3}
+    assert (receipts["raw.clicks"].erased, receipts["clicks"].erased) == (2, 1)
+    shop.erase("002", by="device")
+    again = shop.receipts()["raw.clicks"]  # by two columns: files are read again
+    assert (again.erased, again.read, again.removed, again.written) == (2, 6, 4, 2)
+    shop.check()
+    shop.put("a.csv", "1,ann,7,2024-03-01,1", "9,eve,9,2024-03-01,9")
+    shop.run()
+    shop.check()
+
+
+def test_rows_that_wait_or_were_set_aside(new_shop: NewShop) -> None:
+    """Rows dated in the future never come due, and rows without a key are no longer set aside."""
+    shop = new_shop(clicks=KEYED)
+    shop.put("a.csv", "1,ann,1,2024-03-01,1", ",ann,1,2024-03-01,2", ",bob,1,2024-03-01,2")
+    shop.put("b.csv", "3,ann,1,2030-03-05,3", "4,bob,1,2030-03-05,4")
+    first = shop.run()
+    assert (first.waiting, first.set_aside) == (2, 2)
+
+    shop.erase("ann")
+    shop.run()
+
+    status = next(one for one in api.status(shop.project()) if one.model == "clicks")
+    assert (status.waiting, status.set_aside) == (1, 1)
+    aside = api.lake_of(shop.project()).rows("infold__set_aside").to_pylist()
+    assert [row["raw"] for row in aside if row["model"] == "clicks"] == [",bob,1,2024-03-01,2"]
+
+
+def test_what_is_refused(new_shop: NewShop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another secret, and a column that is declared no longer, stop a run; nothing is written."""
+    shop = new_shop(clicks=KEYED)
+    shop.put("a.csv", "1,ann,1,2024-03-01,1")
+    shop.run()
+    shop.erase("ann")
+    monkeypatch.setenv(SECRET, "another")
+    with pytest.raises(Exception, match="erasure-secret-changed"):
+        shop.run()
+    config = shop.root / "infold.yml"
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text.replace("  person: {raw.clicks: who}\n", ""), encoding="utf-8")
+    with pytest.raises(InfoldError, match="erasure-not-declared"):
+        shop.run()
+    assert api.lake_of(shop.project()).rows("clicks").num_rows == 1
