@@ -325,6 +325,26 @@ def test_a_column_of_another_type_is_another_column(
     assert verdict.note.startswith("its table has other columns (y): `infold forget base`")
 
 
+def test_values_that_hash_alike_in_another_type(tmp_path: Path) -> None:
+    """
+    100 and 1.00 hash alike: the types alone tell that cents became euros.
+
+    The reader's rows are of an earlier definition, so they are computed by it, not built.
+    """
+    shop = DailyProject(tmp_path / "shop")
+    shop.land(*DAYS)
+    paid, forward = "SELECT day, int(x) + {} AS n FROM base", "{forward_only: true}"
+    cents = BASE.format("cast(amount * 100 AS decimal(5,0)) AS x")
+    shop.models(base=model(cents), paid=model(paid.format(0), forward))
+    built(shop)
+    assert shop.rows("paid", "n") == [(100,)] * 3
+
+    euros = BASE.format("cast(amount AS decimal(5,2)) AS x, 'new' AS y")
+    shop.models(base=model(euros), paid=model(paid.format(7), forward))
+    assert built(shop) == {"base": "build", "paid": "recompute"}
+    assert shop.rows("paid", "n") == [(1,)] * 3
+
+
 def test_values_that_change_places(shop: DailyProject) -> None:
     """Rows count, not columns one by one: two columns may have the same values in other rows."""
     shop.models(base=model(BASE.format("id AS x")))

@@ -281,7 +281,11 @@ def _columns_read(project: Project, table: Node) -> list[frozenset[str]]:
 
 
 def _same_columns(before: DataFrame, current: DataFrame) -> Mapping[str, str]:
-    """The columns that both have with one type: the lower-case name, and the name as it is now."""
+    """
+    The columns that both have with one type: the lower-case name, and the name as it is now.
+
+    Values of two types may hash alike, as 100 and 1.00 do.
+    """
     old = {field.name.lower(): field.dataType for field in before.schema.fields}
     return {
         field.name.lower(): field.name
