@@ -26,7 +26,15 @@ from infold.core.plan import (
 )
 from infold.core.project import Node, Project, Stretch
 from infold.core.record import RunRecord
-from infold.core.trace import UNKNOWN, CellChange, CellState, Trace, Version, was_dropped
+from infold.core.trace import (
+    UNKNOWN,
+    CellChange,
+    CellState,
+    Trace,
+    Version,
+    changes_of_rewrite,
+    was_dropped,
+)
 from infold.messages import errors, run_errors
 from infold.messages.errors import InfoldError
 from infold.planning.forward_only import by_definitions_in_force, inputs_in_force
@@ -365,6 +373,9 @@ class Observer:
         since, changes = trace.inputs.get(name, 0) if trace else 0, tuple[CellChange, ...]()
         if not fresh:
             since, changes = self._changes.since(node, name, since, head, earlier)
+        if trace is not None and earlier and not (fresh or changes):
+            changes = self._retyped_cells(node, name, trace, heads)
+            since = trace.inputs[name] if changes else since
         pending = bool(trace and trace.pending)
         needs_cells = changes or fresh or pending or node.name in self.restated
         cells = tuple(self.ledger.cells(name)) if needs_cells else ()
@@ -372,6 +383,24 @@ class Observer:
         dropped_since = bool(changes) and was_dropped(self.ledger.versions(name, since))
         keys = ChangedKeyRows(everywhere=True) if dropped_since and node.matches_of(name) else None
         return InputDiff(name, since, head, changes, cells, dropped_since, keys)
+
+    def _retyped_cells(
+        self, node: Node, name: str, trace: Trace, heads: Mapping[str, Version]
+    ) -> tuple[CellChange, ...]:
+        """
+        All cells of an input as changes, if only types of it have changed that a model reads.
+
+        Hashes may be alike then although values are not: those of 100 and 1.00 as decimals. A table
+        with cells of earlier definitions is not built as a whole: its cells are, by their own ones.
+        """
+        if name not in trace.inputs:
+            return ()
+        retyped = self._tried(
+            node.name,
+            False,
+            lambda: _is_retyped(node, name, trace, heads, self._changes, self.lake),
+        )
+        return changes_of_rewrite((), self.ledger.cells(name)) if retyped else ()
 
     @cached_property
     def _changes(self) -> InputChanges:
@@ -465,8 +494,8 @@ def without_retyped_inputs(
     """
     The traces that hold no longer, as a column that the model reads is of another type.
 
-    A table with cells of earlier definitions is not built as a whole: where its own columns would
-    be of other types, the next step is refused.
+    A table with cells of earlier definitions is not built as a whole: see ``_retyped_cells``. Where
+    its own columns would be of other types, the next step is refused.
     """
     inputs = RetypedInputs()
     for node in project:
@@ -517,6 +546,8 @@ def _is_retyped(
         {column.lower(): type_ for column, type_ in columns.items()}
         for columns in (lake.columns(table_name(name), at) for at in (before, after))
     )
+    if not old:
+        return True  # somebody else expired it, and what it was is not known any more
     retyped = {column for column in old.keys() & new.keys() if old[column] != new[column]}
     columns = changes.columns(node.name, name) if retyped else None
     return bool(retyped if columns is None else retyped & columns)
