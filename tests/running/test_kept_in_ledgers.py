@@ -96,7 +96,7 @@ class TestForget:
         assert "daily" not in tables(shop)
         assert said(shop, "forget", "daily", "x") == "daily, x do not exist in the manifest.\n"
         found = json.loads(said(shop, "forget", "sessions", "x", "--yes", "--json"))
-        assert found == {"models": ["sessions"], "missing": ["x"], "entries": 0}
+        assert found == {"models": ["sessions"], "missing": ["x"], "entries": 0, "requests": 0}
 
 
 def test_nothing_is_left_after_a_teardown(shop: Project) -> None:

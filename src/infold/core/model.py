@@ -411,6 +411,9 @@ class Model:
         return None
 
 
+ERASURES = "infold__erasures"
+"""The storage name of the table with the requests to erase, for whoever loses the ledger."""
+
 SET_ASIDE = "infold__set_aside"
 """The storage name of the table of rows that could not be used; it goes with the target."""
 

@@ -200,7 +200,9 @@ class Ledger(SwapRecords, RepairRecords, Protocol):
         secret: str,
     ) -> Sequence[ErasureRequest]:
         """
-        Add requests to erase, which are numbered here, at the present time; as they were kept.
+        Add requests to erase; as they were kept.
+
+        Those without a number are numbered here, at the present time; others were lost.
 
         From now on all requests are about ``columns`` (by erasure and source), with keys hashed by
         the secret with that fingerprint. Needs no lease: a run applies those that there are when it

@@ -188,12 +188,14 @@ class Forgotten:
     """
     The models that were forgotten, their tables dropped; and unknown names.
 
-    ``entries`` is how many manual entries were deleted with the ledger.
+    ``entries`` is how many manual entries were deleted with the ledger, ``requests`` how many
+    requests to erase.
     """
 
     models: tuple[str, ...]
     missing: tuple[str, ...] = ()
     entries: int = 0
+    requests: int = 0
 
 
 class State(StrEnum):
@@ -679,13 +681,15 @@ class RepairReport:
     """The namespace of the tables, where other projects may have theirs in it, too."""
     misnamed: tuple[str, ...] = ()
     """The names of tables in a metastore that are missing, lead elsewhere, or are of no table."""
+    requests: int = 0
+    """How many requests to erase the ledger lacks, and gets back from their table."""
     done: bool = False
 
     @property
     def changes(self) -> bool:
         """Whether there is anything to do besides dropping orphans."""
         wrong = any(one.forget or one.erase or one.repair is Repair.SET_BACK for one in self.tables)
-        return wrong or bool(self.damage or self.aside or self.swaps)
+        return wrong or bool(self.damage or self.aside or self.swaps or self.requests)
 
     @property
     def unrecorded(self) -> bool:

@@ -21,7 +21,16 @@ from infold.analysis.sql.text import spot_in
 from infold.core.audits import Audit, AuditKind
 from infold.core.functions import CalledFunction, FunctionCode
 from infold.core.interval import Granularity
-from infold.core.model import SET_ASIDE, UNPUBLISHED, Incremental, Kind, Model, Source, table_name
+from infold.core.model import (
+    ERASURES,
+    SET_ASIDE,
+    UNPUBLISHED,
+    Incremental,
+    Kind,
+    Model,
+    Source,
+    table_name,
+)
 from infold.core.object_store import SCHEMES, scheme_of, split
 from infold.core.project import Node, Project
 from infold.core.sessions import EventSql, Sessions
@@ -71,7 +80,9 @@ class _Reading:
     functions: ProjectFunctions = field(default_factory=ProjectFunctions)
     drafts: list[Draft] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
-    names_taken: dict[str, str] = field(default_factory=lambda: {SET_ASIDE: "infold's own"})
+    names_taken: dict[str, str] = field(
+        default_factory=lambda: dict.fromkeys((SET_ASIDE, ERASURES), "infold's own")
+    )
     """Storage names in lower case -> where they are declared."""
     library: Mapping[str, str] | None = None
     """The texts of the project's Python modules, once a model in Python is read."""

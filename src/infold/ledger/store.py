@@ -489,7 +489,7 @@ class SqlLedger(SqlLedgerReader):
             refuse_moved(query)
             last = max((number for *_, number in query.all("newest_erasures")), default=0)
             added = [
-                replace(request, number=number, made_at=now)
+                replace(request, number=request.number or number, made_at=request.made_at or now)
                 for number, request in enumerate(requests, last + 1)
             ]
             query.many(

@@ -158,6 +158,7 @@ def forgotten(value: Forgotten) -> JsonObject:
         "models": list(value.models),
         "missing": list(value.missing),
         "entries": value.entries,
+        "requests": value.requests,
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from infold.core.report import CheckedTable, Forgotten, LedgerCopy, Repair, RepairReport
@@ -19,6 +19,14 @@ _REPAIR_TEXTS = {
 """What is done about a table, as people read it."""
 
 
+def _kept_parts(report: RepairReport) -> Iterator[str]:
+    """What can be taken over of what the ledger alone knows."""
+    if report.entries:
+        yield f"{entries_text(report.entries)} in it can be read, and will be taken over."
+    if report.requests:
+        yield f"It lacks {requests_text(report.requests)}, which their table has."
+
+
 def repair_screen(report: RepairReport) -> str:
     """What is wrong, and what would be done about it."""
     parts = [f"ledger  {report.ledger}"]
@@ -26,8 +34,7 @@ def repair_screen(report: RepairReport) -> str:
         parts.append(f"It is damaged: {report.damage}. It will be put aside, and a new one begun.")
     elif report.aside:
         parts.append(f"A repair that did not end put a damaged one aside: {report.aside}.")
-    if report.entries:
-        parts.append(f"{entries_text(report.entries)} in it can be read, and will be taken over.")
+    parts += _kept_parts(report)
     if report.tables:
         lines = [(table.table, _REPAIR_TEXTS[table.repair], table.why) for table in report.tables]
         parts += ["", *formatting.columns(lines, right=[], indent=2)]
@@ -75,6 +82,8 @@ def question(report: RepairReport) -> str:
         parts.append("put the damaged ledger aside")
     if report.entries:
         parts.append(f"take over {entries_text(report.entries)} from the damaged ledger")
+    if report.requests:
+        parts.append(f"take over {requests_text(report.requests)} from their table")
     if back := report.of(Repair.SET_BACK):
         parts.append(f"set {_names(back)} back")
     if rebuilt := report.of(Repair.BUILD):
@@ -97,6 +106,8 @@ def repaired_screen(done: RepairReport, infold: str) -> str:
         parts.append(f"The damaged ledger is {done.aside} now.")
         if done.entries:
             parts.append(f"{entries_text(done.entries)} of it were taken over.")
+    if done.requests:
+        parts.append(f"{requests_text(done.requests)} were taken over from their table.")
     if done.dropped:
         parts.append(f"Dropped {formatting.names(done.dropped)}.")
     if done.misnamed:
@@ -114,6 +125,7 @@ def repair_json(report: RepairReport) -> JsonObject:
         "damage": report.damage or None,
         "put_aside": report.aside or None,
         "entries": report.entries,
+        "requests": report.requests,
         "tables": [
             {
                 "table": table.table,
@@ -153,7 +165,9 @@ def forgotten_screen(done: Forgotten) -> str:
 def torn_down_screen(target: str, done: Forgotten) -> str:
     """What ``infold teardown`` did."""
     what = f": {formatting.names(done.models)}" if done.models else ""
-    entries = f"{entries_text(done.entries)} went with it.\n" if done.entries else ""
+    gone = [entries_text(done.entries)] if done.entries else []
+    gone += [requests_text(done.requests)] if done.requests else []
+    entries = f"{' and '.join(gone)} went with it.\n" if gone else ""
     return (
         f"Dropped {formatting.count(len(done.models), 'table')} and the ledger of {target}{what}.\n"
         f"{entries}The next run is a first run."
@@ -163,6 +177,11 @@ def torn_down_screen(target: str, done: Forgotten) -> str:
 def entries_text(number: int) -> str:
     """How many manual entries there are."""
     return formatting.count(number, "manual entry for sessions", "manual entries for sessions")
+
+
+def requests_text(number: int) -> str:
+    """How many requests to erase there are."""
+    return formatting.count(number, "request to erase", "requests to erase")
 
 
 def _models_text(models: tuple[str, ...]) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from infold.analysis.definitions.column_sources import columns_passed
@@ -18,7 +20,7 @@ from infold.core.erasure import (
     as_number,
 )
 from infold.core.interval import EVER, MAX, Interval, Ranges, instants_of
-from infold.core.model import Kind, table_name
+from infold.core.model import ERASURES, Kind, table_name
 from infold.core.project import Node, Project
 from infold.core.queries import quoted
 from infold.messages import command_errors, mismatches
@@ -242,6 +244,47 @@ def _checked(
     if any(not key for key in keys):
         raise command_errors.bad_erasure(what="an empty text is no key of a person", fact="")
     return declared
+
+
+@dataclass(frozen=True, slots=True)
+class LostRequests:
+    """Requests that their table has and the ledger lacks; their columns, by erasure and source."""
+
+    requests: Sequence[ErasureRequest] = ()
+    columns: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    secret: str = ""
+
+
+def lost_requests(ledger: Ledger, lake: Lake) -> LostRequests:
+    """What the table of requests has that the ledger does not, as that was lost or put back."""
+    if lake.metadata(ERASURES) is None:
+        return LostRequests()
+    known = {request.number for request in ledger.erasures()}
+    keys: dict[int, list[str]] = defaultdict(list)
+    rows: dict[int, Mapping[str, Any]] = {}
+    for row in lake.rows(ERASURES).to_pylist():
+        if row["number"] not in known:
+            rows[row["number"]] = row
+            keys[row["number"]] += [row["key"]] if row["key"] is not None else []
+    if not rows:
+        return LostRequests()
+    requests = [
+        ErasureRequest(
+            *(number, row["id"], row["erasure"], tuple(keys[number])),
+            *(row["source"], row["before_at"], row["reason"], row["made_at"]),
+        )
+        for number, row in sorted(rows.items())
+    ]
+    newest = rows[max(rows)]
+    columns = {(erasure, of): column for erasure, of, column in json.loads(newest["columns"])}
+    return LostRequests(requests, columns, newest["secret"])
+
+
+def restore_requests(ledger: Ledger, lost: LostRequests) -> None:
+    """Give the ledger the requests that it lacks, with their numbers."""
+    if lost.requests:
+        columns = {**ledger.known_erasures().columns, **lost.columns}
+        ledger.add_erasures(lost.requests, columns, lost.secret)
 
 
 def keys_in(text: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from infold.core.environment import BUILT_APART, Environment
-from infold.core.model import SET_ASIDE, table_name
+from infold.core.model import ERASURES, SET_ASIDE, table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
 from infold.core.record import Receipt
@@ -98,6 +98,7 @@ class Dropper:
         self.refuse_protected("tear down", self.models_with_data(), allowed=allowed)
         with self._locked_run("teardown", wait, last=True) as run:
             names, entries = self.models_with_data(), self.count_entries()
+            requests = len(self.ledger.erasures())
             for number, name in enumerate(names, 1):
                 step = f"{run}-{number}"
                 forget_table(self.ledger, self.lake, run=run, step=step, seq=number, model=name)
@@ -107,8 +108,9 @@ class Dropper:
                 drop_environment(self.ledger, self.lake, run, name)
             for owner, tables in self.ledger.own_tables().items():
                 drop_own_tables(self.ledger, self.lake, run, owner, tables)
-            self.lake.drop(SET_ASIDE)
-        return Forgotten(names, entries=entries)
+            for table in (SET_ASIDE, ERASURES):
+                self.lake.drop(table)
+        return Forgotten(names, entries=entries, requests=requests)
 
     def recover(self, wait: float = 0.0) -> None:
         """Finish or forget what a dead run left."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from infold.core.environment import set_aside_of
 from infold.core.interval import show_instant
-from infold.core.model import table_name
+from infold.core.model import ERASURES, table_name
 from infold.core.ports import Lake, Ledger, TableMetadata
 from infold.core.project import Project
 from infold.core.record import Receipt
@@ -29,6 +29,7 @@ from infold.core.trace import UNKNOWN, Trace, Version
 from infold.messages import mismatches
 from infold.messages.errors import InfoldError
 from infold.running.damaged_tables import Damage
+from infold.running.erasures import lost_requests, restore_requests
 from infold.running.ledger_consistency import (
     lacks_version,
     late_step,
@@ -103,6 +104,7 @@ class Repairer:
             dropped=orphans if drop_orphans else tuple(dict.fromkeys(drop)),
             shared=shared,
             misnamed=tuple(self.lake.misnamed()),
+            requests=len(lost_requests(self.ledger, self.lake).requests),
         )
 
     def repair(
@@ -131,6 +133,7 @@ class Repairer:
         return replace(report, done=True)
 
     def _carry_out(self, run: str, report: RepairReport) -> RepairReport:
+        restore_requests(self.ledger, lost_requests(self.ledger, self.lake))
         heads, traces = self.ledger.newest_versions(), self.ledger.traces()
         # Before anything is erased: once that is done, nothing tells why they have to go.
         for swap in report.swaps:
@@ -312,7 +315,7 @@ class Repairer:
         names |= table_keys(self.ledger)
         swaps = [swap for swap in self.ledger.swaps() if swap.id not in forgotten]
         names |= {key for swap in swaps for key in swap.kept.values() if key}
-        tables = {*map(table_name, names), *map(set_aside_of, ("", *environments))}
+        tables = {ERASURES, *map(table_name, names), *map(set_aside_of, ("", *environments))}
         known = {name.lower() for name in tables}  # a catalog may know names in lower case only
         return tuple(name for name in self.lake.made_tables() if name.lower() not in known)
 

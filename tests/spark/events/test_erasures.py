@@ -15,6 +15,7 @@ import pytest
 from tests.spark.project import NOW, SparkProject, events, new_name
 
 from infold import api
+from infold.api.repairing import repair_ledger
 from infold.core.record import Receipt
 from infold.core.storages import Storage
 from infold.messages.errors import InfoldError
@@ -213,3 +214,29 @@ def test_what_is_refused(new_shop: NewShop, monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(InfoldError, match="erasure-not-declared"):
         shop.run()
     assert api.lake_of(shop.project()).rows("clicks").num_rows == 1
+
+
+def test_a_lost_ledger_gets_the_requests_back(new_shop: NewShop) -> None:
+    """They are in a table of their own; with a ledger of before them, too, nobody comes back."""
+    shop = new_shop(clicks=KEYED)
+    shop.put("a.csv", "1,ann,1,2024-03-01,1", "2,bob,2,2024-03-01,2", "3,cat,3,2024-03-01,3")
+    shop.run()
+    ledger = shop.root / ".infold" / "ledger.db"
+    api.ledger_of(shop.project()).close()
+    before = ledger.read_bytes()
+    for name in ("ann", "cat"):
+        shop.erase(name)
+        shop.run()
+    asked = api.ledger_of(shop.project()).erasures()
+
+    for content in (None, before):
+        api.ledger_of(shop.project()).close()
+        for path in ledger.parent.glob("ledger.db*"):
+            path.unlink()
+        if content is not None:
+            ledger.write_bytes(content)
+        done = repair_ledger(shop.project())
+        assert done.requests == 2
+        assert api.ledger_of(shop.project()).erasures() == asked
+        shop.run()
+        shop.check()

@@ -49,7 +49,7 @@ from infold.spark.events.arrivals import (
     judged_arrivals,
 )
 from infold.spark.events.copies import DIFFERS, ELSEWHERE, Identity, rank_copies, row_order
-from infold.spark.events.erasures import Erasures
+from infold.spark.events.erasures import Erasures, keep_requests
 from infold.spark.events.ingest import (
     ROWS,
     Arriving,
@@ -78,6 +78,8 @@ ROWS_OF_A_FILE = 500_000
 def carry_out(work: Work, step: Step) -> Outcome:
     """Take files in and out."""
     ingest = Ingest.of(work, step)
+    if ingest.erases:
+        keep_requests(work, step)
     with failures.naming_files(work.project, ingest.source):
         if step.replaces_all or not work.tables.exists(step.model):
             return _build_table(ingest)

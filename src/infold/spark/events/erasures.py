@@ -8,22 +8,25 @@ are in plans, which logs and Spark's pages show.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from threading import Lock
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.erasure import ErasedColumn, KeyHasher, latest_by_key, message
-from infold.core.model import Source
+from infold.core.model import ERASURES, Source
 from infold.core.plan import Step
 from infold.messages import mismatches
 from infold.running.erasures import hasher_of
 from infold.spark.content import column, micros
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.step_context import Work
+from infold.spark.tables.port import Layout
 
 ERASED = "_infold_erased"
 _INNER, _OUTER = "_infold_inner", "_infold_outer"
@@ -120,3 +123,57 @@ def _hmac(text: Column) -> Column:
     """HMAC-SHA-256 of a text as hexadecimal digits, by the two pads beside it."""
     inner = F.sha2(F.concat(F.col(_INNER), text.cast("binary")), 256)
     return F.sha2(F.concat(F.col(_OUTER), F.unhex(inner)), 256)
+
+
+# The ledger may be lost, and a backup of it may be older than a request. So the requests are in a
+# table beside those that they are about, before the first of these is without a row. `repair` takes
+# them from there.
+
+KEPT_REQUESTS = pa.schema(
+    [
+        *(("number", pa.int64()), ("id", pa.string()), ("erasure", pa.string())),
+        *(("source", pa.string()), ("before_at", pa.int64()), ("reason", pa.string())),
+        *(("made_at", pa.int64()), ("key", pa.string())),
+        *(("columns", pa.string()), ("secret", pa.string())),
+    ]
+)
+"""A row for each keyed hash of a request, or one without; what it is applied to, as JSON."""
+
+_keeping = Lock()
+"""Steps side by side keep a request once."""
+
+
+def keep_requests(work: Work, step: Step) -> None:
+    """Write the requests that a step applies to their table, as far as it does not have them."""
+    with _keeping:
+        exists = work.tables.exists(ERASURES)
+        kept = 0
+        if exists:
+            newest = work.tables.read(ERASURES).agg(F.max("number").alias("newest"))
+            kept = newest.collect()[0]["newest"] or 0  # one row
+        requests = [one for one in work.ledger.erasures() if one.number > kept]
+        if not requests:
+            return
+        known = work.ledger.known_erasures()
+        columns = json.dumps([[*names, column] for names, column in known.columns.items()])
+        applied_to = {"columns": columns, "secret": known.secret}
+        rows = [
+            {
+                "number": one.number,
+                "id": one.id,
+                "erasure": one.erasure,
+                "source": one.source,
+                "before_at": one.before,
+                "reason": one.reason,
+                "made_at": one.made_at,
+                "key": key,
+                **applied_to,
+            }
+            for one in requests
+            for key in one.keys or (None,)
+        ]
+        frame = work.spark.createDataFrame(pa.Table.from_pylist(rows, KEPT_REQUESTS))
+        if exists:
+            work.tables.append(ERASURES, frame, work.stamp(step))
+        else:
+            work.tables.create(ERASURES, frame, Layout(), work.stamp(step))
