@@ -51,6 +51,7 @@ from infold.planning.selection import select_models
 
 if TYPE_CHECKING:
     from infold.api.building import plan_to_save, project_of_saved, read_saved, refuse_too_much
+    from infold.api.purging import purge
     from infold.api.quarantine import add_quarantine_entries, list_quarantine_entries
     from infold.api.rows import coverage, evaluate, lateness, manifest, session_history, show
     from infold.api.spark_sessions import close, session
@@ -106,6 +107,7 @@ __all__ = [
     "plan_to_save",
     "project_of_saved",
     "project_to_run",
+    "purge",
     "read_saved",
     "refuse_too_much",
     "restate",
@@ -124,6 +126,7 @@ __all__ = [
 
 _MODULES = {
     "infold.api.building": ("plan_to_save", "project_of_saved", "read_saved", "refuse_too_much"),
+    "infold.api.purging": ("purge",),
     "infold.api.quarantine": ("add_quarantine_entries", "list_quarantine_entries"),
     "infold.api.rows": (
         *("coverage", "evaluate", "lateness", "manifest"),

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     "--again", is_flag=True, help="Have all earlier requests apply to columns declared since."
 )
 @click.option("--later", is_flag=True, help="Record the request; the next run erases the rows.")
+@click.option(
+    "--purge", is_flag=True, help="Also rewrite files with erased rows, and drop older snapshots."
+)
 @click.option("--dry-run", is_flag=True, help="Say which stored rows would go, and record nothing.")
 @shared_options.wait
 @shared_options.as_json
@@ -49,6 +52,7 @@ def command(
     request_id: str,
     again: bool,
     later: bool,
+    purge: bool,
     dry_run: bool,
     wait: float,
     as_json: bool,
@@ -57,15 +61,21 @@ def command(
     Erase the rows of persons, by keys that infold.yml declares, now and whenever they come again.
 
     ERASURE is a name in `erasures`. The request is kept for good, its keys as keyed hashes alone.
-    Then a run brings all tables up to date: they are as if the rows had never come. Without
-    arguments, lists the requests.
+    Then a run brings all tables up to date: they are as if the rows had never come. With --purge
+    no file of them has the rows any more; without ERASURE it does that for earlier requests.
+    Without arguments, lists the requests.
     """
     if erasure is None:
         if values or file or again:
             why = "Name what is erased: a name in `erasures` of infold.yml."
             raise click.UsageError(why)
-        _list_requests(as_json=as_json)
-        return 0
+        if not purge:
+            _list_requests(as_json=as_json)
+            return 0
+        shape, code = _purge(shared_options.opened(), wait, as_json=as_json)
+        if as_json:
+            print_json(shape)
+        return code
     keys = (*values, *(_keys_of(file) if file else ()))
     if bool(keys) == again:
         why = "Give keys, with --value or --from; or --again, and no key."
@@ -77,26 +87,16 @@ def command(
     if dry_run:
         _show_stored_rows(project, asked, as_json=as_json)
         return 0
-    from infold import api
-
-    request = api.erase(
-        project,
-        erasure,
-        keys,
-        source=asked.source,
-        before=asked.before,
-        reason=reason,
-        request=request_id,
-    )
-    if not as_json:
-        from infold.render.erasures import recorded_screen
-
-        click.echo(recorded_screen(request, project.target.command if later else ""))
+    shape = _record(project, asked, reason, request_id, later=later, as_json=as_json)
+    code = 0
     if not later:
-        _run(project, wait, as_json=as_json)
-    elif as_json:
-        _list_requests(1, as_json=True)
-    return 0
+        shape |= _run(project, wait, as_json=as_json)
+        if purge:
+            purged, code = _purge(project, wait, as_json=as_json)
+            shape |= purged
+    if as_json:
+        print_json(shape)
+    return code
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +109,39 @@ class _Asked:
     before: int | None
 
 
-def _list_requests(most: int | None = None, *, as_json: bool) -> None:
+def _record(
+    project: Project,
+    asked: _Asked,
+    reason: str,
+    request_id: str,
+    *,
+    later: bool,
+    as_json: bool,
+) -> dict[str, Any]:
+    """Record the request; what is printed of it as JSON."""
+    from infold import api
+    from infold.render.erasures import recorded_screen, requests_json
+
+    request = api.erase(
+        project,
+        asked.erasure,
+        asked.keys,
+        source=asked.source,
+        before=asked.before,
+        reason=reason,
+        request=request_id,
+    )
+    if not as_json:
+        click.echo(recorded_screen(request, project.target.command if later else ""))
+    return requests_json(api.list_erasures(project)[:1])
+
+
+def _list_requests(*, as_json: bool) -> None:
     """The requests, the newest first."""
     from infold import api
     from infold.render.erasures import requests_json, requests_screen
 
-    asked = api.list_erasures(shared_options.opened())[:most]
+    asked = api.list_erasures(shared_options.opened())
     if as_json:
         print_json(requests_json(asked))
     else:
@@ -135,8 +162,23 @@ def _show_stored_rows(project: Project, asked: _Asked, *, as_json: bool) -> None
         click.echo(stored_screen(stored))
 
 
-def _run(project: Project, wait: float, *, as_json: bool) -> None:
-    """Bring the tables up to date with what was asked."""
+def _purge(project: Project, wait: float, *, as_json: bool) -> tuple[dict[str, Any], int]:
+    """Leave no file with erased rows; what is printed of it as JSON, and the exit code."""
+    from infold import api
+    from infold.api.warm_engines import stop_engine
+    from infold.cli.progress import progress
+    from infold.render.erasures import purged_json, purged_screen
+
+    with progress(project, quiet=as_json, verbose=False) as shown:
+        done = api.purge(project, wait=wait, progress=shown)
+    stop_engine(*click.get_current_context().obj)  # the files of its shuffles go with it
+    if not as_json:
+        click.echo(purged_screen(done))
+    return {"purged": purged_json(done)}, 1 if done.left else 0
+
+
+def _run(project: Project, wait: float, *, as_json: bool) -> dict[str, Any]:
+    """Bring the tables up to date with what was asked; what is printed of it as JSON."""
     from infold import api
     from infold.cli.progress import progress
     from infold.render import json_shapes
@@ -145,11 +187,9 @@ def _run(project: Project, wait: float, *, as_json: bool) -> None:
     with summarized(project, as_json=as_json, verbose=False) as print_summary:
         with progress(project, quiet=as_json, verbose=False) as shown:
             result = api.run(project, wait=wait, command="erase", progress=shown)
-        if as_json:
-            newest = requests_json(api.list_erasures(project)[:1])
-            print_json({**newest, "run": json_shapes.run(result)})
-        else:
+        if not as_json:
             print_summary(result)
+    return {**requests_json(api.list_erasures(project)[:1]), "run": json_shapes.run(result)}
 
 
 def _keys_of(file: str) -> tuple[str, ...]:

@@ -89,11 +89,13 @@ class KnownErasures:
     ``newest`` is the number of the newest request by erasure and source (None: of any source).
     ``columns`` are those that the requests were applied to: by erasure and source, its column.
     ``secret`` is the fingerprint of the secret that keys are hashed with; empty without requests.
+    Up to the number ``purged`` no file of a table has a row that was erased; 0 for none.
     """
 
     newest: Mapping[tuple[str, str | None], int]
     columns: Mapping[tuple[str, str], str]
     secret: str = ""
+    purged: int = 0
 
     def newest_of(self, source: str, columns: Iterable[ErasedColumn]) -> int:
         """The number of the newest request that is about a source with these columns; else 0."""

@@ -209,6 +209,9 @@ class Ledger(SwapRecords, RepairRecords, Protocol):
         is planned.
         """
 
+    def note_purged(self, number: int) -> None:
+        """Record that rows of requests up to a number are in no file of a table any more."""
+
     def locations(self) -> Mapping[str, str]:
         """Where the metadata of stored tables was when a run last ended, and of source tables."""
 
@@ -262,6 +265,13 @@ class Ledger(SwapRecords, RepairRecords, Protocol):
 
     def advance(self, inputs: Mapping[str, Mapping[str, int]]) -> None:
         """Record that tables are right for newer versions of inputs too, by model and input."""
+
+    def move_snapshot(self, table: str, number: int, snapshot: int) -> None:
+        """
+        Record that the newest version of a table has its rows in another snapshot.
+
+        All of its readers are right for that version; they read it from now on.
+        """
 
     def remember_locations(self, locations: Mapping[str, str]) -> None:
         """Keep where metadata is now, for names as :meth:`locations` gives them."""

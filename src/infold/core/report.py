@@ -655,6 +655,19 @@ class CheckedTable:
 
 
 @dataclass(frozen=True, slots=True)
+class Purged:
+    """
+    The tables that have no file with an erased row any more, and those of which that is not known.
+
+    ``left`` says why; ``dropped`` are tables that had been replaced, and were kept until then.
+    """
+
+    tables: tuple[str, ...]
+    left: tuple[tuple[str, str], ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RepairReport:
     """
     What a ledger and its tables need to fit each other again.

@@ -260,6 +260,9 @@ class LedgerDatabase(Protocol):
     def another(self) -> LedgerDatabase:
         """The same place over a connection of its own."""
 
+    def clean(self) -> None:
+        """Leave nothing of rows that were deleted where the ledger is."""
+
     def close(self) -> None:
         """Close the connection; it opens again when needed."""
 
@@ -284,6 +287,9 @@ WAREHOUSE_ROW = "infold.warehouse"
 
 ERASURES_ROW = "infold.erasures"
 """The row of ``meta`` with the fingerprint of the secret that erased keys are hashed with."""
+
+PURGED_ROW = "infold.purged"
+"""The row of ``meta`` with the number of the newest request whose rows are in no file any more."""
 
 MOVED_ROW = "infold.moved"
 """The row of ``meta`` of a ledger that was copied, and is not to be used: where the copy is."""
@@ -453,6 +459,14 @@ class Database:
                     Path(f"{self.path}{suffix}").replace(f"{path}{suffix}")
             write_points.point("ledger put aside: after")
         return str(path)
+
+    def clean(self) -> None:
+        """Write the file again, and empty its log: pages that are free have what was deleted."""
+        with self._lock, self._plain_errors():
+            connection = self._open(create=False)
+            if connection is not None:
+                connection.execute("VACUUM")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def close(self) -> None:
         """Close the file, which empties its log into it; it opens again when needed."""

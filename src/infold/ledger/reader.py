@@ -45,6 +45,7 @@ from infold.ledger import codec
 from infold.ledger.database import (
     ERASURES_ROW,
     PROJECT_ROW,
+    PURGED_ROW,
     WAREHOUSE_ROW,
     LedgerDatabase,
     Query,
@@ -377,10 +378,12 @@ class SqlLedgerReader:
                 return KnownErasures({}, {})
             columns = query.all("erasure_columns")
             secret = query.one("meta", name=ERASURES_ROW)
+            purged = query.one("meta", name=PURGED_ROW)
         return KnownErasures(
             {(erasure, source): number for erasure, source, number in newest},
             {(erasure, source): column for erasure, source, column in columns},
             "" if secret is None else secret[0],
+            0 if purged is None else int(purged[0]),
         )
 
     def erasures(self) -> Sequence[ErasureRequest]:

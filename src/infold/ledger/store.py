@@ -34,6 +34,7 @@ from infold.ledger import codec
 from infold.ledger.database import (
     ERASURES_ROW,
     PROJECT_ROW,
+    PURGED_ROW,
     WAREHOUSE_ROW,
     Database,
     LedgerDatabase,
@@ -527,6 +528,12 @@ class SqlLedger(SqlLedgerReader):
             query.run("add_meta", name=ERASURES_ROW, value=secret)
         return added
 
+    def note_purged(self, number: int) -> None:
+        """Record that rows of requests up to a number are in no file of a table any more."""
+        with self._writing("note_purged") as query:
+            query.run("drop_meta", name=PURGED_ROW)
+            query.run("add_meta", name=PURGED_ROW, value=str(number))
+
     def keep_definitions(
         self,
         definitions: Mapping[str, Definition],
@@ -610,6 +617,14 @@ class SqlLedger(SqlLedgerReader):
             for model, versions in inputs.items():
                 for name, version in versions.items():
                     query.run("advance_trace", of_model=model, of_input=name, new_version=version)
+
+    def move_snapshot(self, table: str, number: int, snapshot: int) -> None:
+        """Record that a version has its rows in another snapshot, and its readers read that."""
+        with self._writing("move_snapshot") as query:
+            query.run("move_snapshot", of_table=table, of_number=number, new_snapshot=snapshot)
+            for model, name, _ in query.all("trace_inputs"):
+                if name == table:
+                    query.run("advance_trace", of_model=model, of_input=name, new_version=number)
 
     def remember_locations(self, locations: Mapping[str, str]) -> None:
         """Keep where metadata is now; names that are not given stay as they were."""

@@ -10,6 +10,7 @@ from infold.render.formatting import clock, count, iso
 
 if TYPE_CHECKING:
     from infold.core.erasure import ErasureRequest
+    from infold.core.report import Purged
     from infold.running.erasures import AskedErasure, StoredRows
 
 
@@ -27,7 +28,9 @@ def requests_screen(asked: Sequence[AskedErasure]) -> str:
 
 
 def _state(one: AskedErasure) -> str:
-    return f"waits for a run of {formatting.names(one.pending)}" if one.pending else "erased"
+    if one.pending:
+        return f"waits for a run of {formatting.names(one.pending)}"
+    return "purged" if one.purged else "erased"
 
 
 def _about(request: ErasureRequest) -> str:
@@ -64,6 +67,30 @@ def stored_screen(stored: Sequence[StoredRows]) -> str:
     return "\n".join([head, *formatting.columns(rows, right=(1,))])
 
 
+def purged_screen(done: Purged) -> str:
+    """What a purge did, and what it left."""
+    parts = [
+        f"No file has an erased row any more of {formatting.count(len(done.tables), 'table')}."
+    ]
+    if done.dropped:
+        count_ = formatting.count(len(done.dropped), "table")
+        parts.append(f"Dropped {count_} that others had replaced: there is no rollback to them.")
+    for table, why in done.left:
+        parts.append(f"Left: {table}, as {why}.")
+    if done.left:
+        parts.append("Bring them up to date, or drop them, and purge again.")
+    return "\n".join(parts)
+
+
+def purged_json(done: Purged) -> dict[str, Any]:
+    """What ``infold erase --purge --json`` prints of it."""
+    return {
+        "tables": list(done.tables),
+        "dropped": list(done.dropped),
+        "left": [{"table": table, "why": why} for table, why in done.left],
+    }
+
+
 def requests_json(asked: Sequence[AskedErasure]) -> dict[str, Any]:
     """What ``infold erase --json`` prints; of keys only how many hashes there are."""
     return {"requests": [_request_shape(one) for one in asked]}
@@ -81,6 +108,7 @@ def _request_shape(one: AskedErasure) -> dict[str, Any]:
         "reason": request.reason,
         "made_at": iso(request.made_at),
         "pending": list(one.pending),
+        "purged": one.purged,
     }
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from infold.analysis.definitions.column_sources import columns_passed
 from infold.core.erasure import (
     ErasedColumn,
     ErasureRequest,
@@ -56,10 +55,11 @@ class StoredRows:
 
 @dataclass(frozen=True, slots=True)
 class AskedErasure:
-    """A request, and the models that have not applied it yet."""
+    """A request, the models that have not applied it yet, and whether no file has its rows."""
 
     request: ErasureRequest
     pending: tuple[str, ...]
+    purged: bool = False
 
 
 def hasher_of(project: Project, fingerprint: str = "") -> KeyHasher:
@@ -184,6 +184,8 @@ def _rows_with_keys(
     before: int | None,
 ) -> list[Interval] | None:
     """The cell of each stored row that has one of some keys; None where that cannot be seen."""
+    from infold.analysis.definitions.column_sources import columns_passed
+
     source = project.sources[node.source or node.name]
     passed = columns_passed(project, node, source)
     name, series = passed.get(erased.column.lower()), node.model.timeseries
@@ -310,6 +312,8 @@ def list_erasures(project: Project, ledger: Ledger) -> Sequence[AskedErasure]:
             if is_of and waits and request.is_about(source):
                 yield name
 
+    purged = ledger.known_erasures().purged
     return tuple(
-        AskedErasure(request, tuple(pending(request))) for request in reversed(ledger.erasures())
+        AskedErasure(request, tuple(pending(request)), request.number <= purged)
+        for request in reversed(ledger.erasures())
     )

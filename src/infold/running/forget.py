@@ -83,7 +83,7 @@ class Dropper:
     ) -> Forgotten:
         """Forget models and drop their tables; the next run rebuilds them."""
         self.refuse_protected("forget", self.find_models(terms)[0], allowed=allowed)
-        with self._locked_run(FORGET, wait) as run:
+        with self.locked_run(FORGET, wait) as run:
             names, missing = self.find_models(terms)
             for number, name in enumerate(names, 1):
                 step = f"{run}-{number}"
@@ -96,7 +96,7 @@ class Dropper:
     def teardown(self, *, allowed: bool = False, wait: float = 0.0) -> Forgotten:
         """Drop all tables of the target, and then its ledger."""
         self.refuse_protected("tear down", self.models_with_data(), allowed=allowed)
-        with self._locked_run("teardown", wait, last=True) as run:
+        with self.locked_run("teardown", wait, last=True) as run:
             names, entries = self.models_with_data(), self.count_entries()
             requests = len(self.ledger.erasures())
             for number, name in enumerate(names, 1):
@@ -114,12 +114,12 @@ class Dropper:
 
     def recover(self, wait: float = 0.0) -> None:
         """Finish or forget what a dead run left."""
-        with self._locked_run("recover", wait, whole=True):
+        with self.locked_run("recover", wait, whole=True):
             pass
 
     def swap(self, find: Callable[[], Swap], *, command: str, wait: float = 0.0) -> Swap:
         """Swap tables; which ones is found once the lease is held."""
-        with self._locked_run(command, wait, whole=True) as run:
+        with self.locked_run(command, wait, whole=True) as run:
             swap = find()
             if swap.tables:
                 swap_tables(self.ledger, self.lake, run, swap)
@@ -127,14 +127,14 @@ class Dropper:
 
     def drop_environment(self, name: str, wait: float = 0.0) -> Environment:
         """Drop an environment, with all that is its own."""
-        with self._locked_run("env drop", wait) as run:
+        with self.locked_run("env drop", wait) as run:
             return drop_environment(self.ledger, self.lake, run, name)
 
     def drop_expired(self, now: int, wait: float = 0.0) -> tuple[str, ...]:
         """Drop the environments with a time to live that is over; their names."""
         if not any(environment.is_over(now) for environment in self.ledger.environments().values()):
             return ()
-        with self._locked_run("env expire", wait) as run:
+        with self.locked_run("env expire", wait) as run:
             return tuple(one.name for one in drop_expired(self.ledger, self.lake, run, now))
 
     def count_entries(self) -> int:
@@ -160,7 +160,7 @@ class Dropper:
         return head is not None and bool(head.steps)
 
     @contextmanager
-    def _locked_run(
+    def locked_run(
         self, command: str, wait: float, *, last: bool = False, whole: bool = False
     ) -> Iterator[str]:
         """

@@ -39,7 +39,6 @@ from infold.messages import errors, run_errors
 from infold.messages.errors import InfoldError
 from infold.planning.forward_only import by_definitions_in_force, inputs_in_force
 from infold.running.damaged_tables import DAMAGED, Damage, given_up_if_damaged
-from infold.running.erasures import refuse_other_erasures
 from infold.running.ledger_consistency import foreign_tables, refuse_other_project
 from infold.running.read_columns import InputChanges
 from infold.running.source_listings import (
@@ -179,6 +178,10 @@ class Observer:
         Raises what :func:`refuse_other_erasures` raises.
         """
         known = self.ledger.known_erasures()
+        if not known.newest:
+            return self.ledger.newest_entries()
+        from infold.running.erasures import refuse_other_erasures
+
         refuse_other_erasures(self.project, known)
         erased = {
             node.name: known.newest_of(source, self.project.erased_columns.get(source, ()))

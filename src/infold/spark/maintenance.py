@@ -22,7 +22,7 @@ from infold.core.model import table_name
 from infold.core.ports import History, Lake, Ledger
 from infold.core.trace import net_changes
 from infold.running.run_progress import ends_run
-from infold.spark.tables.port import MaintainedTables
+from infold.spark.tables.port import MaintainedTables, Stamp
 from infold.system import failures
 
 LOOK_EVERY = 8
@@ -100,6 +100,30 @@ class Maintenance:
         keep = MOST_SNAPSHOTS // 2 if everything else KEEP_SNAPSHOTS
         keep = max(keep, self._snapshots_back(model, read, history))
         self.tables.expire(model, before=time.time() - age, keep=keep)
+
+    def purge(self, model: str) -> str:
+        """
+        Leave no file of a table that a row was taken out of; why not, where that cannot be.
+
+        Files with deletes are rewritten. A commit that changes nothing has the step of the newest
+        version, so that this has its rows there; then all snapshots before it go.
+        """
+        read = self._versions_read(model)
+        if any(net_changes(self.ledger.changes(model, since)) for since in read):
+            return "a table that reads it is not up to date"
+        for files in self.tables.partition_files(model):
+            if files.deletes:
+                self.tables.rewrite(model, files.partition)
+        version = self.ledger.newest_versions().get(model)
+        if version is not None and version.snapshot is not None:
+            trace = self.ledger.traces().get(model)
+            inputs = trace.inputs if trace is not None else {}
+            stamp = Stamp(version.run, version.step, version.number, inputs)
+            nothing = self.tables.read(model).limit(0)
+            snapshot = self.tables.append(model, nothing, stamp)
+            self.ledger.move_snapshot(model, version.number, snapshot)
+        self.tables.expire(model, before=time.time() + 2, keep=1)
+        return ""
 
     def _versions_read(self, model: str) -> set[int]:
         """The versions of a table that its readers were built from."""

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import fastavro
+import pyarrow.parquet as pq
 import pytest
 from tests.spark.project import NOW, SparkProject, events, new_name
 
@@ -34,6 +36,11 @@ incremental: {}
 ---
 SELECT cast(at AS date) AS day, count(*) AS n, sum(v) AS v FROM clicks GROUP BY 1
 """
+USERS = """---
+materialization: cumulative_aggregate
+---
+SELECT person, count(*) AS n, sum(v) AS v FROM clicks GROUP BY person
+"""
 LANDED = DAILY.replace("clicks", "raw.clicks")
 """Over the source itself, which is a table without a key then."""
 
@@ -53,7 +60,7 @@ class Shop(SparkProject):
             f"targets:\n  dev: {{storage: {storage}, warehouse: '{warehouse}',"
             f" erasure_secret: '${{env:{SECRET}}}'}}\n",
         )
-        self.queries = models
+        self.queries, self.warehouse = models, warehouse
         self.models(**models)
         self.gone: list[str] = []
 
@@ -87,6 +94,7 @@ class Shop(SparkProject):
             KEYED: f'SELECT id, who, device, "at", v FROM ({first})',
             WITHOUT_PERSON: f'SELECT id, "at", v FROM ({first}) WHERE v <> 13',
             DAILY: f"{day} FROM ({first}) GROUP BY 1",
+            USERS: f"SELECT who, count(*), sum(v) FROM ({first}) GROUP BY 1",
             LANDED: f"{day} FROM ({left}) GROUP BY 1",
         }
         with duckdb.connect() as database:
@@ -240,3 +248,55 @@ def test_a_lost_ledger_gets_the_requests_back(new_shop: NewShop) -> None:
         assert api.ledger_of(shop.project()).erasures() == asked
         shop.run()
         shop.check()
+
+
+def files_with(folder: Path, text: str) -> list[str]:
+    """The files below a folder that have a text, in rows of Parquet, blocks of Avro or as bytes."""
+    found = []
+    for path in sorted(folder.rglob("*")):
+        if not path.is_file():
+            continue
+        content = str(path.read_bytes())
+        if path.suffix == ".parquet":
+            content += str(pq.read_table(path, partitioning=None).to_pylist())
+            content += str(pq.read_metadata(path).to_dict())
+        if path.suffix == ".avro":
+            with path.open("rb") as blocks:
+                content += str([*fastavro.reader(blocks)])
+        if text in content:
+            found.append(path.relative_to(folder).as_posix())
+    return found
+
+
+@pytest.mark.parametrize("storage", Storage)
+def test_a_purge_leaves_no_file_with_an_erased_row(new_shop: NewShop, storage: Storage) -> None:
+    """
+    Not in data, deletes, manifests, logs or the ledger; tables go on as before. A table that waits
+    for a run keeps its rows, and that is said.
+    """
+    shop = new_shop(storage, clicks=KEYED, daily=DAILY, users=USERS)
+    tables = shop.warehouse / shop.project().name
+    shop.put("a.csv", "1,mallory,1,2024-03-01,1", "2,bob,2,2024-03-01,2", "3,mallory,,2024-02-02,3")
+    shop.run()
+    shop.put("b.csv", "4,mallory,1,2024-03-01,4", "5,cat,2,2024-02-01,5")
+    shop.run()
+    shop.erase("mallory")
+    shop.go(select=["clicks"])
+
+    left = dict(api.purge(shop.project()).left)
+    assert left == {"clicks": "a table that reads it is not up to date"}
+    assert files_with(tables, "mallory")
+    shop.run()
+    assert api.purge(shop.project()).left == ()
+
+    assert files_with(tables, "mallory") == []
+    own = files_with(shop.root / ".infold", "mallory")
+    # The Spark of the tests goes on, with the files of its shuffles; a command's ends.
+    assert [name for name in own if not name.startswith("spill/")] == []
+    assert files_with(tables, "bob")
+    assert [one.purged for one in api.list_erasures(shop.project())] == [True]
+    assert shop.receipts() == {}
+    shop.check()
+    shop.put("c.csv", "6,bob,1,2024-03-01,6", "7,mallory,1,2024-01-01,6")
+    shop.run()
+    shop.check()

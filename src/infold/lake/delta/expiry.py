@@ -14,7 +14,11 @@ from pathlib import Path
 
 from infold.lake.delta import folders
 from infold.lake.delta.commit import LOG, read_actions
-from infold.lake.delta.files import files_in_checkpoint, files_of
+from infold.lake.delta.files import (
+    files_in_checkpoint,
+    files_of,
+    without_statistics_of_removed,
+)
 from infold.lake.delta.log import Log, entries_after, entries_before, read_log
 from infold.lake.delta.rows import named_errors, open_table
 from infold.lake.stores import places
@@ -38,6 +42,8 @@ def forget_before(log: Log, version: int) -> None:
     if name not in log.marks:
         with named_errors(log.folder):
             open_table(log.folder, version).create_checkpoint()
+        # Delta keeps them of files that were removed: values of rows that may have been erased.
+        places.write(checkpoint, without_statistics_of_removed(places.read(checkpoint)))
         # Of Spark: the checksum of what was in this file.
         _delete_checksums([places.below(log.folder, LOG, _LAST)])
     needed = {name for add in files_in_checkpoint(checkpoint) for name in files_of(add)}

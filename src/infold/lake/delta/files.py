@@ -83,6 +83,24 @@ def _mark(log: Log, version: int) -> str:
     return fingerprint(log.file(version), log.mark(version)) if there else ""
 
 
+def without_statistics_of_removed(checkpoint: bytes) -> bytes:
+    """A checkpoint without values of rows that were in files which the table has no longer."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(pa.BufferReader(checkpoint))
+    removed = table["remove"].combine_chunks()
+    parts = [
+        pa.nulls(len(removed), part.type) if part.name == "stats" else removed.field(part.name)
+        for part in removed.type
+    ]
+    plain = pa.StructArray.from_arrays(parts, fields=[*removed.type], mask=removed.is_null())
+    at = table.column_names.index("remove")
+    content = pa.BufferOutputStream()
+    pq.write_table(table.set_column(at, table.schema.field(at), plain), content)
+    return bytes(content.getvalue())
+
+
 def files_in_checkpoint(file: str) -> Iterator[Action]:
     """The files of the version that a checkpoint sums up."""
     import pyarrow as pa
@@ -94,6 +112,8 @@ def files_in_checkpoint(file: str) -> Iterator[Action]:
         if add is not None and add.get("path"):
             values = {key: value for key, value in add.items() if value is not None}
             values["partitionValues"] = dict(add.get("partitionValues") or ())
+            if "tags" in values:
+                values["tags"] = dict(values["tags"])
             values.pop("stats_parsed", None)
             values.pop("partitionValues_parsed", None)
             yield values
@@ -163,8 +183,12 @@ def as_json(actions: Iterable[Mapping[str, Any]]) -> str:
 
 
 def removal(file: Action, *, changes: bool = True) -> Mapping[str, Any]:
-    """The action by which a file, with its vector, is no longer one of the table's."""
-    kept = ("path", "partitionValues", "size", "tags", "deletionVector", "stats")
+    """
+    The action by which a file, with its vector, is no longer one of the table's.
+
+    Without the statistics of the file, which would have values of its rows when it is gone.
+    """
+    kept = ("path", "partitionValues", "size", "tags", "deletionVector")
     return {
         **{key: file[key] for key in kept if file.get(key) is not None},
         "deletionTimestamp": now() // _MILLISECOND,

@@ -1,0 +1,75 @@
+"""Erased rows gone from the disk: from files, older snapshots, and the pages of the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from infold.api.opening import dropper, ledger_of
+from infold.core.environment import model_of_key, set_aside_of
+from infold.core.model import Kind
+from infold.core.ports import Lake, Ledger, Progress, SilentProgress
+from infold.core.project import Project
+from infold.core.report import Purged
+from infold.running.table_names import drop_replaced, remember_locations
+
+
+def purge(project: Project, *, wait: float = 0.0, progress: Progress | None = None) -> Purged:
+    """
+    Leave no file that erased rows are in, of any table that infold made, and say where some are.
+
+    Tables that a promote replaced are dropped, whose rows nobody erases: it cannot be rolled back
+    then. Older snapshots go, whoever reads them. Killed anywhere, it is done by doing it again.
+    """
+    from infold.api.spark_sessions import session
+    from infold.spark.maintenance import Maintenance
+    from infold.spark.storages import storage_of
+
+    shown = progress or SilentProgress()
+    drops = dropper(project)
+    ledger, lake = drops.ledger, drops.lake
+    newest = max((one.number for one in ledger.erasures()), default=0)
+    with drops.locked_run("purge", wait) as run:
+        dropped = [key for swap in ledger.swaps() for key in swap.kept.values() if key]
+        for swap in ledger.swaps():
+            drop_replaced(ledger, lake, run, swap)
+        tables = storage_of(project).tables(session(project), project, lake)
+        maintenance = Maintenance(tables, ledger, lake)
+        left = dict(_behind(project, ledger))
+        purged = []
+        for table in _tables(ledger, lake):
+            shown.note(f"purging {table}")
+            why = left.get(table) or maintenance.purge(table)
+            if why:
+                left[table] = why
+            else:
+                purged.append(table)
+        remember_locations(project, ledger, lake, ())
+        if not left:
+            ledger.note_purged(newest)
+    ledger_of(project).database.clean()
+    return Purged(tuple(purged), tuple(sorted(left.items())), tuple(dropped))
+
+
+def _tables(ledger: Ledger, lake: Lake) -> Iterator[str]:
+    """Every table with rows of models: by its key, and those of rows that were set aside."""
+    for key, version in ledger.newest_versions().items():
+        if version.snapshot is not None:
+            yield key
+    for environment in ("", *ledger.environments()):
+        table = set_aside_of(environment)
+        if lake.metadata(table) is not None:
+            yield table
+
+
+def _behind(project: Project, ledger: Ledger) -> Iterator[tuple[str, str]]:
+    """Tables that may have rows of erased persons, as a run has yet to build them, and why."""
+    known = ledger.known_erasures()
+    for key, trace in ledger.traces().items():
+        name = model_of_key(key)
+        if trace.pending:
+            yield key, "cells of it are still to be built"
+        if name in project and project[name].model.kind is Kind.EVENTS:
+            source = project[name].source or name
+            columns = project.erased_columns.get(source, ())
+            if trace.applied_entry < known.newest_of(source, columns):
+                yield key, "no run has erased them from it"
