@@ -13,7 +13,7 @@ from infold.core.project import Node, Project
 from infold.core.sessions import Rule
 from infold.declare.cache import FILE
 from infold.declare.load import load
-from infold.declare.python_sources import read_sources
+from infold.declare.python_code import read_sources
 from infold.messages.errors import InfoldError
 
 # ruff: noqa: E501 (one case is one row of a table)

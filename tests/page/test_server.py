@@ -22,8 +22,7 @@ from infold.cli import cli
 from infold.messages.errors import InfoldError
 from infold.page.documents import Documents
 from infold.page.export import MARK, assets, export
-from infold.page.server import PageServer, file_that_leads_to
-from infold.page.started_runs import PageRuns, run_command
+from infold.page.server import PageRuns, PageServer, file_that_leads_to, run_command
 
 SECRET: dict[str, dict[str, Any]] = {
     "project": {"name": EVIL, "models": [{"model": "a"}]},

@@ -33,8 +33,8 @@ from infold.running.concurrent_batches import (
     side_by_side,
 )
 from infold.running.run_progress import run_receipt
-from infold.spark.connect import clients
-from infold.spark.connect.clients import RemoteSession
+from infold.spark import connect
+from infold.spark.connect import RemoteSession
 
 FIRST = parse_instant_text("2024-03-01")
 
@@ -350,7 +350,7 @@ def ledger(project: Project) -> SqlLedger:
 def ended(monkeypatch: pytest.MonkeyPatch) -> list[tuple[RemoteSession, str]]:
     """The sessions that were ended, and how the server was spoken to."""
     found: list[tuple[RemoteSession, str]] = []
-    monkeypatch.setattr(clients, "end", lambda one, url: found.append((one, url)))
+    monkeypatch.setattr(connect, "end", lambda one, url: found.append((one, url)))
     monkeypatch.setenv("SPARK_TOKEN", "a b")
     return found
 
@@ -404,7 +404,7 @@ def test_no_run_begins_beside_a_server_that_does_not_answer(
     def refused(one: RemoteSession, url: str) -> None:
         raise ConnectionRefusedError(111, "Connection refused")
 
-    monkeypatch.setattr(clients, "end", refused)
+    monkeypatch.setattr(connect, "end", refused)
     announce(project, ledger, Session)
     with pytest.raises(InfoldError, match="session-left") as caught, sole_writer(project, ledger):
         pytest.fail("it began")

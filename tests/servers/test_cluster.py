@@ -41,8 +41,8 @@ from infold.core.report import RunFailed
 from infold.core.storages import Storage
 from infold.ledger.store import kept_sessions
 from infold.messages.errors import InfoldError
-from infold.spark.connect import session as connect
-from infold.spark.connect.clients import RemoteSession, end
+from infold.spark import connect
+from infold.spark.connect import RemoteSession, end
 from infold.spark.jvm.gateway import has_started
 from infold.spark.jvm.jars import jar_paths
 from infold.spark.jvm.java import spark_home

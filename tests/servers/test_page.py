@@ -26,8 +26,7 @@ from tests.page.history import EVIL, history
 from infold.page.documents import Documents
 from infold.page.export import export
 from infold.page.project_documents import plain
-from infold.page.server import PageServer
-from infold.page.started_runs import PageRuns
+from infold.page.server import PageRuns, PageServer
 from infold.render.session_history import session_history_shape
 
 pytestmark = pytest.mark.servers

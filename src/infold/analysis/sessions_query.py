@@ -26,7 +26,7 @@ from infold.analysis.names.select_parts import (
     qualifier_spans,
 )
 from infold.analysis.names.subject import Draft, Subject
-from infold.analysis.rules import clock, collations, random
+from infold.analysis.rules import clock, random
 from infold.analysis.sql.parse import parse
 from infold.analysis.sql.text import Text
 from infold.analysis.sql.token_calls import Call, calls, split_arguments
@@ -440,7 +440,7 @@ def check_event_sql(at: Spot, key: str, sql: str, columns: Columns) -> Iterator[
         return
     draft = Draft(Model("", Materialization.VIEW, parsed.text.sql), parsed)
     subject = Subject(draft, block, {}, {})
-    for rule in (clock, random, collations):
-        for error_found in rule.check(subject):
+    for check in (clock.check, random.check, random.check_collations):
+        for error_found in check(subject):
             yield findings.not_of_one_event(at, key=key, sql=sql, why=error_found.what)
             return

@@ -54,7 +54,7 @@ def show(
     from infold.inspecting.show import StoredRows, in_order, select_rows, shown_rows
 
     def by_spark(table: str, nodes: Sequence[Node], most: int | None) -> pa.Table:
-        from infold.spark.left_out import left_out
+        from infold.spark.sessions.unassigned import left_out
 
         who = ", ".join(dict.fromkeys(node.name for node in nodes))
         note(f"Starting Spark to tell which rows of {table} are in no session of {who}.")

@@ -53,7 +53,7 @@ def sole_writer(project: Project, ledger: Ledger) -> Iterator[None]:
 
 def announce(project: Project, ledger: Ledger, session: Any) -> None:
     """Let a session be known to whoever takes the lease over, before it writes."""
-    from infold.spark.connect.clients import RemoteSession
+    from infold.spark.connect import RemoteSession
 
     own, known = RemoteSession.of(project.target.engine, session).as_json(), _sessions(ledger)
     if own not in known:
@@ -64,7 +64,7 @@ def _end_kept(project: Project, ledger: Ledger) -> None:
     kept = _sessions(ledger)
     if not kept:
         return
-    from infold.spark.connect.clients import RemoteSession, end
+    from infold.spark.connect import RemoteSession, end
 
     for session in (RemoteSession(**each) for each in kept):
         is_this_server = project.target.engine.server == session.server

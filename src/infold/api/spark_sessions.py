@@ -91,7 +91,7 @@ def close() -> None:
     forget_ways()
     if "pyspark" not in sys.modules:
         return
-    from infold.spark.connect import session as connect
+    from infold.spark import connect
     from infold.spark.jvm.gateway import has_started
     from infold.spark.jvm.spark_session import stop
 
@@ -149,7 +149,7 @@ def _key(project: Project, number: int) -> _Key:
 
 def _remote_session(project: Project, size: Size, number: int) -> Any:
     """A session on the target's server: another one where that does not know it any more."""
-    from infold.spark.connect import session as connect
+    from infold.spark import connect
     from infold.spark.jvm import gateway, spark_session
     from infold.spark.storages import storage_of
 

@@ -39,8 +39,7 @@ def command(port: int | None, allow_runs: bool, opens: bool, folder: Path | None
 
     from infold import api
     from infold.page.documents import Documents
-    from infold.page.server import PageServer, file_that_leads_to
-    from infold.page.started_runs import PageRuns, run_command
+    from infold.page.server import PageRuns, PageServer, file_that_leads_to, run_command
     from infold.system import signals
 
     root, target = click.get_current_context().obj

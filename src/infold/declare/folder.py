@@ -114,7 +114,7 @@ def _imported_modules(
     functions = [name for name, _ in files if name.endswith(".py") and name.startswith(FUNCTIONS)]
     if not functions:
         return
-    from infold.declare.python_sources import read_sources
+    from infold.declare.python_code import read_sources
 
     known = dict(files)
     for function in functions:

@@ -15,8 +15,13 @@ from infold.analysis.sql.functions import python_name
 from infold.core.functions import CalledFunction, FunctionCode
 from infold.core.type_changes import ALIKE, is_type
 from infold.declare.keys import NAME
-from infold.declare.python_code import not_of_inputs, parse_python, spot_of
-from infold.declare.python_sources import PythonSources, read_sources
+from infold.declare.python_code import (
+    PythonSources,
+    not_of_inputs,
+    parse_python,
+    read_sources,
+    spot_of,
+)
 from infold.messages import function_findings
 from infold.messages.errors import InfoldError, Spot
 

@@ -33,17 +33,23 @@ def to_spark(text: str, dialect: str) -> str:
     """A query in Spark SQL; one of Spark's own dialect keeps its layout. May raise."""
     if dialect in SPARK:
         return text
-    return _sql(_parsed(text, dialect))
+    return spark_text(parsed(text, dialect))
 
 
 def parsed(text: str, dialect: str) -> exp.Expr:
     """A query's tree. May raise."""
-    return _parsed(text, dialect or "spark")
+    try:
+        return parse_one(text, dialect=dialect or "spark")
+    except (SqlglotError, ValueError, RecursionError) as error:  # of an unknown dialect, too
+        raise NotTranslatedError(_first_line(error)) from error
 
 
 def spark_text(tree: exp.Expr) -> str:
     """A tree as Spark SQL, laid out. May raise."""
-    return _sql(tree)
+    try:
+        return tree.sql("spark", pretty=True, unsupported_level=ErrorLevel.RAISE)
+    except UnsupportedError as error:
+        raise NotTranslatedError(f"Spark has no equal: {_first_line(error)}") from error
 
 
 def spark_type(text: str, dialect: str = "") -> str | None:
@@ -58,20 +64,6 @@ def spark_type(text: str, dialect: str = "") -> str | None:
     type_ = type_.replace("TIMESTAMP_NTZ", "TIMESTAMP")
     type_ = type_ if "<" in type_ else type_.lower()
     return type_ if is_type(type_) else None
-
-
-def _parsed(text: str, dialect: str) -> exp.Expr:
-    try:
-        return parse_one(text, dialect=dialect)
-    except (SqlglotError, ValueError, RecursionError) as error:  # of an unknown dialect, too
-        raise NotTranslatedError(_first_line(error)) from error
-
-
-def _sql(tree: exp.Expr) -> str:
-    try:
-        return tree.sql("spark", pretty=True, unsupported_level=ErrorLevel.RAISE)
-    except UnsupportedError as error:
-        raise NotTranslatedError(f"Spark has no equal: {_first_line(error)}") from error
 
 
 def _first_line(error: Exception) -> str:

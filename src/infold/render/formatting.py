@@ -112,11 +112,11 @@ def cell_text(cell: Interval, granularity: Granularity | None) -> str:
     return show_instant(cell.start)
 
 
-def ranges_text(ranges: Ranges, granularity: Granularity | None, most: int = 3) -> str:
-    """Ranges in order, the first few of many."""
-    shown = [range_text(part, granularity) for part in ranges.parts[:most]]
-    if len(ranges) > most:
-        shown.append(f"and {len(ranges) - most} more")
+def ranges_text(ranges: Ranges, granularity: Granularity | None) -> str:
+    """Ranges in order, the first three of many."""
+    shown = [range_text(part, granularity) for part in ranges.parts[:3]]
+    if len(ranges) > 3:
+        shown.append(f"and {len(ranges) - 3} more")
     return ", ".join(shown)
 
 

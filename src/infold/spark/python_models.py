@@ -34,8 +34,8 @@ from infold.core.project import Node
 from infold.messages import function_findings
 from infold.messages.errors import InfoldError, Spot
 from infold.spark.content import column
-from infold.spark.python_functions.author_code import AuthorCode
-from infold.spark.python_functions.values import (
+from infold.spark.python_functions.author_code import (
+    AuthorCode,
     WrongValueError,
     as_column,
     first_line,

@@ -197,7 +197,7 @@ def known_failure(error: BaseException) -> InfoldError | None:
     if known and (silence := next((one for one in _chain(error) if _is_silence(one)), None)):
         return faults.engine_died(why=in_a_line(silence))
     if known:
-        return _function_failure(str(error)) or _jvm_failure(str(error))
+        return _function_failure(str(error)) or known_failure_of(str(error))
     inner = error.__cause__ or getattr(error, "orig", None)
     return known_failure(inner) if isinstance(inner, OSError | sqlite3.Error) else None
 
@@ -260,12 +260,11 @@ def _sqlite_failure(error: sqlite3.Error) -> InfoldError | None:
 
 
 def known_failure_of(text: str) -> InfoldError | None:
-    """The named error of a message of the JVM's; None for any other."""
-    return _jvm_failure(text)
+    """
+    The named error of a JVM's message; None for any other.
 
-
-def _jvm_failure(text: str) -> InfoldError | None:
-    """The named error of a JVM's message; in its stack traces the first cause comes last."""
+    In its stack traces the first cause comes last.
+    """
     for words, make_error in _JAVAS:
         match = re.search(words, text)
         if match:

@@ -232,7 +232,7 @@ def _set_aside_rows(scratch: Scratch, project: Project, node: Node) -> Iterator[
     from infold.inspecting.left_out import rows_left_out
 
     def by_spark(table: str, nodes: Sequence[Node], most: int | None) -> pa.Table:
-        from infold.spark.left_out import left_out
+        from infold.spark.sessions.unassigned import left_out
 
         with scratch.engine(project).work("") as work:
             return left_out(work, table, nodes, most)

@@ -17,8 +17,7 @@ import pytest
 from tests.cli.warm_engine.engines import COMMAND, HASTY, Engine, await_that, engine, runs, waits
 
 from infold.cli.init import write_project
-from infold.cli.warm_engine.keeper import Command, Keeper
-from infold.cli.warm_engine.served import TOUCHED
+from infold.cli.warm_engine.keeper import TOUCHED, Command, Keeper
 from infold.system import engine_socket as wire
 
 pytestmark = pytest.mark.deep

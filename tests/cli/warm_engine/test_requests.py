@@ -25,7 +25,7 @@ from infold.api.spark_sessions import Home
 from infold.cli.main import COMMANDS, cli
 from infold.cli.warm_engine import client, early, leaving
 from infold.cli.warm_engine.client import Typed, carry_out, is_on, starts_early
-from infold.cli.warm_engine.keeper import Keeper
+from infold.cli.warm_engine.keeper import Keeper, installed
 from infold.core.target import Engine
 from infold.spark.jvm import lasting
 from infold.spark.jvm.gateway import Jvm
@@ -34,7 +34,6 @@ from infold.system import circumstances, engine_socket
 from infold.system import engine_socket as wire
 from infold.system.circumstances import Began
 from infold.system.engine_socket import Request
-from infold.system.installed_code import installed
 
 
 @pytest.fixture
@@ -167,7 +166,7 @@ def test_a_client_that_goes_away_costs_nothing(keeper: Keeper, kind: bytes) -> N
 SERVE = """
 import mmap, os, socket, time
 from pathlib import Path
-from infold.cli.warm_engine import served
+from infold.cli.warm_engine import keeper
 from infold.system import engine_socket as wire
 
 tidy = Path(os.environ["TIDY"])
@@ -177,12 +176,12 @@ def tidy_up():
     while not tidy.exists() and time.monotonic() < until:
         time.sleep(0.01)
 
-served.lasting.has_attached = lambda: True
-served.lasting.tidy_up = tidy_up
+keeper.lasting.has_attached = lambda: True
+keeper.lasting.tidy_up = tidy_up
 request = wire.Request(wire.RUN, [b"infold", b"--version"], b"", dict(os.environb))
 client = socket.socket(fileno=int(os.environ["CLIENT"]))
-offer = served.lasting.Offer(None, "", False)
-served.serve(client, request, offer, mmap.mmap(-1, 16))
+offer = keeper.lasting.Offer(None, "", False)
+keeper.serve(client, request, offer, mmap.mmap(-1, 16))
 """
 
 

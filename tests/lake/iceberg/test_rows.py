@@ -26,9 +26,8 @@ from infold.core.model import Column, Source
 from infold.core.ports import TimeSpan
 from infold.core.storages import Catalog
 from infold.lake.iceberg.scan import keep_null_lists
-from infold.lake.iceberg.snapshots import IcebergSnapshotReader
 from infold.lake.iceberg.sql_catalog import sqlite_catalog
-from infold.lake.iceberg.tables import IcebergLake, missing_data_files
+from infold.lake.iceberg.tables import IcebergLake, IcebergSnapshotReader, missing_data_files
 from infold.lake.reading import iceberg_table
 from infold.lake.stores.places import local_path
 from infold.messages.errors import InfoldError

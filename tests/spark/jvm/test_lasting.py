@@ -17,7 +17,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql.connect.client.retries import Retrying
 
 from infold.lake.stores.settings import HDFS_USER_SETTING
-from infold.spark.connect.clients import MOST, Retries
+from infold.spark.connect import MOST, Retries
 from infold.spark.engine import words_and_condition
 from infold.spark.jvm import gateway, lasting, spark_session
 from infold.spark.jvm.gateway import Jvm

@@ -15,9 +15,9 @@ from infold.analysis.names.relation import (
     FromEntry,
     Origin,
     Relation,
-    RenamedColumns,
     SetOperation,
     blocks_of,
+    without_renaming,
 )
 from infold.analysis.names.select_parts import alike_by, named_windows, partitioned_by
 from infold.analysis.times.distances import UNBOUNDED, Reach, frame_reach, links_of, window_clause
@@ -180,7 +180,7 @@ def _reach_in_outer_selects(shift: _Shift, block: Block, root: Relation) -> int 
         for outer in everywhere
         if isinstance(outer, Block)
         for entry in outer.entries
-        if _is_block(entry.relation, block)
+        if without_renaming(entry.relation) is block
     ]
     if not around or any(_is_side_of_union(one, block) for one in everywhere):
         return None
@@ -203,17 +203,11 @@ def _columns_naming(block: Block, window: exp.Window) -> Iterator[exp.Expr]:
                 yield node
 
 
-def _is_block(relation: Relation, block: Block) -> bool:
-    while isinstance(relation, RenamedColumns):
-        relation = relation.inner
-    return relation is block
-
-
 def _is_side_of_union(relation: Block | SetOperation, block: Block) -> bool:
     """Whether a SELECT is a side of a set operation, which renames its columns."""
     if not isinstance(relation, SetOperation):
         return False
-    return any(_is_block(side, block) for side in (relation.left, relation.right))
+    return any(without_renaming(side) is block for side in (relation.left, relation.right))
 
 
 def _reads_entry(block: Block, entry: FromEntry) -> bool:

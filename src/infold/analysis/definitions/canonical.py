@@ -33,7 +33,6 @@ from infold.analysis.definitions.places import (
     all_positions,
     columns_of,
     position,
-    without_renaming,
 )
 from infold.analysis.definitions.selects import Select
 from infold.analysis.names.relation import (
@@ -45,6 +44,7 @@ from infold.analysis.names.relation import (
     SetOperation,
     Table,
     blocks_of,
+    without_renaming,
 )
 from infold.analysis.names.select_parts import merges_columns
 from infold.analysis.sql.text import Text

@@ -31,9 +31,8 @@ from infold.analysis.names.relation import (
     FromEntry,
     Origin,
     Relation,
-    RenamedColumns,
-    SetOperation,
     Table,
+    first_block,
     own_nodes,
 )
 from infold.analysis.rules.random import ENVIRONMENT
@@ -380,11 +379,7 @@ def is_star(node: exp.Expr) -> bool:
 
 def _main(relation: Relation) -> Block:
     """The first SELECT of a query."""
-    while not isinstance(relation, Block):
-        if isinstance(relation, SetOperation):
-            relation = relation.left
-        elif isinstance(relation, RenamedColumns):
-            relation = relation.inner
-        else:
-            raise Doubt
-    return relation
+    block = first_block(relation)
+    if block is None:
+        raise Doubt
+    return block

@@ -16,7 +16,14 @@ from infold.analysis.definitions.clauses import Doubt, Range
 from infold.analysis.definitions.meanings import Meaning, given
 from infold.analysis.definitions.places import all_positions
 from infold.analysis.definitions.selects import Select
-from infold.analysis.names.relation import Block, Relation, RenamedColumns, SetOperation, Table
+from infold.analysis.names.relation import (
+    Block,
+    Relation,
+    RenamedColumns,
+    SetOperation,
+    Table,
+    without_renaming,
+)
 from infold.core.definition import KEYS, Decides, Difference
 from infold.core.functions import FunctionCode, PythonCode
 from infold.core.interval import Granularity, show_duration, show_instant
@@ -439,6 +446,5 @@ def _form(side: _Side, relation: Relation) -> str | None:
 
 def _name_read(relation: Relation) -> str:
     """The stored table that a relation is; nothing for a query."""
-    while isinstance(relation, RenamedColumns):
-        relation = relation.inner
+    relation = without_renaming(relation)
     return relation.name.lower() if isinstance(relation, Table) and relation.view is None else ""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from infold.analysis.definitions.clauses import Doubt
-from infold.analysis.names.relation import FromEntry, Relation, RenamedColumns, Table
+from infold.analysis.names.relation import FromEntry, Relation, Table
 
 Place: TypeAlias = int | str
 """A column of a relation: its position, or its lower-case name in a table."""
@@ -33,10 +33,3 @@ def columns_of(table: Table, places: Iterable[Place]) -> frozenset[Need]:
     """Some columns of a stored table, as what a form needs."""
     columns = table.columns or ()
     return frozenset((table, at if isinstance(at, str) else columns[at].lower()) for at in places)
-
-
-def without_renaming(relation: Relation) -> Relation:
-    """What a relation is below new names for its columns."""
-    while isinstance(relation, RenamedColumns):
-        relation = relation.inner
-    return relation

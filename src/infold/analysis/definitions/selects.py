@@ -17,9 +17,8 @@ from infold.analysis.definitions.places import (
     all_positions,
     columns_of,
     position,
-    without_renaming,
 )
-from infold.analysis.names.relation import FromEntry, OtherRows, Table
+from infold.analysis.names.relation import FromEntry, OtherRows, Table, without_renaming
 from infold.analysis.names.select_parts import is_grouped, several_sets
 from infold.analysis.sql.functions import TABLE_FUNCTIONS
 from infold.analysis.sql.token_calls import split_arguments

@@ -157,9 +157,9 @@ class Block(_Columns):
         """Every node of this SELECT's own clauses; those of subqueries left out."""
         for key, value in self.node.args.items():
             if key not in ("from_", "with_", "hint", "laterals", "joins"):
-                yield from _own_nodes(value)
+                yield from own_nodes(value)
         for join in self.node.args.get("joins") or ():
-            yield from _own_nodes(join.args.get("on"))
+            yield from own_nodes(join.args.get("on"))
 
 
 Found = TypeVar("Found")
@@ -212,12 +212,8 @@ class Rows:
     query: Relation | None = None
 
 
-def own_nodes(node: exp.Expr) -> Iterator[exp.Expr]:
-    """A node and those under it, subqueries left out."""
-    return _own_nodes(node)
-
-
-def _own_nodes(value: object) -> Iterator[exp.Expr]:
+def own_nodes(value: object) -> Iterator[exp.Expr]:
+    """A node and those under it, or those of a list, subqueries left out."""
     todo = [value]
     while todo:
         value = todo.pop()
@@ -227,6 +223,20 @@ def _own_nodes(value: object) -> Iterator[exp.Expr]:
                 todo.extend(reversed(value.args.values()))
         elif isinstance(value, list):
             todo.extend(reversed(value))
+
+
+def without_renaming(relation: Relation) -> Relation:
+    """What a relation is below new names for its columns."""
+    while isinstance(relation, RenamedColumns):
+        relation = relation.inner
+    return relation
+
+
+def first_block(relation: Relation) -> Block | None:
+    """The first SELECT of a query, which names its columns; None where it is no SELECT's."""
+    while isinstance(relation, SetOperation | RenamedColumns):
+        relation = relation.left if isinstance(relation, SetOperation) else relation.inner
+    return relation if isinstance(relation, Block) else None
 
 
 def subqueries_of(block: Block) -> Iterable[Relation]:

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 
 from infold.analysis.rules import (
     clock,
-    collations,
     combining,
     events,
     order_dependent,
@@ -32,7 +31,7 @@ RULES: Mapping[str, Rule] = {
     "by_key": combining.check_by_key,
     "clock": clock.check,
     "random": random.check,
-    "collations": collations.check,
+    "collations": random.check_collations,
     "order_dependent": order_dependent.check,
     "ties": ties.check,
     "limits": ties.check_limits,

@@ -11,10 +11,10 @@ from infold.analysis.names.relation import (
     Columns,
     OutputColumn,
     Relation,
-    RenamedColumns,
-    SetOperation,
     Table,
     blocks_of,
+    first_block,
+    without_renaming,
 )
 from infold.analysis.names.subject import Draft, Subject
 from infold.core.model import Kind
@@ -26,7 +26,7 @@ from infold.messages.errors import InfoldError, Spot
 def check(subject: Subject) -> Iterator[InfoldError]:
     """Columns without a name, names given twice or kept by infold, and types of no column."""
     by_name: dict[str, OutputColumn] = {}
-    block = _naming(subject.relation)
+    block = first_block(subject.relation)
     for out in block.outputs or () if block is not None else ():
         at = block.text.spot_of(out.label or out.node) if block is not None else Spot("")
         if not out.name:
@@ -57,18 +57,6 @@ def _not_stored(subject: Subject, block: Block) -> Iterator[InfoldError]:
 
 
 _NEVER_STORED = {"interval": "an interval", "void": "always NULL, of no type"}
-
-
-def _naming(relation: Relation) -> Block | None:
-    """The SELECT that names the columns: the first of a UNION."""
-    while not isinstance(relation, Block):
-        if isinstance(relation, SetOperation):
-            relation = relation.left
-        elif isinstance(relation, RenamedColumns):
-            relation = relation.inner
-        else:
-            return None
-    return relation
 
 
 _DIRECTION = re.compile(r"\s+(asc|desc)\s*\Z", re.IGNORECASE)
@@ -137,9 +125,7 @@ def _columns_read(relation: Relation) -> set[str] | None:
     for block in blocks_of(relation, views=True):
         if isinstance(block, Block):
             for entry in block.entries:
-                inner = entry.relation
-                while isinstance(inner, RenamedColumns):
-                    inner = inner.inner
+                inner = without_renaming(entry.relation)
                 if isinstance(inner, Table):
                     if inner.columns is None:
                         return None

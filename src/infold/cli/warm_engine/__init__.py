@@ -4,7 +4,7 @@ A warm engine: a process that keeps Spark running between commands, and carries 
 A command that has started Spark leaves it, when it ends, to a *keeper* (``leaving``, ``keeper``):
 a process that has imported the program, listens on a Unix socket of the project, and owns the
 JVM's standard input, with which the JVM lives and ends. A later command is a *client* (``client``):
-it sends its words, environment and open files. For each the keeper forks a process (``served``)
+it sends its words, environment and open files. For each the keeper forks a process (``serve``)
 which is the command: the same program from its beginning, with its imports done and a JVM at hand.
 Nothing of it stays when it ends.
 

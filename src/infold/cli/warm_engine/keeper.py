@@ -4,10 +4,14 @@ The keeper of a warm engine: a process that owns a JVM at rest, and forks one fo
 It starts no thread and has no connection to the JVM, so that it can be forked at any time and
 answers at once. It ends, and the JVM with it, when nobody came for a while, memory is short, the
 program on disk is another one, its socket is gone or another's, or a command did not end well.
+
+The process that it forks (``serve``) is the command, from beginning to end.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import mmap
 import os
@@ -18,27 +22,40 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from infold.cli.warm_engine.served import DONE, TOUCHED
+from infold.cli import process_exit
+from infold.cli.warm_engine.leaving import leave
+from infold.spark.jvm import lasting
 from infold.system import engine_socket as wire
+from infold.system import signals
 from infold.system.circumstances import (
+    Began,
     is_memory_short,
     memory_of_process,
     place,
     that_matters,
 )
-from infold.system.installed_code import PACKAGE, installed
 from infold.system.process_lock import let_go, unlock
 from infold.system.signals import SIGNALS
 
+if TYPE_CHECKING:
+    from infold.spark.jvm.lasting import Offer
+
+PACKAGE = Path(__file__).parents[2]
+
 TURN_SECONDS, SIGN_SECONDS, REQUEST_SECONDS = 5.0, 1.0, 2.0
 """How often it looks around; gives a sign of life to those who wait; waits for a request."""
+
+TOUCHED = 0
+"""The JVM is not as it was before the command."""
+DONE = 1
+"""The command has ended, and only tidies up: its client may go, and the next one may wait."""
 
 
 @dataclass
@@ -253,7 +270,6 @@ class Keeper:
     def _be_command(self, waiting: Waiting, marks: mmap.mmap) -> NoReturn:
         code = 1
         try:
-            from infold.cli.warm_engine.served import serve
             from infold.system.process_lock import take_over
 
             self.listening.close()
@@ -332,3 +348,124 @@ def _end_engine(keeper: Keeper) -> None:
     with suppress(subprocess.TimeoutExpired):
         jvm.process.wait(10)
     end(jvm)
+
+
+def serve(
+    client: socket.socket,
+    request: wire.Request,
+    offer: Offer,
+    marks: mmap.mmap,
+) -> NoReturn:
+    """Be the command of a client that has said GO, and end."""
+    client.settimeout(None)
+    wire.reply(client, wire.READY, os.getpid())
+    files = wire.receive_go(client, 3)
+    if files is None:
+        os._exit(0)
+    _take_over_process(request, files)
+    began = Began()
+
+    def touched() -> None:
+        marks[TOUCHED] = 1
+
+    def end(code: int) -> NoReturn:
+        if line := leave(began):
+            process_exit.say(line)
+        marks[DONE] = 1  # from now on the client may go
+        wire.reply(client, wire.CODE, code)
+        _let_go_of_files()
+        if lasting.has_attached():
+            with suppress(Exception):  # then the keeper ends the JVM
+                lasting.tidy_up()
+                marks[TOUCHED] = 0
+        os._exit(code)
+
+    def command() -> None:
+        from infold.cli.main import cli
+
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, signals.SIGNALS)  # which the keeper has blocked
+        cli.main()
+
+    lasting.offer(replace(offer, taken=touched))
+    process_exit.run(command, end)
+
+
+def _take_over_process(request: wire.Request, files: Sequence[int]) -> None:
+    """Take on what the client was started with; all else is equal, or it would not be served."""
+    for signal_number in signals.SIGNALS:
+        signal.signal(signal_number, signal.SIG_DFL)
+    if request.kind == wire.RUN_ON_HANGUP:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signals.install()
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+    for file in files:
+        if file > 2:
+            os.close(file)
+    os.environb.clear()
+    os.environb.update(request.environment)
+    sys.argv = [os.fsdecode(word) for word in request.words]
+    # What click looks at to say how the program is called.
+    program = sys.modules["__main__"]
+    program.__package__ = "infold" if sys.argv[0].endswith("__main__.py") else None
+    sys.stdin, sys.stdout, sys.stderr = (_opened(n) for n in range(3))
+    if "numpy.random" in sys.modules:  # unlike Python's own it does not begin anew after a fork
+        sys.modules["numpy.random"].seed()
+
+
+def _let_go_of_files() -> None:
+    """Close the client's files: whoever reads its output is not to wait until the JVM is tidy."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(nothing, number)
+    os.close(nothing)
+
+
+def _opened(number: int) -> TextIO:
+    """A standard stream, opened as Python opened that of the keeper."""
+    before = (sys.stdin, sys.stdout, sys.stderr)[number]
+    raw = open(number, "rb" if number == 0 else "wb", closefd=False)  # noqa: SIM115
+    return io.TextIOWrapper(
+        raw,
+        encoding=before.encoding,
+        errors=before.errors,
+        newline=None if number == 0 else "\n",
+        line_buffering=number == 2 or os.isatty(number),
+        write_through=number == 2 or bool(os.environ.get("PYTHONUNBUFFERED")),
+    )
+
+
+def installed(package: Path = PACKAGE) -> str:
+    """
+    A digest of what is installed now: infold, Python, and the packages beside it.
+
+    The files of infold are looked at one by one, as a developer's change; of other packages the
+    folders they are installed in, where every installation makes, renames or removes something.
+    """
+    digest = hashlib.sha256(sys.version.encode())
+    for path in (sys.executable, *sys.path):
+        digest.update(f"{path} {_stamp(path)}\n".encode(errors="surrogateescape"))
+    for line in sorted(_files(package)):
+        digest.update(line.encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def _stamp(path: str) -> tuple[int, ...]:
+    try:
+        status = os.stat(path or ".")  # noqa: PTH116 (a thousand of them, in milliseconds)
+    except OSError:
+        return ()
+    return status.st_mtime_ns, status.st_ino, 0 if os.path.isdir(path) else status.st_size  # noqa: PTH112
+
+
+def _files(folder: str | Path) -> list[str]:
+    files: list[str] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name != "__pycache__":
+                    files += _files(entry.path)
+            else:
+                status = entry.stat()
+                files.append(f"{entry.path} {status.st_mtime_ns} {status.st_size}\n")
+    return files

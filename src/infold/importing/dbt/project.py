@@ -15,8 +15,8 @@ from sqlglot import exp
 
 from infold.importing.dbt.audits import audits_of, singular_tests
 from infold.importing.dbt.folder import DbtFolder, Properties, read_folder, variables
-from infold.importing.dbt.macros import THIS
 from infold.importing.dbt.templates import (
+    THIS,
     Macro,
     Names,
     NotRenderedError,

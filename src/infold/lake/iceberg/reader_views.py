@@ -30,7 +30,7 @@ def views_in(catalog: TableCatalog) -> CatalogViews:
     from infold.lake.iceberg.rest_catalog import RestCatalog
 
     if isinstance(catalog, RestCatalog):
-        from infold.lake.iceberg.rest_views import RestViews
+        from infold.lake.iceberg.rest_catalog import RestViews
 
         return RestViews(catalog)
     from infold.lake.iceberg.hive_catalog import HiveCatalog, HiveViews

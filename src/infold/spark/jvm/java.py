@@ -181,7 +181,7 @@ _VECTORS = "jdk.incubator.vector"
 
 
 def submit_command(
-    arguments: Sequence[str], environ: Mapping[str, str], home: Path | None = None
+    arguments: Sequence[str], environ: Mapping[str, str]
 ) -> tuple[list[str], dict[str, str]]:
     """
     The words that ``spark-submit`` would start for its ``arguments``, and the environment for them.
@@ -192,7 +192,7 @@ def submit_command(
     module that this Java lacks is left out. The class path has each jar once, and what is there:
     Java 21 takes no archive of classes otherwise.
     """
-    home = home or spark_home()
+    home = spark_home()
     java = find_java(environ)
     env = {**environ, "JAVA_HOME": str(java.home)}
     script = [str(home / "bin" / "spark-submit"), *arguments]

@@ -1,4 +1,7 @@
-"""Code of a project's author in Spark's Python workers: loaded from its text, and its failures."""
+"""
+Code of a project's author in Spark's Python workers: loaded from its text, and its failures; and
+the values of rows that it is given, and may return.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,20 @@ import builtins
 import importlib
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
 from types import ModuleType
 from typing import Any, Self
 
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_type
+
 from infold.core.functions import FunctionCode
-from infold.spark.python_functions.values import first_line
 from infold.system.failures import FUNCTION_FAILED
 
 
@@ -160,3 +167,170 @@ class _ProjectModules(MetaPathFinder, Loader):
             if not hasattr(module, submodule) and self._knows(f"{name}.{submodule}"):
                 importlib.import_module(f"{self.package}.{name}.{submodule}")
         return module
+
+
+# NULL is None, TIMESTAMP an aware datetime in UTC, DECIMAL a Decimal, BIGINT an int, BINARY bytes,
+# an array a list, a struct a dict, a map a dict. What comes back has to be a value of the declared
+# type, exactly: nothing is rounded, parsed or made NULL.
+
+
+class WrongValueError(Exception):
+    """A value that is none of the declared type: which of the values, and why."""
+
+    def __init__(self, at: int, why: str) -> None:
+        super().__init__(why)
+        self.at, self.why = at, why
+
+
+def as_column(values: Sequence[object], type_: pa.DataType) -> pa.Array:
+    """Values as a column of a type. Raises :class:`WrongValueError`."""
+    for at, value in () if _are_all(values, type_) else enumerate(values):
+        why = next(_misfits(value, type_), None)
+        if why is not None:
+            raise WrongValueError(at, why)
+    try:
+        return pa.array(values, type=type_)
+    except _UNFIT as error:
+        raise _first_unfit(values, type_, error) from None
+
+
+def _are_all(values: Sequence[object], type_: pa.DataType) -> bool:
+    """Whether the classes of values alone say that Arrow changes none, as they mostly do."""
+    known = next((classes for is_one, classes in _CLASSES if is_one(type_)), frozenset[type]())
+    return {*map(type, values)} - {type(None)} <= known
+
+
+_CLASSES: tuple[tuple[Callable[[pa.DataType], bool], frozenset[type]], ...] = (
+    (pa.types.is_string, frozenset({str})),
+    (pa.types.is_integer, frozenset({int})),
+    (pa.types.is_floating, frozenset({float, int})),
+    (pa.types.is_boolean, frozenset({bool})),
+    (pa.types.is_decimal, frozenset({Decimal})),
+    (pa.types.is_binary, frozenset({bytes})),
+    (pa.types.is_date, frozenset({date})),
+)
+_UNFIT = (pa.ArrowException, TypeError, ValueError, OverflowError)
+
+
+def _first_unfit(values: Sequence[object], type_: pa.DataType, error: Exception) -> WrongValueError:
+    """Which value is none of the type; Arrow says it of the column."""
+    for at, value in enumerate(values):
+        try:
+            pa.array([value], type=type_)
+        except _UNFIT as cause:
+            return WrongValueError(at, first_line(cause))
+    return WrongValueError(0, first_line(error))
+
+
+def _misfits(value: object, type_: pa.DataType) -> Iterator[str]:
+    """Values that Arrow would take for one of the type, and change."""
+    if value is None:
+        return
+    if pa.types.is_list(type_):
+        yield from (why for item in _items(value) for why in _misfits(item, type_.value_type))
+    elif pa.types.is_map(type_):
+        for key, item in value.items() if isinstance(value, dict) else _items(value):
+            yield from _misfits(key, type_.key_type)
+            yield from _misfits(item, type_.item_type)
+    elif pa.types.is_struct(type_) and isinstance(value, dict):
+        known = {field.name for field in type_}
+        yield from (f"it has no field {name!r}" for name in value if name not in known)
+        for field in type_:
+            yield from _misfits(value.get(field.name), field.type)
+    else:
+        yield from _unlike_scalar(value, type_)
+
+
+def _unlike_scalar(value: object, type_: pa.DataType) -> Iterator[str]:
+    if isinstance(value, bool) and not pa.types.is_boolean(type_):
+        yield "a bool is no number"
+    elif isinstance(value, str) and _is_number(type_):
+        yield "a str is no number"
+    elif isinstance(value, float) and pa.types.is_integer(type_):
+        yield "a float is no whole number"
+    elif isinstance(value, str) and pa.types.is_binary(type_):
+        yield "a str is not bytes"
+    elif pa.types.is_date(type_) and (isinstance(value, datetime) or not isinstance(value, date)):
+        yield "it is no date"
+    elif pa.types.is_timestamp(type_):
+        yield from _unlike_time(value, type_)
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    is_one = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    return any(is_kind(type_) for is_kind in is_one)
+
+
+def _unlike_time(value: object, type_: pa.DataType) -> Iterator[str]:
+    if not isinstance(value, datetime):
+        yield "it is no datetime"
+    elif type_.tz is not None and value.tzinfo is None:
+        yield "a datetime without a time zone is no instant"
+    elif type_.tz is None and value.tzinfo is not None:
+        yield "a datetime with a time zone is no local time"
+
+
+def _items(value: object) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else ()
+
+
+def values_of(column: pa.Array) -> list[Any]:
+    """The values of a column as a function of rows is given them."""
+    values: list[Any] = column.to_pylist()
+    if not _is_converted(column.type):
+        return values
+    return [_as_python(value, column.type) for value in values]
+
+
+def _is_converted(type_: pa.DataType) -> bool:
+    """Whether Arrow's own values of a type, or of a part of it, are not those that are given."""
+    parts = (type_.field(at).type for at in range(type_.num_fields))
+    return pa.types.is_timestamp(type_) or pa.types.is_map(type_) or any(map(_is_converted, parts))
+
+
+def _as_python(value: Any, type_: pa.DataType) -> Any:
+    """A value of Arrow's with its instants in Python's UTC, and its maps as dicts."""
+    if value is None:
+        return None
+    if pa.types.is_timestamp(type_):
+        return value if type_.tz is None else value.astimezone(UTC)
+    if pa.types.is_map(type_):
+        key, item = type_.key_type, type_.item_type
+        return {_as_python(name, key): _as_python(two, item) for name, two in value}
+    if pa.types.is_list(type_):
+        return [_as_python(element, type_.value_type) for element in value]
+    if pa.types.is_struct(type_):
+        return {field.name: _as_python(value[field.name], field.type) for field in type_}
+    return value
+
+
+def named(type_: pa.DataType) -> str:
+    """A type as a declaration has it."""
+    return str(from_arrow_type(type_).simpleString())
+
+
+def shown(value: object) -> str:
+    """A value as messages show it."""
+    return _shortened(repr(value), 60)
+
+
+def shown_rows(value: object) -> str:
+    """A row, or several, as messages show what a function was given; times are short."""
+    return _shortened(_readable(value), 300)
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else text[:most] + "…"
+
+
+def _readable(value: object) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key!r}: {_readable(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_readable, value)) + "]"
+    return str(value) if isinstance(value, date | Decimal) else repr(value)
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an exception says."""
+    return next(iter(str(error).splitlines()), "")[:300]

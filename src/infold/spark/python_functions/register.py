@@ -18,8 +18,9 @@ from pyspark.sql.types import ArrayType, BooleanType
 
 from infold.core.functions import FunctionCode
 from infold.core.project import Node
-from infold.spark.python_functions.author_code import AuthorCode, FunctionFailedError
-from infold.spark.python_functions.values import (
+from infold.spark.python_functions.author_code import (
+    AuthorCode,
+    FunctionFailedError,
     WrongValueError,
     as_column,
     first_line,
@@ -55,7 +56,7 @@ def _arrow_function(code: FunctionCode) -> Any:
     return function if code.deterministic else function.asNondeterministic()
 
 
-# A function of rows is called once for each row, with plain Python values (`values`). One over
+# A function of rows is called once for each row, with plain Python values (`values_of`). One over
 # `arrow` is called with the columns as they are, one over `pandas` with Series of Arrow's types,
 # which know NULL from NaN.
 

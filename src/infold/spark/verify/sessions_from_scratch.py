@@ -39,9 +39,8 @@ from infold.core.sessions import (
 )
 from infold.spark.content import column, micros, time_predicate
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
-from infold.spark.python_functions.author_code import AuthorCode
+from infold.spark.python_functions.author_code import AuthorCode, values_of
 from infold.spark.python_functions.register import session_function
-from infold.spark.python_functions.values import values_of
 from infold.spark.sessions.components import query_of
 from infold.spark.step_context import Work
 

@@ -66,7 +66,7 @@ def _lake(project: Project, **how: bool) -> IcebergLake:
 
 def snapshot_reader(project: Project) -> SnapshotReader:
     """The snapshots that these tables still have."""
-    from infold.lake.iceberg.snapshots import IcebergSnapshotReader
+    from infold.lake.iceberg.tables import IcebergSnapshotReader
 
     return IcebergSnapshotReader(lake(project))
 

@@ -1,1 +1,0 @@
-"""Spark on a server that somebody else runs: Spark Connect. No JVM is in this process."""
