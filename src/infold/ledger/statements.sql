@@ -416,7 +416,7 @@ INSERT INTO traces (model, fingerprint) VALUES (:model, :fingerprint);
 -- name: advance_trace
 UPDATE trace_inputs SET version = :new_version WHERE model = :of_model AND input = :of_input;
 
--- name: move_snapshot
+-- name: replace_snapshot
 UPDATE versions SET snapshot = :new_snapshot WHERE table_name = :of_table AND number = :of_number;
 
 -- name: restamp_trace

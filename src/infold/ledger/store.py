@@ -621,7 +621,7 @@ class SqlLedger(SqlLedgerReader):
     def move_snapshot(self, table: str, number: int, snapshot: int) -> None:
         """Record that a version has its rows in another snapshot, and its readers read that."""
         with self._writing("move_snapshot") as query:
-            query.run("move_snapshot", of_table=table, of_number=number, new_snapshot=snapshot)
+            query.run("replace_snapshot", of_table=table, of_number=number, new_snapshot=snapshot)
             for model, name, _ in query.all("trace_inputs"):
                 if name == table:
                     query.run("advance_trace", of_model=model, of_input=name, new_version=number)
