@@ -27,6 +27,7 @@ from bench import (
     cells,
     changed_definitions,
     clicks,
+    erasures,
     first_builds,
     keys,
     large,
@@ -87,6 +88,7 @@ CASES: dict[str, Case] = {
     "I": wide_tables.by_columns,
     "J": many_models.one_click,
     "K": clicks.after_a_plan,
+    "L": erasures.persons,
 }
 
 HERE = Path(__file__).parent

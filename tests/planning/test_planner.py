@@ -103,6 +103,16 @@ def test_manual_entries() -> None:
     assert trace.applied_entry == 2
 
 
+def test_requests_to_erase() -> None:
+    """A new one is the cause of a step on events, and the trace has its number."""
+    seen = built(EVENTS, newest_entry=2, files=FileDiff("raw.clicks"))
+    step, trace = step_of(planned(EVENTS, events=seen))
+    assert (step.action, [one.cause for one in step.reasons]) == (Action.INGEST, [Cause.ERASED])
+    assert trace.applied_entry == 2
+
+    assert not planned(EVENTS, events=with_trace(seen, applied_entry=2))
+
+
 WIDE = replace(DAILY, inputs=(Input("sessions", "start", (Bound(2 * DAY, 0),)),))
 EARLY = PlanOptions(window=Interval(day(0).start, day(3).start))
 

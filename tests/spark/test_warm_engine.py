@@ -134,7 +134,7 @@ def test_nothing_piles_up(shop: Engine) -> None:
         done(shop, "show", "plain", "--limit", "1")
     after = taken()
 
-    assert after[0] <= before[0] + 5
+    assert after[0] < before[0] + 8  # one of each command would be as many
     assert after[1] <= before[1] + 10
     assert after[2] <= before[2] + 200_000_000
 

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from infold.core.ports import Progress, SilentProgress
     from infold.core.record import RunRecord
     from infold.core.report import (
+        ErasureProof,
         Explanation,
         Forgotten,
         ModelStatus,
@@ -107,6 +108,7 @@ __all__ = [
     "plan_to_save",
     "project_of_saved",
     "project_to_run",
+    "prove_erased",
     "purge",
     "read_saved",
     "refuse_too_much",
@@ -330,6 +332,13 @@ def list_erasures(project: Project) -> Sequence[AskedErasure]:
     from infold.running import erasures
 
     return erasures.list_erasures(project, ledger_of(project))
+
+
+def prove_erased(project: Project, values: Collection[str] = ()) -> ErasureProof:
+    """What is left of erased persons in files and ledger, of known keys in texts as well."""
+    from infold.inspecting.erasure_proof import prove_erased as look
+
+    return look(project, ledger_of(project), lake_of(project), values)
 
 
 def stored_rows_of(

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 @click.option(
     "--purge", is_flag=True, help="Also rewrite files with erased rows, and drop older snapshots."
 )
+@click.option(
+    "--prove", is_flag=True, help="Look for erased persons in all files and the ledger; say where."
+)
 @click.option("--dry-run", is_flag=True, help="Say which stored rows would go, and record nothing.")
 @shared_options.wait
 @shared_options.as_json
@@ -53,6 +56,7 @@ def command(
     again: bool,
     later: bool,
     purge: bool,
+    prove: bool,
     dry_run: bool,
     wait: float,
     as_json: bool,
@@ -63,20 +67,17 @@ def command(
     ERASURE is a name in `erasures`. The request is kept for good, its keys as keyed hashes alone.
     Then a run brings all tables up to date: they are as if the rows had never come. With --purge
     no file of them has the rows any more; without ERASURE it does that for earlier requests.
+    With --prove, shows what is left of the erased, of keys given by --value in texts as well.
     Without arguments, lists the requests.
     """
+    keys = (*values, *(_keys_of(file) if file else ()))
+    if prove:
+        return _prove(keys, as_json=as_json)
     if erasure is None:
-        if values or file or again:
+        if keys or again:
             why = "Name what is erased: a name in `erasures` of infold.yml."
             raise click.UsageError(why)
-        if not purge:
-            _list_requests(as_json=as_json)
-            return 0
-        shape, code = _purge(shared_options.opened(), wait, as_json=as_json)
-        if as_json:
-            print_json(shape)
-        return code
-    keys = (*values, *(_keys_of(file) if file else ()))
+        return _without_erasure(wait, purge=purge, as_json=as_json)
     if bool(keys) == again:
         why = "Give keys, with --value or --from; or --again, and no key."
         raise click.UsageError(why)
@@ -107,6 +108,17 @@ class _Asked:
     keys: Collection[str]
     source: str | None
     before: int | None
+
+
+def _without_erasure(wait: float, *, purge: bool, as_json: bool) -> int:
+    """List the requests, or purge what earlier ones left; the exit code."""
+    if not purge:
+        _list_requests(as_json=as_json)
+        return 0
+    shape, code = _purge(shared_options.opened(), wait, as_json=as_json)
+    if as_json:
+        print_json(shape)
+    return code
 
 
 def _record(
@@ -160,6 +172,21 @@ def _show_stored_rows(project: Project, asked: _Asked, *, as_json: bool) -> None
         print_json(stored_json(stored))
     else:
         click.echo(stored_screen(stored))
+
+
+def _prove(values: Collection[str], *, as_json: bool) -> int:
+    """Print what is left of erased persons; the exit code."""
+    from infold import api
+    from infold.messages.errors import ExitCode
+    from infold.render.erasures import proof_json, proof_screen
+
+    project = shared_options.opened()
+    proof = api.prove_erased(project, values)
+    if as_json:
+        print_json(proof_json(proof, project.name, project.target.name))
+    else:
+        click.echo(proof_screen(proof, project.name, project.target.name))
+    return ExitCode.DIFFERENT if proof.found else 0
 
 
 def _purge(project: Project, wait: float, *, as_json: bool) -> tuple[dict[str, Any], int]:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from infold.core.audits import JudgedAudit
 from infold.core.definition import Redefinition
+from infold.core.erasure import ErasureRequest
 from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.model import Kind
 from infold.core.plan import Plan, Step
@@ -665,6 +666,26 @@ class Purged:
     tables: tuple[str, ...]
     left: tuple[tuple[str, str], ...] = ()
     dropped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureProof:
+    """
+    What was looked for of erased persons, where, and what was found.
+
+    Of ``conditional`` requests rows may be there rightly. ``looked`` counts what was looked at,
+    ``found`` values by place. ``by_value``: keys were looked for inside of texts, and in bytes.
+    ``sources`` are what infold reads and does not change.
+    """
+
+    at: int
+    requests: tuple[ErasureRequest, ...]
+    conditional: tuple[ErasureRequest, ...]
+    purged: int
+    looked: tuple[tuple[str, int], ...]
+    found: tuple[tuple[str, int], ...]
+    by_value: bool
+    sources: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

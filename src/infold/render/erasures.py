@@ -10,7 +10,7 @@ from infold.render.formatting import clock, count, iso
 
 if TYPE_CHECKING:
     from infold.core.erasure import ErasureRequest
-    from infold.core.report import Purged
+    from infold.core.report import ErasureProof, Purged
     from infold.running.erasures import AskedErasure, StoredRows
 
 
@@ -88,6 +88,67 @@ def purged_json(done: Purged) -> dict[str, Any]:
         "tables": list(done.tables),
         "dropped": list(done.dropped),
         "left": [{"table": table, "why": why} for table, why in done.left],
+    }
+
+
+def proof_screen(proof: ErasureProof, project: str, target: str) -> str:
+    """The certificate: what was looked for and where, what was found, what was not looked at."""
+    head = f"Proof of erasure, {clock(proof.at)} UTC, project {project}, target {target}"
+    rows = [("request", "erased", "asked", "gone from files")]
+    for request in (*proof.requests, *proof.conditional):
+        gone = "yes" if request.number <= proof.purged else "not purged"
+        gone = "of some rows alone: not looked for" if request in proof.conditional else gone
+        rows.append((request.id, request.erasure, clock(request.made_at), gone))
+    parts = [head, "", *formatting.columns(rows)]
+    looked = (
+        formatting.count(number, what, _PLURALS.get(what, what)) for what, number in proof.looked
+    )
+    parts += ["", f"Looked at {', '.join(looked)}."]
+    if not proof.by_value:
+        parts.append(
+            "Keys were compared by their hashes, as whole values; --value KEY finds parts."
+        )
+    if proof.found:
+        parts += ["", "Found:", *(f"  {place}: {number:,}" for place, number in proof.found)]
+    else:
+        parts.append("Found: nothing.")
+    parts += ["", "Not looked at, as infold does not write it:"]
+    parts += [f"  {source}" for source in proof.sources]
+    parts.append("  backups, exports, and versions that an object store keeps")
+    return "\n".join(parts)
+
+
+_PLURALS = {
+    "file with rows": "files with rows",
+    "file of .infold": "files of .infold",
+    "other file of tables": "other files of tables",
+}
+
+
+def proof_json(proof: ErasureProof, project: str, target: str) -> dict[str, Any]:
+    """What ``infold erase --prove --json`` prints; no key is in it."""
+
+    def shown(requests: Sequence[ErasureRequest]) -> list[dict[str, Any]]:
+        return [
+            {
+                "id": one.id,
+                "erasure": one.erasure,
+                "made_at": iso(one.made_at),
+                "purged": one.number <= proof.purged,
+            }
+            for one in requests
+        ]
+
+    return {
+        "at": iso(proof.at),
+        "project": project,
+        "target": target,
+        "requests": shown(proof.requests),
+        "conditional": shown(proof.conditional),
+        "looked_at": dict(proof.looked),
+        "by_value": proof.by_value,
+        "found": dict(proof.found),
+        "sources": list(proof.sources),
     }
 
 

@@ -549,8 +549,6 @@ def _is_retyped(
         {column.lower(): type_ for column, type_ in columns.items()}
         for columns in (lake.columns(table_name(name), at) for at in (before, after))
     )
-    if not old:  # somebody else expired it, and what it was is not known any more
-        return bool(new)
     retyped = {column for column in old.keys() & new.keys() if old[column] != new[column]}
     columns = changes.columns(node.name, name) if retyped else None
     return bool(retyped if columns is None else retyped & columns)

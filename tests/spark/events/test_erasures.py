@@ -7,6 +7,7 @@ What the tables should have is counted by DuckDB over all files, without the row
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import duckdb
 import fastavro
 import pyarrow.parquet as pq
 import pytest
+from tests.crash.scenario import living
 from tests.spark.project import NOW, SparkProject, events, new_name
 
 from infold import api
@@ -163,6 +165,18 @@ def test_a_person_leaves_all_tables_and_stays_away(new_shop: NewShop, storage: S
     assert shop.receipts() == {}
 
 
+def test_a_new_copy_comes_with_the_request(new_shop: NewShop) -> None:
+    """A copy of an erased event arrives in the run that erases it: it takes its place."""
+    shop = new_shop(clicks=KEYED)
+    shop.put("a.csv", "1,ann,1,2024-03-01,1", "2,bob,2,2024-03-01,2")
+    shop.run()
+    shop.erase("ann")
+    shop.put("b.csv", "1,bob,2,2024-03-01,9", "2,ann,2,2024-03-01,1")
+    receipt = shop.run()
+    shop.check()
+    assert (receipt.erased, receipt.removed, receipt.written) == (2, 1, 1)
+
+
 def test_rows_without_a_key_or_without_the_column(new_shop: NewShop) -> None:
     """
     Of a table without a key rows leave one by one; where a table does not have the column, files
@@ -299,4 +313,29 @@ def test_a_purge_leaves_no_file_with_an_erased_row(new_shop: NewShop, storage: S
     shop.check()
     shop.put("c.csv", "6,bob,1,2024-03-01,6", "7,mallory,1,2024-01-01,6")
     shop.run()
+    shop.check()
+
+
+def test_a_purge_that_dies_is_done_by_doing_it_again(new_shop: NewShop) -> None:
+    """Killed at each of its write points in turn, it goes on; readers have the same rows."""
+    shop = new_shop(clicks=KEYED)
+    tables = shop.warehouse / shop.project().name
+    shop.put("a.csv", "1,mallory,1,2024-03-01,1", "2,bob,2,2024-03-01,2")
+    shop.run()
+    shop.put("b.csv", "3,bob,2,2024-03-02,2")
+    shop.run()
+    shop.erase("mallory")
+    shop.run()
+    deaths = 0
+    for number in count(1):
+        with living(number) as life:
+            api.purge(shop.project())
+        assert shop.rows("clicks", "id") == [("2",), ("3",)]
+        if not life.dead:
+            break
+        deaths += 1
+
+    assert deaths > 3
+    assert files_with(tables, "mallory") == []
+    assert shop.receipts() == {}
     shop.check()

@@ -18,11 +18,18 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from infold.core.erasure import ErasedColumn, KeyHasher, latest_by_key, message
+from infold.core.erasure import (
+    ErasedColumn,
+    KeyForm,
+    KeyHasher,
+    as_number,
+    latest_by_key,
+    message,
+)
 from infold.core.model import ERASURES, Source
 from infold.core.plan import Step
 from infold.messages import mismatches
-from infold.running.erasures import hasher_of
+from infold.running.erasures import GIVEN, hasher_of
 from infold.spark.content import column, micros
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.step_context import Work
@@ -30,6 +37,7 @@ from infold.spark.tables.port import Layout
 
 ERASED = "_infold_erased"
 _INNER, _OUTER = "_infold_inner", "_infold_outer"
+_GIVEN = "_infold_given"
 
 MARKED_ROWS = FrameSchema(
     "a row, and whether a person of it is erased",
@@ -51,6 +59,8 @@ class Erasures:
     columns: Sequence[ErasedColumn]
     keys: Mapping[str, Mapping[str, int | None]]
     hasher: KeyHasher
+    given: Sequence[str] | None = None
+    """The keys of all requests that are new to the step, where this process was given them."""
 
     @staticmethod
     def of(work: Work, source: Source, step: Step) -> Erasures | None:
@@ -73,7 +83,26 @@ class Erasures:
         if not kept:
             return None
         hasher = hasher_of(work.project, work.ledger.known_erasures().secret)
-        return Erasures(work, source, kept, keys, hasher)
+        before = step.previous_trace.applied_entry if step.previous_trace is not None else 0
+        new = [GIVEN.get(frozenset(one.keys)) for one in requests if one.number > before]
+        given = [key for keys_given in new if keys_given for key in keys_given]
+        return Erasures(work, source, kept, keys, hasher, given if all(new) else None)
+
+    def candidates(self, rows: DataFrame, names: Mapping[str, str]) -> DataFrame:
+        """The rows that may have a key which is new to the step; all, where nobody knows it."""
+        if self.given is None:
+            return rows
+        parts, rest = [], rows
+        for entry in self.columns:
+            number = entry.form is KeyForm.NUMBER
+            texts = [as_number(key) if number else key for key in self.given]
+            table = pa.table({_GIVEN: pa.array({text for text in texts if text}, pa.string())})
+            # At most a row for each key that a command was given.
+            keys = F.broadcast(self.work.spark.createDataFrame(table))
+            value = self._column_of(rows, entry.column, names).cast("string")
+            parts.append(rest.join(keys, value == F.col(_GIVEN), "left_semi"))
+            rest = rest.join(keys, value == F.col(_GIVEN), "left_anti")
+        return reduce(DataFrame.unionAll, parts)
 
     @returns(MARKED_ROWS)
     def marked(self, rows: DataFrame, names: Mapping[str, str] = {}) -> DataFrame:

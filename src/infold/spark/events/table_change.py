@@ -183,7 +183,8 @@ def erased_rows(ingest: Ingest, without: Sequence[int]) -> ErasedRows | None:
     if not ingest.erases or ingest.erasures is None or names is None:
         return None
     stored = ingest.work.tables.read(ingest.step.model, ranges=Ranges.ever())
-    marked = ingest.erasures.marked(stored.where(~F.col(FILE).isin(list(without))), names)
+    others = stored.where(~F.col(FILE).isin(list(without))) if without else stored
+    marked = ingest.erasures.marked(ingest.erasures.candidates(others, names), names)
     rows = with_hash(marked.where(F.col(ERASED)).drop(ERASED)).localCheckpoint(eager=False)
     cell = cell_start(ingest.time_or_null(), ingest.granularity).alias("cell")
     # At most a row for each cell.

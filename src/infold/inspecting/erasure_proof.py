@@ -1,0 +1,212 @@
+"""
+Whether anything is left of erased persons: every value in every file of the tables, and the ledger.
+
+Values are compared by their hashes with those of the requests, so nobody has to know a key. Who
+does know one has it looked for inside of texts as well, and in the bytes of all other files.
+Nothing is written, and no Spark is started.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from infold.core.erasure import KeyForm, KeyHasher, KnownErasures
+from infold.core.interval import now
+from infold.core.model import ERASURES
+from infold.core.project import Project
+from infold.core.report import ErasureProof
+from infold.lake.stores import places
+from infold.ledger.whole_tables import TABLES, batches
+from infold.running.erasures import hasher_of
+
+if TYPE_CHECKING:
+    from infold.core.erasure import ErasureRequest
+    from infold.core.ports import Lake
+    from infold.ledger.store import SqlLedger
+
+_AVRO_SYNC = 16
+"""Bytes that end a block of an Avro file."""
+
+
+def prove_erased(
+    project: Project, ledger: SqlLedger, lake: Lake, values: Collection[str] = ()
+) -> ErasureProof:
+    """
+    What is left of all persons who were erased without conditions, and where.
+
+    Raises what :func:`hasher_of` raises.
+    """
+    known, requests = ledger.known_erasures(), ledger.erasures()
+    search = _Search.of(project, known, requests, values)
+    for folder in _folders(project, lake):
+        for name in sorted(places.file_names(folder)):
+            if f"/{ERASURES}/" not in f"/{folder}/{name}":
+                search.look_at_file(places.below(folder, name))
+    own = str(project.root / ".infold")
+    for name in sorted(places.file_names(own)):
+        search.look_at_bytes("file of .infold", places.below(own, name))
+    with ledger.database.read() as query:
+        for table in TABLES if query.exists else ():
+            for row in chain.from_iterable(batches(query, table)):
+                texts = {value for value in row if isinstance(value, str)}
+                search.look_at_values(f"ledger: {table.name}", "", KeyForm.TEXT, texts)
+            search.looked["tables of the ledger"] += 1
+    return ErasureProof(
+        at=now(),
+        requests=tuple(request for request in requests if _is_whole(request)),
+        conditional=tuple(request for request in requests if not _is_whole(request)),
+        purged=known.purged,
+        looked=tuple(sorted(search.looked.items())),
+        found=tuple(sorted(search.found.items())),
+        by_value=bool(values),
+        sources=tuple(
+            f"{name}: {project.sources[name].path or project.sources[name].table}"
+            for name in sorted(project.erased_columns)
+        ),
+    )
+
+
+def _is_whole(request: ErasureRequest) -> bool:
+    """Whether no row of its persons may be anywhere."""
+    return request.source is None and request.before is None
+
+
+def _folders(project: Project, lake: Lake) -> Iterator[str]:
+    """The folders with files of the tables, those of a catalog's own choice too."""
+    above = places.below(project.warehouse_location, project.namespace)
+    yield above
+    for table in lake.made_tables():
+        location = lake.location(table)
+        if location is not None and location.endswith(".json"):
+            folder = places.folder_of(location)
+            if not places.is_inside(folder, above):
+                yield folder
+
+
+@dataclass
+class _Search:
+    """What is looked for, what was looked at, and where something was found."""
+
+    hasher: KeyHasher | None
+    hashes: Mapping[str, frozenset[str]]
+    """By erasure."""
+    columns: frozenset[str]
+    """Names of columns with keys, in lower case: in others a whole number is no key."""
+    values: Sequence[str]
+    looked: Counter[str] = field(default_factory=Counter)
+    found: Counter[str] = field(default_factory=Counter)
+
+    @staticmethod
+    def of(
+        project: Project,
+        known: KnownErasures,
+        requests: Sequence[ErasureRequest],
+        values: Collection[str],
+    ) -> _Search:
+        """The keys of all requests without conditions, and some that are known."""
+        whole = [request for request in requests if _is_whole(request)]
+        names = {request.erasure for request in whole}
+        hashes = {
+            name: frozenset(key for one in whole if one.erasure == name for key in one.keys)
+            for name in names
+        }
+        columns = {
+            entry.column.lower() for entries in project.erased_columns.values() for entry in entries
+        }
+        hasher = hasher_of(project, known.secret) if any(hashes.values()) else None
+        return _Search(hasher, hashes, frozenset(columns), [*values])
+
+    def look_at_file(self, location: str) -> None:
+        """A file of a table: its rows if it has some, else its bytes."""
+        if not location.endswith(".parquet"):
+            self.look_at_bytes("other file of tables", location)
+            return
+        self.looked["file with rows"] += 1
+        for batch in pq.ParquetFile(pa.BufferReader(places.read(location))).iter_batches():
+            for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                for leaf in leaves(column):
+                    form = KeyForm.TEXT if _is_text(leaf.type) else KeyForm.NUMBER
+                    texts = {str(value) for value in leaf.unique().to_pylist() if value is not None}
+                    self.look_at_values(location, name, form, texts)
+
+    def look_at_values(self, where: str, column: str, form: KeyForm, texts: set[str]) -> None:
+        """Different values of a column, or of a table of the ledger."""
+        self.looked["different values"] += len(texts)
+        if form is KeyForm.NUMBER and column.lower() not in self.columns:
+            return
+        for text in texts:
+            by_hash = self.hasher is not None and any(
+                not hashes.isdisjoint(self.hasher.hashes_of(erasure, text))
+                for erasure, hashes in self.hashes.items()
+            )
+            if by_hash or (self.values and self._words.search(text.encode(errors="replace"))):
+                self.found[f"{where} {column}".rstrip()] += 1
+
+    def look_at_bytes(self, what: str, location: str) -> None:
+        """A file of which only bytes are compared: with keys that are known."""
+        self.looked[what] += 1
+        if not self.values:
+            return
+        content = places.read(location)
+        content = b"\n".join([content, *inflated(content)])
+        if self._words.search(content):
+            self.found[location] += 1
+
+    @cached_property
+    def _words(self) -> re.Pattern[bytes]:
+        """Keys that are known, where they are no part of a longer word."""
+        keys = b"|".join(re.escape(value.encode()) for value in self.values)
+        return re.compile(rb"(?<![A-Za-z0-9])(?:" + keys + rb")(?![A-Za-z0-9])")
+
+
+def leaves(column: pa.Array) -> Iterator[pa.Array]:
+    """The texts and whole numbers of a column, at any depth."""
+    type_ = column.type
+    if pa.types.is_struct(type_):
+        for part in column.flatten():
+            yield from leaves(part)
+    elif pa.types.is_map(type_):
+        yield from leaves(column.keys)
+        yield from leaves(column.items)
+    elif pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        yield from leaves(column.flatten())
+    elif pa.types.is_dictionary(type_):
+        yield from leaves(column.dictionary)
+    elif _is_text(type_) or pa.types.is_integer(type_) or _is_whole_decimal(type_):
+        yield column
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
+
+
+def _is_whole_decimal(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal(type_) and type_.scale == 0)
+
+
+def inflated(content: bytes) -> Iterator[bytes]:
+    """
+    The blocks of an Avro file by Java's "deflate" or "gzip", as far as there are any.
+
+    Where one begins is not looked up: each place that could be one is tried.
+    """
+    if not content.startswith(b"Obj\x01"):
+        return
+    sync = content[-_AVRO_SYNC:]
+    for part in content.split(sync)[1:]:
+        for start in range(1, min(12, len(part))):
+            for bits in (-zlib.MAX_WBITS, zlib.MAX_WBITS | 32):
+                try:
+                    yield zlib.decompressobj(bits).decompress(part[start:])
+                except zlib.error:
+                    continue

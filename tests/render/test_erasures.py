@@ -1,0 +1,91 @@
+"""Requests to erase, what would go, what a purge left, and the proof, as people read them."""
+
+from __future__ import annotations
+
+from infold.core.erasure import ErasureRequest
+from infold.core.interval import EVER, Granularity, Ranges, parse_instant_text
+from infold.core.report import ErasureProof, Purged
+from infold.render.erasures import (
+    proof_screen,
+    purged_screen,
+    recorded_screen,
+    requests_json,
+    requests_screen,
+    stored_screen,
+)
+from infold.running.erasures import AskedErasure, StoredRows
+
+AT = parse_instant_text("2024-03-09T10:00:00")
+ALL = ErasureRequest(3, "2024-117", "person", ("1f",), reason="by letter", made_at=AT)
+SOME = ErasureRequest(2, "b", "device", ("2f",), source="raw.clicks", before=AT, made_at=AT)
+AGAIN = ErasureRequest(1, "a", "person", made_at=AT)
+
+
+def test_requests() -> None:
+    """The newest first, with what restricts each, and how far it is."""
+    asked = [AskedErasure(ALL, ("clicks",)), AskedErasure(SOME, ()), AskedErasure(AGAIN, (), True)]
+    part = "in raw.clicks, before 2024-03-09 10:00:00"
+    again = "all earlier requests, by columns declared since"
+    assert requests_screen(asked).splitlines() == [
+        "request   erased  asked                state",
+        "2024-117  person  2024-03-09 10:00:00  waits for a run of clicks  by letter",
+        f"b         device  2024-03-09 10:00:00  erased                     {part}",
+        f"a         person  2024-03-09 10:00:00  purged                     {again}",
+    ]
+    assert requests_screen([]) == "Nobody was asked to be erased."
+    assert recorded_screen(ALL, "infold") == (
+        "Request 2024-117 is kept, with hashes in place of keys."
+        " The next `infold run` erases the rows."
+    )
+    [shape] = requests_json(asked[:1])["requests"]
+    assert "1f" not in str(shape)
+
+
+def test_stored_rows() -> None:
+    """By table, with the tables that follow; of some only files tell."""
+    day = Ranges((Granularity.DAY.cell(AT),))
+    stored = [
+        StoredRows("clicks", 1, day, ("sessions", "daily")),
+        StoredRows("owners", 3, Ranges((EVER,)), ()),
+        StoredRows("orders", None, Ranges(), ()),
+    ]
+    assert stored_screen(stored).splitlines()[1:] == [
+        "  clicks  1  row   in 1 stretch of time                            then sessions, daily",
+        "  owners  3  rows",
+        "  orders  ?  rows  has no such key as it is: files are read again",
+    ]
+    assert stored_screen([]) == "No table of events that was built has such keys."
+
+
+def test_a_purge() -> None:
+    """What is done, what cannot be rolled back to any more, and what has to be done first."""
+    done = Purged(("clicks",), (("daily__1f", "no run has erased them from it"),), ("old__2f",))
+    assert purged_screen(done).splitlines() == [
+        "No file has an erased row any more of 1 table.",
+        "Dropped 1 table that others had replaced: there is no rollback to them.",
+        "Left: daily__1f, as no run has erased them from it.",
+        "Bring them up to date, or drop them, and purge again.",
+    ]
+
+
+def test_the_proof() -> None:
+    """Whom it is about, what was looked at and not, and each place where something is left."""
+    proof = ErasureProof(
+        AT, (AGAIN, ALL), (SOME,), 1, (("file with rows", 2),), (), False, ("raw.clicks: l/*.json",)
+    )
+    assert proof_screen(proof, "shop", "dev").splitlines() == [
+        "Proof of erasure, 2024-03-09 10:00:00 UTC, project shop, target dev",
+        "",
+        "  request   erased  asked                gone from files",
+        "  a         person  2024-03-09 10:00:00  yes",
+        "  2024-117  person  2024-03-09 10:00:00  not purged",
+        "  b         device  2024-03-09 10:00:00  of some rows alone: not looked for",
+        "",
+        "Looked at 2 files with rows.",
+        "Keys were compared by their hashes, as whole values; --value KEY finds parts.",
+        "Found: nothing.",
+        "",
+        "Not looked at, as infold does not write it:",
+        "  raw.clicks: l/*.json",
+        "  backups, exports, and versions that an object store keeps",
+    ]

@@ -1,0 +1,226 @@
+"""Requests to erase persons: what is recorded of them, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from infold import api
+from infold.cli import cli
+from infold.core.erasure import ErasureRequest, KeyForm, KeyHasher, form_of, latest_by_key
+from infold.core.project import Project
+from infold.messages.errors import InfoldError, InfoldErrors
+from infold.running import erasures
+from infold.running.erasures import keys_in, refuse_other_erasures
+
+CONFIG = """\
+name: shop
+sources:
+  raw.clicks:
+    path: landing/*.json
+    event_time_column: at
+    columns: {id: string, who: string, device: bigint, at: timestamp, v: double}
+  raw.owners:
+    path: owners/*.csv
+    columns: {who: string, name: string}
+erasures:
+  person: {raw.clicks: who}
+targets:
+  dev: {erasure_secret: "${env:ERASED_BY}"}
+"""
+MODEL = """\
+---
+materialization: events
+unique_key: [id]
+timeseries: {event_time_column: at}
+---
+SELECT id, who, at FROM raw.clicks
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a project; its secret is in the environment."""
+    monkeypatch.setenv("ERASED_BY", "one that nobody guesses")
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "clicks.sql").write_text(MODEL)
+    (tmp_path / "infold.yml").write_text(CONFIG)
+    return tmp_path
+
+
+def declared(root: Path, text: str) -> Project:
+    """The project with other erasures."""
+    config = CONFIG.replace("  person: {raw.clicks: who}\n", text)
+    (root / "infold.yml").write_text(config)
+    return api.open_project(root)
+
+
+def test_what_hashes_tell_apart() -> None:
+    """Text is compared as it is, whole numbers as numbers; two erasures have no hash in common."""
+    hasher = KeyHasher.of_secret("secret")
+
+    def hashes(key: str, erasure: str = "person") -> set[str]:
+        return set(hasher.hashes_of(erasure, key))
+
+    assert len(hashes("ann")) == 1
+    assert hashes("ann").isdisjoint(hashes("Ann") | hashes("ann "))
+    assert len(hashes("7") & hashes("007")) == 1
+    assert len(hashes("7") & hashes(" +7")) == 1
+    assert hashes("7").isdisjoint(hashes("7", "device"))
+    assert hashes("7").isdisjoint(KeyHasher.of_secret("other").hashes_of("person", "7"))
+    assert len(hashes("7" * 39)) == 1  # no column has such a number
+    types = ("string", "varchar(9)", "bigint", "decimal(20,0)", "DECIMAL(20, 0)", "decimal(9)")
+    assert [form_of(type_) for type_ in types] == [KeyForm.TEXT] * 2 + [KeyForm.NUMBER] * 4
+    assert [form_of(type_) for type_ in ("double", "decimal(9,2)", "array<string>")] == [None] * 3
+
+
+def test_several_requests_about_one_key() -> None:
+    """Of all the one that erases most rows counts, whichever came first."""
+
+    def latest(*before: int | None) -> int | None:
+        asked = [ErasureRequest(n, "", "person", ("k",), before=at) for n, at in enumerate(before)]
+        return latest_by_key(asked)["k"]
+
+    assert (latest(5), latest(5, 9), latest(9, 5)) == (5, 9, 9)
+    assert (latest(None, 5), latest(5, None), latest(None)) == (None, None, None)
+
+
+def test_what_is_kept_of_a_request(root: Path) -> None:
+    """It is kept with hashes alone, under one number for all erasures."""
+    project = api.open_project(root)
+    first = api.erase(project, "person", ["ann", "7"], reason="by letter", request="r1")
+    again = api.erase(project, "person")
+
+    ledger = api.ledger_of(project)
+    assert [(one.number, one.id, len(one.keys)) for one in ledger.erasures()] == [
+        (1, "r1", 3),
+        (2, again.id, 0),
+    ]
+    assert "ann" not in str(first)
+    known = ledger.known_erasures()
+    assert known.newest_of("raw.clicks", project.erased_columns["raw.clicks"]) == 2
+    assert known.newest_of("raw.owners", ()) == 0
+    api.ledger_of(project).close()
+    assert b"ann" not in (root / ".infold" / "ledger.db").read_bytes()
+
+
+def test_columns_that_are_declared_otherwise(root: Path) -> None:
+    """A column that was used has to stay; a new one waits until requests are to apply to it."""
+    project = api.open_project(root)
+    refuse_other_erasures(project, api.ledger_of(project).known_erasures())
+    api.erase(project, "person", ["ann"])
+
+    def refused(text: str) -> str:
+        other = declared(root, text)
+        with pytest.raises(InfoldError) as caught:
+            refuse_other_erasures(other, api.ledger_of(other).known_erasures())
+        return caught.value.slug
+
+    assert refused("  device: {raw.clicks: device}\n") == "erasure-not-declared"
+    assert refused("  person: {raw.clicks: id}\n") == "erasure-not-declared"
+    both = "  person: {raw.clicks: who, raw.owners: who}\n"
+    assert refused(both) == "erasure-not-applied"
+    wider = declared(root, both)
+    api.erase(wider, "person")
+    refuse_other_erasures(wider, api.ledger_of(wider).known_erasures())
+
+
+@pytest.mark.parametrize(
+    ("asked", "slug"),
+    [
+        ({"erasure": "persn", "keys": ["ann"]}, "unknown-erasure"),
+        ({"keys": ["ann", ""]}, "bad-erasure"),
+        ({"keys": ["ann"], "source": "raw.owners"}, "bad-erasure"),
+        ({"keys": ["1", "2", "3"]}, "bad-erasure"),
+    ],
+)
+def test_requests_that_are_none(
+    root: Path, monkeypatch: pytest.MonkeyPatch, asked: dict[str, object], slug: str
+) -> None:
+    """Nothing of them is recorded."""
+    monkeypatch.setattr(erasures, "MOST_KEYS", 2)
+    project = api.open_project(root)
+    more = {"erasure": "person", **asked}
+    with pytest.raises(InfoldError) as caught:
+        api.erase(project, **more)  # type: ignore[arg-type]
+    assert caught.value.slug == slug
+    assert api.ledger_of(project).erasures() == ()
+
+
+def test_rows_without_a_time_are_not_older_than_others(root: Path) -> None:
+    """So a request for a part of them cannot be meant."""
+    project = declared(root, "  person: {raw.clicks: who, raw.owners: who}\n")
+    with pytest.raises(InfoldError, match="bad-erasure"):
+        api.erase(project, "person", ["ann"], before=7)
+    assert api.erase(project, "person", ["ann"], source="raw.clicks", before=7).before == 7
+
+
+def test_secrets(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None, one that is not there, and another one than before."""
+    project = api.open_project(root)
+    api.erase(project, "person", ["ann"])
+    monkeypatch.setenv("ERASED_BY", "another")
+    with pytest.raises(InfoldError, match="erasure-secret-changed"):
+        api.erase(project, "person", ["bob"])
+    monkeypatch.delenv("ERASED_BY")
+    with pytest.raises(InfoldError, match="secret-missing"):
+        api.erase(project, "person", ["bob"])
+    config = (root / "infold.yml").read_text()
+    (root / "infold.yml").write_text(config.partition("targets:")[0])
+    with pytest.raises(InfoldError, match="erasure-no-secret"):
+        api.erase(api.open_project(root), "person", ["bob"])
+
+
+@pytest.mark.parametrize(
+    ("text", "slug"),
+    [
+        ("  person: {raw.clicks: v}\n", "erasure-column"),
+        ("  person: {raw.clicks: whom}\n", "unknown-column"),
+        ("  person: {raw.click: who}\n", "unknown-key"),
+        ("  person: {raw.clicks: [who]}\n", "wrong-type"),
+        ("  7th: {raw.clicks: who}\n", "bad-name"),
+    ],
+)
+def test_mistakes_in_infold_yml(root: Path, text: str, slug: str) -> None:
+    """Each is told with its place."""
+    with pytest.raises(InfoldErrors) as caught:
+        declared(root, text)
+    assert [(error.slug, error.at is not None) for error in caught.value.each] == [(slug, True)]
+
+
+def test_a_secret_that_is_written_out(root: Path) -> None:
+    """It is refused, and not shown."""
+    (root / "infold.yml").write_text(CONFIG.replace("${env:ERASED_BY}", "hunter2"))
+    done = CliRunner().invoke(cli, ["-C", str(root), "check"])
+    assert done.exit_code == 2
+    assert "secret-written-out" in done.output
+    assert "hunter2" not in done.output
+
+
+def test_keys_of_a_file(root: Path) -> None:
+    """One a line, each once; a byte order mark is none of a key, and what is no text is told."""
+    assert keys_in("ann\r\nbob\n\nann\n 7") == ("ann", "bob", " 7")
+    path = root / "keys.txt"
+    path.write_bytes("\ufeffann\nbob\n".encode())
+    words = ["-C", str(root), "erase", "person", "--from", str(path), "--later"]
+    assert CliRunner().invoke(cli, words).exit_code == 0
+    [request] = api.ledger_of(api.open_project(root)).erasures()
+    assert len(request.keys) == 2
+    for content, said in ((b"\xff\xfe", "is not UTF-8"), (b"\n", "has no key in it")):
+        path.write_bytes(content)
+        done = CliRunner().invoke(cli, words)
+        assert (done.exit_code, said in done.output) == (2, True)
+    listed = CliRunner().invoke(cli, ["-C", str(root), "erase"])
+    assert request.id in listed.output
+
+
+@pytest.mark.parametrize(
+    "words", [["person"], ["--value", "ann"], ["person", "--again", "--value", "ann"]]
+)
+def test_command_lines_that_say_too_little(root: Path, words: list[str]) -> None:
+    """A key, or that earlier requests are meant; and what is erased."""
+    done = CliRunner().invoke(cli, ["-C", str(root), "erase", *words])
+    assert done.exit_code == 2
+    assert "Usage" in done.output
