@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.ledger import filled
 from tests.ledger.conftest import Place
 from tests.ledger.drawn import DAYS, any_outcomes, receipts
 from tests.ledger.steps import change, do, kept_of, next_run, outcome
@@ -670,3 +671,14 @@ def test_every_text_comes_back(one: str, other: str) -> None:
     assert unescaped(escaped(one)) == one
     assert "\0" not in escaped(one)
     assert (escaped(one) == escaped(other)) == (one == other)
+
+
+def test_cleaning_keeps_what_is_there(ledger: Ledger) -> None:
+    """All rows stay, and the run that has the lease goes on."""
+    assert isinstance(ledger, SqlLedger)
+    do(ledger, outcome(1))
+    ledger.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True)])
+    before = filled.rows_of(ledger)
+    ledger.database.clean()
+    assert filled.rows_of(ledger) == before
+    ledger.note_purged(3)

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from tests.lake.delta.made import Made
@@ -20,7 +21,14 @@ from tests.lake.delta.vectors import PROTOCOL, mark_deleted
 from infold.core.interval import Granularity, Interval, Ranges, parse_instant_text
 from infold.core.own_columns import PARTITION
 from infold.core.ports import StoredLayout
-from infold.lake.delta.files import decoded, files_during, live_files, read_vector, with_deleted
+from infold.lake.delta.files import (
+    decoded,
+    files_during,
+    live_files,
+    read_vector,
+    with_deleted,
+    without_statistics_of_removed,
+)
 from infold.lake.delta.log import Log
 
 
@@ -158,3 +166,26 @@ class TestVectors:
         assert json.loads(file["stats"])["tightBounds"] is False
         vector = read_vector(str(made.folder("daily")), file["deletionVector"])
         assert [*vector] == sorted({0, 7, 69_999, *range(100, 60_000)})
+
+
+def test_a_checkpoint_without_values_of_removed_rows() -> None:
+    """Statistics of files that the table has no longer go; all else of the checkpoint stays."""
+    values = '{"maxValues": {"who": "mallory"}}'
+    gone = {"path": "old.parquet", "size": 7, "stats": values, "tags": [("a", "b")]}
+    kept = {"path": "new.parquet", "partitionValues": [], "stats": '{"numRecords": 1}'}
+    tags = pa.map_(pa.string(), pa.string())
+    removed = pa.struct(
+        [("path", pa.string()), ("size", pa.int64()), ("stats", pa.string()), ("tags", tags)]
+    )
+    added = pa.struct([("path", pa.string()), ("partitionValues", tags), ("stats", pa.string())])
+    table = pa.table(
+        {"add": pa.array([kept, None], added), "remove": pa.array([None, gone], removed)}
+    )
+    file = pa.BufferOutputStream()
+    pq.write_table(table, file)
+
+    plain = pq.read_table(pa.BufferReader(without_statistics_of_removed(bytes(file.getvalue()))))
+
+    assert plain.schema == table.schema
+    assert plain["add"].to_pylist() == [kept, None]
+    assert plain["remove"].to_pylist() == [None, {**gone, "stats": None}]

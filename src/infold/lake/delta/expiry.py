@@ -42,7 +42,8 @@ def forget_before(log: Log, version: int) -> None:
     if name not in log.marks:
         with named_errors(log.folder):
             open_table(log.folder, version).create_checkpoint()
-        # Delta keeps them of files that were removed: values of rows that may have been erased.
+        # Earlier versions of infold kept those of files that they removed: values of rows that may
+        # have been erased since.
         places.write(checkpoint, without_statistics_of_removed(places.read(checkpoint)))
         # Of Spark: the checksum of what was in this file.
         _delete_checksums([places.below(log.folder, LOG, _LAST)])
