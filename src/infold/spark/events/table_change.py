@@ -183,6 +183,16 @@ def erased_rows(ingest: Ingest, without: Sequence[int]) -> ErasedRows | None:
     if not ingest.erases or ingest.erasures is None or names is None:
         return None
     stored = ingest.work.tables.read(ingest.step.model, ranges=Ranges.ever())
+    if ingest.time is not None and ingest.erasures.given is not None:
+        # Few of many rows: narrow columns tell at which times.
+        narrow = stored.select(*map(column, dict.fromkeys((ingest.time, *names.values()))))
+        at = ingest.erasures.candidates(narrow, names).select(ingest.micros().alias("at"))
+        # At most ``MOST_TIMES`` rows and one.
+        instants = at.distinct().limit(MOST_TIMES + 1).toArrow()["at"].to_pylist()
+        if not instants:
+            return None
+        if len(instants) <= MOST_TIMES:
+            stored = ingest.stored(Ranges.of(Interval(at, at + 1) for at in instants))
     others = stored.where(~F.col(FILE).isin(list(without))) if without else stored
     marked = ingest.erasures.marked(ingest.erasures.candidates(others, names), names)
     rows = with_hash(marked.where(F.col(ERASED)).drop(ERASED)).localCheckpoint(eager=False)
