@@ -54,8 +54,8 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     (tmp_path / "models" / "clicks.sql").write_text(MODEL)
     (tmp_path / "infold.yml").write_text(CONFIG)
     project = api.open_project(tmp_path)
-    api.erase(project, "person", ["mallory"])
-    api.erase(project, "device", ["4711"])
+    api.erase(project, "person", ["mallory"], request="text")
+    api.erase(project, "device", ["4711"], request="number")
     return project
 
 
@@ -77,7 +77,8 @@ def test_values_in_rows(shop: Project, name: str) -> None:
     """Found by their hashes alone, at any depth, also in a file that no snapshot has."""
     column, values = ROWS[name]
     pq.write_table(pa.table({column: values}), table(shop) / "orphan.parquet")
-    assert found(shop) == [f"warehouse/shop/clicks/orphan.parquet {column}"]
+    of = "number" if column == "device" else "text"
+    assert found(shop) == [f"warehouse/shop/clicks/orphan.parquet {column}, request {of}"]
 
 
 def test_what_is_none(shop: Project) -> None:
@@ -103,6 +104,7 @@ def test_bytes_of_other_files(shop: Project) -> None:
     (folder / "0.json").write_text('{"stats": "{\\"maxValues\\": {\\"who\\": \\"mallory\\"}}"}')
     (shop.root / ".infold" / "last.log").write_text("GET /?email=mallory@x.org")
     (shop.root / ".infold" / "other.log").write_text("mallorys")
+    (shop.root / ".infold" / "engine.sock").symlink_to("nowhere")
     assert found(shop) == []
     places = ("0.json", "deflate.avro", "null.avro")
     expected = [".infold/last.log", *(f"warehouse/shop/clicks/{place}" for place in places)]
@@ -112,7 +114,7 @@ def test_bytes_of_other_files(shop: Project) -> None:
 def test_rows_of_the_ledger(shop: Project) -> None:
     """A manual entry about the sessions of a person has their name."""
     api.ledger_of(shop).add_entries("visits", [ManualEntry(0, "mallory", in_quarantine=True)])
-    assert found(shop) == ["ledger: manual_entries"]
+    assert found(shop) == ["ledger: manual_entries, request text"]
 
 
 def test_requests_with_conditions(shop: Project) -> None:

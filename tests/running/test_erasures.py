@@ -123,6 +123,8 @@ def test_columns_that_are_declared_otherwise(root: Path) -> None:
     both = "  person: {raw.clicks: who, raw.owners: who}\n"
     assert refused(both) == "erasure-not-applied"
     wider = declared(root, both)
+    with pytest.raises(InfoldError, match="erasure-not-applied"):
+        api.erase(wider, "person", ["bob"])  # it would have ann erased from there, too
     api.erase(wider, "person")
     refuse_other_erasures(wider, api.ledger_of(wider).known_erasures())
 
@@ -134,6 +136,7 @@ def test_columns_that_are_declared_otherwise(root: Path) -> None:
         ({"keys": ["ann", ""]}, "bad-erasure"),
         ({"keys": ["ann"], "source": "raw.owners"}, "bad-erasure"),
         ({"keys": ["1", "2", "3"]}, "bad-erasure"),
+        ({"keys": ["bob"], "request": "r1"}, "bad-erasure"),
     ],
 )
 def test_requests_that_are_none(
@@ -142,11 +145,12 @@ def test_requests_that_are_none(
     """Nothing of them is recorded."""
     monkeypatch.setattr(erasures, "MOST_KEYS", 2)
     project = api.open_project(root)
+    api.erase(project, "person", ["ann"], request="r1")
     more = {"erasure": "person", **asked}
     with pytest.raises(InfoldError) as caught:
         api.erase(project, **more)  # type: ignore[arg-type]
     assert caught.value.slug == slug
-    assert api.ledger_of(project).erasures() == ()
+    assert len(api.ledger_of(project).erasures()) == 1
 
 
 def test_rows_without_a_time_are_not_older_than_others(root: Path) -> None:
@@ -217,7 +221,13 @@ def test_keys_of_a_file(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["person"], ["--value", "ann"], ["person", "--again", "--value", "ann"]]
+    "words",
+    [
+        ["person"],
+        ["--value", "ann"],
+        ["person", "--again", "--value", "ann"],
+        ["person", "--value", "ann", "--later", "--purge"],
+    ],
 )
 def test_command_lines_that_say_too_little(root: Path, words: list[str]) -> None:
     """A key, or that earlier requests are meant; and what is erased."""

@@ -10,6 +10,7 @@ from infold.core.model import Kind
 from infold.core.ports import Lake, Ledger, Progress, SilentProgress
 from infold.core.project import Project
 from infold.core.report import Purged
+from infold.running.erasures import refuse_other_erasures
 from infold.running.table_names import drop_replaced, remember_locations
 
 
@@ -27,6 +28,7 @@ def purge(project: Project, *, wait: float = 0.0, progress: Progress | None = No
     shown = progress or SilentProgress()
     drops = dropper(project)
     ledger, lake = drops.ledger, drops.lake
+    refuse_other_erasures(project, ledger.known_erasures())
     newest = max((one.number for one in ledger.erasures()), default=0)
     with drops.locked_run("purge", wait) as run:
         dropped = [key for swap in ledger.swaps() for key in swap.kept.values() if key]
@@ -34,7 +36,7 @@ def purge(project: Project, *, wait: float = 0.0, progress: Progress | None = No
             drop_replaced(ledger, lake, run, swap)
         tables = storage_of(project).tables(session(project), project, lake)
         maintenance = Maintenance(tables, ledger, lake)
-        left = dict(_behind(project, ledger))
+        left = _left(project, ledger)
         purged = []
         for table in _tables(ledger, lake):
             shown.note(f"purging {table}")
@@ -61,8 +63,21 @@ def _tables(ledger: Ledger, lake: Lake) -> Iterator[str]:
             yield table
 
 
+def _left(project: Project, ledger: Ledger) -> dict[str, str]:
+    """Tables that may have rows of erased persons, and why: with all that follow from them."""
+    left, traces = dict(_behind(project, ledger)), ledger.traces()
+    while more := {
+        key: f"{name} is not, which it follows from"
+        for key, trace in traces.items()
+        for name in trace.inputs
+        if name in left and key not in left
+    }:
+        left |= more
+    return left
+
+
 def _behind(project: Project, ledger: Ledger) -> Iterator[tuple[str, str]]:
-    """Tables that may have rows of erased persons, as a run has yet to build them, and why."""
+    """Tables that a run has yet to build, and why."""
     known = ledger.known_erasures()
     for key, trace in ledger.traces().items():
         name = model_of_key(key)

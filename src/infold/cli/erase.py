@@ -81,6 +81,9 @@ def command(
     if bool(keys) == again:
         why = "Give keys, with --value or --from; or --again, and no key."
         raise click.UsageError(why)
+    if later and purge:
+        why = "--purge is about rows that were erased: not with --later."
+        raise click.UsageError(why)
     from infold.planning.selection import parse_instant
 
     project = shared_options.opened()

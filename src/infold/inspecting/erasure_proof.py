@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -54,7 +55,8 @@ def prove_erased(
                 search.look_at_file(places.below(folder, name))
     own = str(project.root / ".infold")
     for name in sorted(places.file_names(own)):
-        search.look_at_bytes("file of .infold", places.below(own, name))
+        if Path(own, name).is_file():  # an engine has a socket there
+            search.look_at_bytes("file of .infold", places.below(own, name))
     with ledger.database.read() as query:
         for table in TABLES if query.exists else ():
             for row in chain.from_iterable(batches(query, table)):
@@ -98,8 +100,8 @@ class _Search:
     """What is looked for, what was looked at, and where something was found."""
 
     hasher: KeyHasher | None
-    hashes: Mapping[str, frozenset[str]]
-    """By erasure."""
+    requests: Mapping[str, Mapping[str, str]]
+    """The request of each hash, by erasure."""
     columns: frozenset[str]
     """Names of columns with keys, in lower case: in others a whole number is no key."""
     values: Sequence[str]
@@ -116,15 +118,15 @@ class _Search:
         """The keys of all requests without conditions, and some that are known."""
         whole = [request for request in requests if _is_whole(request)]
         names = {request.erasure for request in whole}
-        hashes = {
-            name: frozenset(key for one in whole if one.erasure == name for key in one.keys)
+        by_hash = {
+            name: {key: one.id for one in whole if one.erasure == name for key in one.keys}
             for name in names
         }
         columns = {
             entry.column.lower() for entries in project.erased_columns.values() for entry in entries
         }
-        hasher = hasher_of(project, known.secret) if any(hashes.values()) else None
-        return _Search(hasher, hashes, frozenset(columns), [*values])
+        hasher = hasher_of(project, known.secret) if any(by_hash.values()) else None
+        return _Search(hasher, by_hash, frozenset(columns), [*values])
 
     def look_at_file(self, location: str) -> None:
         """A file of a table: its rows if it has some, else its bytes."""
@@ -144,13 +146,27 @@ class _Search:
         self.looked["different values"] += len(texts)
         if form is KeyForm.NUMBER and column.lower() not in self.columns:
             return
+        place = f"{where} {column}".rstrip()
         for text in texts:
-            by_hash = self.hasher is not None and any(
-                not hashes.isdisjoint(self.hasher.hashes_of(erasure, text))
-                for erasure, hashes in self.hashes.items()
-            )
-            if by_hash or (self.values and self._words.search(text.encode(errors="replace"))):
-                self.found[f"{where} {column}".rstrip()] += 1
+            request = self._request_of(text)
+            if request is not None:
+                self.found[f"{place}, request {request}"] += 1
+            elif self.values and self._words.search(text.encode(errors="replace")):
+                self.found[place] += 1
+
+    def _request_of(self, text: str) -> str | None:
+        """The request that a value is a key of."""
+        if self.hasher is None:
+            return None
+        return next(
+            (
+                by_hash[key]
+                for erasure, by_hash in self.requests.items()
+                for key in self.hasher.hashes_of(erasure, text)
+                if key in by_hash
+            ),
+            None,
+        )
 
     def look_at_bytes(self, what: str, location: str) -> None:
         """A file of which only bytes are compared: with keys that are known."""

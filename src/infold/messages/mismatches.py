@@ -110,8 +110,9 @@ erasure_secret_changed = Message(
     "the keys of erased persons were hashed with another secret than `erasure_secret` is now",
     {"target": "{target}"},
     "Nothing was written: with this secret nobody who was erased would be known. Set the former "
-    "one again. If it is lost, the requests in the ledger cannot be applied to rows that come "
-    "again: begin a new ledger, and ask again for those who were erased.",
+    "one again. If it is lost, nothing tells any more whom the requests are about: `infold "
+    "teardown` drops tables, ledger and requests. Then ask for those who were erased again, "
+    "and run.",
     exit_code=ExitCode.REFUSED,
 )
 

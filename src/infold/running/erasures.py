@@ -134,16 +134,22 @@ def ask_to_erase(
     Without keys, all earlier requests apply to the columns that are declared now. Of a ``source``
     alone, and of rows dated ``before`` an instant (µs), where these are given.
 
-    Raises ``command_errors.unknown_erasure``, ``bad_erasure``, and what :func:`hasher_of` raises.
+    Raises ``command_errors.unknown_erasure``, ``bad_erasure``, and what :func:`hasher_of` and, with
+    keys, :func:`refuse_other_erasures` raise.
     """
     declared = _checked(project, erasure, keys, source, before)
     known = ledger.known_erasures()
     _refuse_undeclared(project, known)
+    if keys:
+        refuse_other_erasures(project, known)
+    if id_ and any(request.id == id_ for request in ledger.erasures()):
+        raise command_errors.bad_erasure(what=f"there is a request {id_} already", fact="")
     hasher = hasher_of(project, known.secret)
     hashes = tuple(text for key in keys for text in hasher.hashes_of(erasure, key))
     request = ErasureRequest(0, id_ or uuid4().hex[:12], erasure, hashes, source, before, reason)
     # Of sources that the project has no longer, the ledger goes on knowing the columns.
-    columns = {**known.columns, **declared}
+    asked = {name for name, _ in known.newest} - {erasure}
+    columns = {**known.columns, **{k: name for k, name in declared.items() if k[0] not in asked}}
     [kept] = ledger.add_erasures([request], columns, hasher.fingerprint)
     if known.columns.items() >= declared.items() or not known.newest:
         GIVEN[frozenset(kept.keys)] = tuple(keys)  # else earlier ones are about more columns

@@ -204,6 +204,7 @@ class Observer:
         Raises what :meth:`observe_all` raises.
         """
         refuse_other_project(self.project, self.ledger)
+        self._newest_entries()
         heads = self.ledger.newest_versions()
         moved = self._moved_tables(heads)
         foreign = foreign_tables(self.project, self.ledger, self.lake, heads, moved)

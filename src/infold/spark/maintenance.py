@@ -114,6 +114,7 @@ class Maintenance:
         for files in self.tables.partition_files(model):
             if files.deletes:
                 self.tables.rewrite(model, files.partition)
+        self.tables.forget_removed_files(model)
         version = self.ledger.newest_versions().get(model)
         if version is not None and version.snapshot is not None:
             trace = self.ledger.traces().get(model)

@@ -16,7 +16,7 @@ import fastavro
 import pyarrow.parquet as pq
 import pytest
 from tests.crash.scenario import living
-from tests.spark.project import NOW, SparkProject, events, new_name
+from tests.spark.project import NOW, SparkProject, events, new_name, sessions
 
 from infold import api
 from infold.api.repairing import repair_ledger
@@ -166,6 +166,11 @@ def test_a_person_leaves_all_tables_and_stays_away(new_shop: NewShop, storage: S
     assert shop.run().erased == 4
     shop.check()
     assert shop.receipts() == {}
+    version = shop.version("clicks")
+    shop.erase("nobody")
+    assert shop.run().erased == 0
+    assert shop.version("clicks") == version + 1  # the table knows of each request
+    shop.check()
 
 
 def test_a_new_copy_comes_with_the_request(new_shop: NewShop) -> None:
@@ -292,8 +297,10 @@ def test_a_purge_leaves_no_file_with_an_erased_row(new_shop: NewShop, storage: S
     for a run keeps its rows, and that is said.
     """
     shop = new_shop(storage, clicks=KEYED, daily=DAILY, users=USERS)
+    shop.model("visits", sessions("user: person, gap: 1 hour", "SELECT count(*) AS n FROM clicks"))
     tables = shop.warehouse / shop.project().name
-    shop.put("a.csv", "1,mallory,1,2024-03-01,1", "2,bob,2,2024-03-01,2", "3,mallory,,2024-02-02,3")
+    others = [f"{30 + day},bob,2,2024-0{1 + day % 3}-0{1 + day},2" for day in range(9)]
+    shop.put("a.csv", "1,mallory,1,2024-03-01,1", "3,mallory,,2024-02-02,3", *others)
     shop.run()
     shop.put("b.csv", "4,mallory,1,2024-03-01,4", "5,cat,2,2024-02-01,5")
     shop.run()

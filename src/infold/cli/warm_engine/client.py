@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 COMMANDS = frozenset(
-    "apply audit backbuild check diff explain restate run show test verify".split()  # noqa: SIM905
+    "apply audit backbuild check diff erase explain restate run show test verify".split()  # noqa: SIM905
 )
 """The commands that may need Spark."""
 

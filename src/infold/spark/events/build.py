@@ -267,7 +267,8 @@ def _fold_files(ingest: Ingest) -> Outcome:
         read=tally.arrived + reread + change.read,
         scanned=tally.arrived + reread + change.scanned + step.scanned,
     )
-    rows = _row_changes(ingest, change, tally) if change else None
+    # A request that concerns no row is committed all the same: an older ledger is noticed then.
+    rows = _row_changes(ingest, change, tally) if change or ingest.erases else None
     return ingest.tidy_set_aside(commit_step(ingest.work, step, rows, computed), tally)
 
 
@@ -313,7 +314,7 @@ def _row_changes(ingest: Ingest, change: TableChange, tally: IngestCounts) -> Ro
     table = ingest.work.tables.read(ingest.step.model)
     insert = change.added_rows(table)
     if change.delete is None:
-        files = -(-tally.written // ROWS_OF_A_FILE)
+        files = max(1, -(-tally.written // ROWS_OF_A_FILE))
         insert = insert.coalesce(files)
         if ingest.time is not None:
             insert = insert.sortWithinPartitions(column(ingest.time))

@@ -158,6 +158,9 @@ class MaintainedTables(Tables, Protocol):
     def rewrite(self, table: str, partition: Any) -> None:
         """Put the rows of one partition into as few files as they fill, changing none of them."""
 
+    def forget_removed_files(self, table: str) -> None:
+        """Have nothing in the metadata of the current snapshot about files that it has not."""
+
     def expire(self, table: str, *, before: float, keep: int) -> None:
         """
         Drop snapshots made before a time (seconds since 1970), but the ``keep`` newest.

@@ -240,6 +240,10 @@ class DeltaTables:
         with self._committing(table, mark, settings):
             commit(rows, log.folder, log.newest, removed=removed, changes=False)
 
+    def forget_removed_files(self, table: str) -> None:
+        """Nothing: the log of earlier versions goes as a whole."""
+        del table
+
     def expire(self, table: str, *, before: float, keep: int) -> None:
         """Forget versions older than ``before`` (seconds since 1970), but the ``keep`` newest."""
         from infold.lake.delta.expiry import forget_before

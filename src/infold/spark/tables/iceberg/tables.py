@@ -274,6 +274,30 @@ class IcebergTables:
             f"{only}, options => map('rewrite-all', 'true'))"
         ).collect()  # one row
 
+    def forget_removed_files(self, table: str) -> None:
+        """
+        Write the manifests again that name removed files, with bounds of what was in them.
+
+        Iceberg leaves one manifest alone if one is enough. So for a moment two are to be.
+        """
+        manifests = self.spark.sql(
+            "SELECT sum(length) AS bytes, sum(deleted_data_files_count) + "
+            f"sum(deleted_delete_files_count) AS removed FROM {self.identifier(table)}.manifests"
+        ).collect()[0]  # one row
+        if not manifests["removed"]:
+            return
+        size = "'commit.manifest.target-size-bytes'"
+        name = self.identifier(table)
+        half = max(1, manifests["bytes"] // 2)
+        self.spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({size} = '{half}')")
+        try:
+            self.spark.sql(
+                "CALL infold.system.rewrite_manifests("
+                f"table => '{self._procedure_name(table)}', use_caching => false)"
+            ).collect()  # one row
+        finally:
+            self.spark.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES ({size})")
+
     def expire(self, table: str, *, before: float, keep: int) -> None:
         """Expire snapshots older than ``before`` (seconds since 1970), but the ``keep`` newest."""
         older = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(before))
