@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from infold import api
+from infold.api.opening import observer_of
 from infold.cli import cli
 from infold.core.erasure import ErasureRequest, KeyForm, KeyHasher, form_of, latest_by_key
 from infold.core.project import Project
@@ -120,6 +121,8 @@ def test_columns_that_are_declared_otherwise(root: Path) -> None:
 
     assert refused("  device: {raw.clicks: device}\n") == "erasure-not-declared"
     assert refused("  person: {raw.clicks: id}\n") == "erasure-not-declared"
+    with pytest.raises(InfoldError, match="erasure-not-declared"):
+        observer_of(api.open_project(root)).check_ledger()  # as `verify` and `audit` begin
     both = "  person: {raw.clicks: who, raw.owners: who}\n"
     assert refused(both) == "erasure-not-applied"
     wider = declared(root, both)
