@@ -100,7 +100,8 @@ def test_bytes_of_other_files(shop: Project) -> None:
     schema = {"type": "record", "name": "r", "fields": [{"name": "bound", "type": "bytes"}]}
     for codec in ("null", "deflate"):
         with (folder / f"{codec}.avro").open("wb") as out:
-            fastavro.writer(out, schema, [{"bound": b"mallory"}], codec=codec)
+            sync = b"Z\xff" * 8  # what follows looks like a letter of the key
+            fastavro.writer(out, schema, [{"bound": b"mallory"}], codec=codec, sync_marker=sync)
     (folder / "0.json").write_text('{"stats": "{\\"maxValues\\": {\\"who\\": \\"mallory\\"}}"}')
     (shop.root / ".infold" / "last.log").write_text("GET /?email=mallory@x.org")
     (shop.root / ".infold" / "other.log").write_text("mallorys")
@@ -109,6 +110,15 @@ def test_bytes_of_other_files(shop: Project) -> None:
     places = ("0.json", "deflate.avro", "null.avro")
     expected = [".infold/last.log", *(f"warehouse/shop/clicks/{place}" for place in places)]
     assert found(shop, "mallory") == expected
+
+
+def test_a_key_whose_length_is_a_letter(shop: Project) -> None:
+    """Avro has the length of a text before it: of 40 characters that is a P."""
+    key = "m" * 40
+    schema = {"type": "record", "name": "r", "fields": [{"name": "bound", "type": "bytes"}]}
+    with (table(shop) / "m.avro").open("wb") as out:
+        fastavro.writer(out, schema, [{"bound": key.encode()}], codec="deflate")
+    assert found(shop, key) == ["warehouse/shop/clicks/m.avro"]
 
 
 def test_rows_of_the_ledger(shop: Project) -> None:

@@ -174,9 +174,21 @@ class _Search:
         if not self.values:
             return
         content = places.read(location)
-        content = b"\n".join([content, *inflated(content)])
-        if self._words.search(content):
+        blocks = b"".join(inflated(content))
+        if self._has_key(content) or any(value.encode() in blocks for value in self.values):
             self.found[location] += 1
+
+    def _has_key(self, content: bytes) -> bool:
+        """
+        Whether bytes have a key that is known: where they are text, as a word.
+
+        In others its length, or what comes next, may look like a letter beside it.
+        """
+        try:
+            content.decode()
+        except UnicodeDecodeError:
+            return any(value.encode() in content for value in self.values)
+        return self._words.search(content) is not None
 
     @cached_property
     def _words(self) -> re.Pattern[bytes]:
