@@ -23,7 +23,7 @@ from infold.core.functions import PythonCode, PythonInput
 from infold.core.interval import Granularity
 from infold.core.model import Kind, Override, any_result_will_do
 from infold.core.project import Bound
-from infold.core.queries import GroupedQuery, quoted
+from infold.core.queries import GroupedQuery, quoted, text_literal
 from infold.messages import findings, function_findings
 from infold.messages.errors import InfoldError
 
@@ -43,7 +43,8 @@ def python_text(code: PythonCode) -> str:
     values = {
         name: f"cast(i0.{quoted(name)} AS {type_})"
         if name.lower() in keys
-        else f"cast(python('{code.digest}', {_text(name)}, {_text(type_)}, {arguments}) AS {type_})"
+        else f"cast(python('{code.digest}', {text_literal(name)}, {text_literal(type_)}, "
+        f"{arguments}) AS {type_})"
         for name, type_ in code.columns
     }
     columns = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in values.items())
@@ -62,11 +63,6 @@ def _argument(at: int, entry: PythonInput) -> str:
     """The columns of one input that the function sees."""
     names = ["*"] if entry.columns is None else list(map(quoted, entry.columns))
     return f"struct({', '.join(f'i{at}.{name}' for name in names)})"
-
-
-def _text(name: str) -> str:
-    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def unknown_tables(draft: Draft, tables: Mapping[str, Table]) -> Iterator[InfoldError]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from infold.api.opening import dropper, ledger_of
 from infold.core.environment import model_of_key, set_aside_of
-from infold.core.model import Kind
+from infold.core.erasure import KnownErasures
 from infold.core.ports import Lake, Ledger, Progress, SilentProgress
 from infold.core.project import Project
 from infold.core.report import Purged
-from infold.running.erasures import refuse_other_erasures
+from infold.core.trace import Trace, with_readers
+from infold.running.erasures import newest_request, refuse_other_erasures
 from infold.running.table_names import drop_replaced, remember_locations
 
 
@@ -65,26 +66,18 @@ def _tables(ledger: Ledger, lake: Lake) -> Iterator[str]:
 
 def _left(project: Project, ledger: Ledger) -> dict[str, str]:
     """Tables that may have rows of erased persons, and why: with all that follow from them."""
-    left, traces = dict(_behind(project, ledger)), ledger.traces()
-    while more := {
-        key: f"{name} is not, which it follows from"
-        for key, trace in traces.items()
-        for name in trace.inputs
-        if name in left and key not in left
-    }:
-        left |= more
-    return left
+    known, traces = ledger.known_erasures(), ledger.traces()
+    behind = dict(_behind(project, known, traces))
+    return with_readers(behind, traces, "{} is not, which it follows from".format)
 
 
-def _behind(project: Project, ledger: Ledger) -> Iterator[tuple[str, str]]:
+def _behind(
+    project: Project, known: KnownErasures, traces: Mapping[str, Trace]
+) -> Iterator[tuple[str, str]]:
     """Tables that a run has yet to build, and why."""
-    known = ledger.known_erasures()
-    for key, trace in ledger.traces().items():
+    for key, trace in traces.items():
         name = model_of_key(key)
         if trace.pending:
             yield key, "cells of it are still to be built"
-        if name in project and project[name].model.kind is Kind.EVENTS:
-            source = project[name].source or name
-            columns = project.erased_columns.get(source, ())
-            if trace.applied_entry < known.newest_of(source, columns):
-                yield key, "no run has erased them from it"
+        if name in project and trace.applied_entry < newest_request(project, known, project[name]):
+            yield key, "no run has erased them from it"

@@ -15,6 +15,7 @@ from infold.core.interval import micros_of
 from infold.core.model import Kind, table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
+from infold.core.queries import text_literal
 from infold.core.sessions import IDENTIFIER, ManualEntry, Sessions, session_id
 from infold.messages import command_errors, errors
 
@@ -176,8 +177,7 @@ class _SessionFinder:
             columns.append(IDENTIFIER)
         if self.sessions.user_column:
             columns.append(self.sessions.user_column)
-        quoted = value.replace("\\", "\\\\").replace("'", "\\'")
-        where = f"`{column}` = '{quoted}'"
+        where = f"`{column}` = {text_literal(value)}"
         try:
             table = self.lake.rows(table_name(self.model), columns=columns, where=where, limit=9)
         except errors.InfoldError as error:

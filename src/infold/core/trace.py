@@ -16,7 +16,7 @@ Rules of this file: values and pure functions only; nothing reads a clock, a tab
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -286,6 +286,21 @@ def merge_earlier(entries: Iterable[EarlierCells], newest: str = "") -> tuple[Ea
     ranges.pop(newest, None)
     entries = (EarlierCells(cells, digest) for digest, cells in ranges.items() if cells)
     return tuple(sorted(entries, key=lambda entry: entry.cells.parts[0]))
+
+
+def with_readers(
+    reasons: Mapping[str, str], traces: Mapping[str, Trace], why: Callable[[str], str]
+) -> dict[str, str]:
+    """Tables with a reason each, and all that read them; ``why`` says it of what a table reads."""
+    every = dict(reasons)
+    while more := {
+        name: why(given)
+        for name, trace in traces.items()
+        for given in trace.inputs
+        if given in every and name not in every
+    }:
+        every |= more
+    return every
 
 
 @dataclass(frozen=True, slots=True)

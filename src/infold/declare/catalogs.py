@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from infold.core.object_store import (
@@ -33,6 +33,7 @@ from infold.core.storages import (
 from infold.core.target import Publish, Target
 from infold.declare.keys import NAME, Keys
 from infold.messages import catalog_errors, delta_errors, findings, store_errors
+from infold.messages.errors import InfoldError
 from infold.system.secrets import REFERENCE, bad_reference, has_password
 
 KEYS: Mapping[CatalogType, tuple[str, ...]] = {
@@ -213,7 +214,7 @@ def check_warehouse(keys: Keys, url: str, catalog: Catalog, storage: Storage) ->
 def _options(section: Keys) -> StorageOptions:
     texts = {key: section.text(key) or "" for key in OPTION_KEYS if key != "path_style"}
     for key in SECRETS:
-        _check_storage_secret(section, key, texts[key])
+        check_secret(section, key, texts[key], store_errors.secret_written_out)
     for key, other in (AWS_KEY[:2], AWS_KEY[1::-1]):
         if texts[key] and not texts[other] and other not in section.entries:
             at = section.key_at(key)
@@ -252,13 +253,22 @@ def _check_azure(section: Keys, texts: Mapping[str, str]) -> None:
         section.needless(ways[1:], f"{section.where} with {ways[0]}")
 
 
-def _check_storage_secret(section: Keys, key: str, text: str) -> None:
-    """Note a secret that is written out, or a reference that is none; it is never shown."""
+def check_secret(
+    section: Keys, key: str, text: str, written_out: Callable[..., InfoldError]
+) -> bool:
+    """
+    Whether a secret is a reference, or empty.
+
+    Notes one that is ``written_out``, or a reference that is none; it is never shown.
+    """
     at, full = replace(section.at(key), text=""), section.full_name(key)
     if (wrong := bad_reference(text)) is not None:
         section.errors.append(findings.bad_secret(at, key=full, value=wrong))
     elif text and not REFERENCE.fullmatch(text.strip()):
-        section.errors.append(store_errors.secret_written_out(at, key=full))
+        section.errors.append(written_out(at, key=full))
+    else:
+        return True
+    return False
 
 
 def refuse_beside_delta(target: Target, keys: Keys) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import partial
 
 from infold.core.erasure import ErasedColumn, form_of
 from infold.core.model import Source
+from infold.declare.catalogs import check_secret
 from infold.declare.keys import NAME, Keys
 from infold.messages import findings
 from infold.messages.catalog_errors import secret_written_out
-from infold.system.secrets import REFERENCE, bad_reference
 
 KEY_OF_TARGET = "erasure_secret"
 
@@ -65,11 +66,5 @@ def _column_of(keys: Keys, name: str, source: Source) -> ErasedColumn | None:
 def read_secret(keys: Keys) -> str:
     """The reference to the secret that erased keys are hashed with; empty where there is none."""
     text = (keys.text(KEY_OF_TARGET) or "").strip()
-    at, key = replace(keys.at(KEY_OF_TARGET), text=""), keys.full_name(KEY_OF_TARGET)
-    if (wrong := bad_reference(text)) is not None:
-        keys.errors.append(findings.bad_secret(at, key=key, value=wrong))
-    elif text and not REFERENCE.fullmatch(text):
-        keys.errors.append(secret_written_out(at, key=key, form="${env:NAME}"))
-    else:
-        return text
-    return ""
+    written_out = partial(secret_written_out, form="${env:NAME}")
+    return text if check_secret(keys, KEY_OF_TARGET, text, written_out) else ""

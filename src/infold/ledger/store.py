@@ -524,15 +524,13 @@ class SqlLedger(SqlLedgerReader):
                     for (erasure, source), column in columns.items()
                 ],
             )
-            query.run("drop_meta", name=ERASURES_ROW)
-            query.run("add_meta", name=ERASURES_ROW, value=secret)
+            _put_meta(query, ERASURES_ROW, secret)
         return added
 
     def note_purged(self, number: int) -> None:
         """Record that rows of requests up to a number are in no file of a table any more."""
         with self._writing("note_purged") as query:
-            query.run("drop_meta", name=PURGED_ROW)
-            query.run("add_meta", name=PURGED_ROW, value=str(number))
+            _put_meta(query, PURGED_ROW, str(number))
 
     def keep_definitions(
         self,
@@ -717,6 +715,12 @@ class SqlLedger(SqlLedgerReader):
             self._heartbeat = None
         self._database.remove(self._fence)
         self._token, self._run = 0, ""
+
+
+def _put_meta(query: Query, name: str, value: str) -> None:
+    """Give a row of ``meta`` a value, whether it is there or not."""
+    query.run("drop_meta", name=name)
+    query.run("add_meta", name=name, value=value)
 
 
 def _utc_text(at: int) -> str:

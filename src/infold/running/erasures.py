@@ -21,7 +21,7 @@ from infold.core.erasure import (
 from infold.core.interval import EVER, MAX, Interval, Ranges, instants_of
 from infold.core.model import ERASURES, Kind, table_name
 from infold.core.project import Node, Project
-from infold.core.queries import quoted
+from infold.core.queries import quoted, text_literal
 from infold.messages import command_errors, mismatches
 from infold.system import secrets
 
@@ -87,6 +87,14 @@ def hasher_of(project: Project, fingerprint: str = "") -> KeyHasher:
     return hasher
 
 
+def newest_request(project: Project, known: KnownErasures, node: Node) -> int:
+    """The number of the newest request about rows that a model ingests; 0 for none."""
+    source = node.source or node.name
+    if node.model.kind is not Kind.EVENTS:
+        return 0
+    return known.newest_of(source, project.erased_columns.get(source, ()))
+
+
 def declared_columns(project: Project) -> Mapping[tuple[str, str], str]:
     """The columns with keys of persons, by erasure and source."""
     return {
@@ -139,9 +147,7 @@ def ask_to_erase(
     """
     declared = _checked(project, erasure, keys, source, before)
     known = ledger.known_erasures()
-    _refuse_undeclared(project, known)
-    if keys:
-        refuse_other_erasures(project, known)
+    (refuse_other_erasures if keys else _refuse_undeclared)(project, known)
     if id_ and any(request.id == id_ for request in ledger.erasures()):
         raise command_errors.bad_erasure(what=f"there is a request {id_} already", fact="")
     hasher = hasher_of(project, known.secret)
@@ -228,9 +234,7 @@ def _cell(node: Node, at: int) -> Interval:
 
 def _literal(form: KeyForm, key: str) -> str | None:
     """A key as SQL has it, in a form; None where it has none."""
-    if form is KeyForm.NUMBER:
-        return as_number(key)
-    return "'" + key.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return as_number(key) if form is KeyForm.NUMBER else text_literal(key)
 
 
 def _checked(
@@ -300,9 +304,8 @@ def lost_requests(ledger: Ledger, lake: Lake) -> LostRequests:
 
 def restore_requests(ledger: Ledger, lost: LostRequests) -> None:
     """Give the ledger the requests that it lacks, with their numbers."""
-    if lost.requests:
-        columns = {**ledger.known_erasures().columns, **lost.columns}
-        ledger.add_erasures(lost.requests, columns, lost.secret)
+    columns = {**ledger.known_erasures().columns, **lost.columns}
+    ledger.add_erasures(lost.requests, columns, lost.secret)
 
 
 def keys_in(text: str) -> tuple[str, ...]:

@@ -180,13 +180,13 @@ class Observer:
         known = self.ledger.known_erasures()
         if not known.newest:
             return self.ledger.newest_entries()
-        from infold.running.erasures import refuse_other_erasures
+        from infold.running.erasures import newest_request, refuse_other_erasures
 
         refuse_other_erasures(self.project, known)
         erased = {
-            node.name: known.newest_of(source, self.project.erased_columns.get(source, ()))
+            node.name: newest_request(self.project, known, node)
             for node in self.project
-            if node.model.kind is Kind.EVENTS and (source := node.source or node.name)
+            if node.model.kind is Kind.EVENTS
         }
         return {**self.ledger.newest_entries(), **erased}
 

@@ -25,7 +25,7 @@ from infold.core.project import Project
 from infold.core.record import Receipt
 from infold.core.report import WRITTEN, CheckedTable, Repair, RepairReport
 from infold.core.swap import DoneSwap, models_of_swaps
-from infold.core.trace import UNKNOWN, Trace, Version
+from infold.core.trace import UNKNOWN, Trace, Version, with_readers
 from infold.messages import mismatches
 from infold.messages.errors import InfoldError
 from infold.running.damaged_tables import Damage
@@ -133,7 +133,8 @@ class Repairer:
         return replace(report, done=True)
 
     def _carry_out(self, run: str, report: RepairReport) -> RepairReport:
-        restore_requests(self.ledger, lost_requests(self.ledger, self.lake))
+        if report.requests:
+            restore_requests(self.ledger, lost_requests(self.ledger, self.lake))
         heads, traces = self.ledger.newest_versions(), self.ledger.traces()
         # Before anything is erased: once that is done, nothing tells why they have to go.
         for swap in report.swaps:
@@ -260,15 +261,8 @@ class Repairer:
 
     def _contradictory_tables(self, traces: Mapping[str, Trace]) -> Mapping[str, str]:
         """Tables with rows in the ledger that contradict each other, and all that read those."""
-        contradictory = dict(self.ledger.contradictions())
-        while more := {
-            name: f"it reads {given}, and the ledger lost rows about that"
-            for name, trace in traces.items()
-            for given in trace.inputs
-            if given in contradictory and name not in contradictory
-        }:
-            contradictory |= more
-        return contradictory
+        why = "it reads {}, and the ledger lost rows about that"
+        return with_readers(self.ledger.contradictions(), traces, why.format)
 
     def _check_set_aside(self) -> Iterator[CheckedTable]:
         """The tables of rows that could not be used: they have no versions, and steps all the same.

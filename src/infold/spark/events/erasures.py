@@ -180,10 +180,10 @@ def keep_requests(work: Work, step: Step) -> None:
         if exists:
             newest = work.tables.read(ERASURES).agg(F.max("number").alias("newest"))
             kept = newest.collect()[0]["newest"] or 0  # one row
-        requests = [one for one in work.ledger.erasures() if one.number > kept]
-        if not requests:
-            return
         known = work.ledger.known_erasures()
+        if max(known.newest.values(), default=0) <= kept:
+            return
+        requests = [one for one in work.ledger.erasures() if one.number > kept]
         columns = json.dumps([[*names, column] for names, column in known.columns.items()])
         applied_to = {"columns": columns, "secret": known.secret}
         rows = [
