@@ -31,7 +31,6 @@ def test_every_text_is_the_one_written_down(request: pytest.FixtureRequest) -> N
     assert found + "\n" == TEXTS.read_text(encoding="utf-8")
 
 
-@pytest.mark.deep
 def test_every_caller_gives_the_facts_that_the_words_need() -> None:
     """Each caller gives all facts of a message by name, and no others, so that it is rendered."""
     wrong = [f"{use.place}: {use.message}: {what}" for use in uses() for what in wrong_facts(use)]
@@ -53,7 +52,6 @@ def wrong_facts(use: Use) -> Iterator[str]:
         yield f"it is rendered as {slug}"
 
 
-@pytest.mark.deep
 def test_every_message_is_used() -> None:
     """Every message is used by some module outside of the lists."""
     assert set(MESSAGES) - {use.message for use in uses()} == set()

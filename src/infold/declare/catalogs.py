@@ -33,7 +33,7 @@ from infold.core.storages import (
 from infold.core.target import Publish, Target
 from infold.declare.keys import NAME, Keys
 from infold.messages import catalog_errors, delta_errors, findings, store_errors
-from infold.messages.errors import InfoldError
+from infold.messages.errors import InfoldError, Spot
 from infold.system.secrets import REFERENCE, bad_reference, has_password
 
 KEYS: Mapping[CatalogType, tuple[str, ...]] = {
@@ -211,10 +211,14 @@ def check_warehouse(keys: Keys, url: str, catalog: Catalog, storage: Storage) ->
         section.needless(("uri",), "a warehouse that is a folder", "The file is in that folder.")
 
 
+def _written_out(at: Spot, key: str) -> InfoldError:
+    return store_errors.secret_written_out(at, key=key)
+
+
 def _options(section: Keys) -> StorageOptions:
     texts = {key: section.text(key) or "" for key in OPTION_KEYS if key != "path_style"}
     for key in SECRETS:
-        check_secret(section, key, texts[key], store_errors.secret_written_out)
+        check_secret(section, key, texts[key], _written_out)
     for key, other in (AWS_KEY[:2], AWS_KEY[1::-1]):
         if texts[key] and not texts[other] and other not in section.entries:
             at = section.key_at(key)
@@ -254,7 +258,7 @@ def _check_azure(section: Keys, texts: Mapping[str, str]) -> None:
 
 
 def check_secret(
-    section: Keys, key: str, text: str, written_out: Callable[..., InfoldError]
+    section: Keys, key: str, text: str, written_out: Callable[[Spot, str], InfoldError]
 ) -> bool:
     """
     Whether a secret is a reference, or empty.
@@ -265,7 +269,7 @@ def check_secret(
     if (wrong := bad_reference(text)) is not None:
         section.errors.append(findings.bad_secret(at, key=full, value=wrong))
     elif text and not REFERENCE.fullmatch(text.strip()):
-        section.errors.append(written_out(at, key=full))
+        section.errors.append(written_out(at, full))
     else:
         return True
     return False

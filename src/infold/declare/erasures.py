@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from functools import partial
 
 from infold.core.erasure import ErasedColumn, form_of
 from infold.core.model import Source
@@ -12,6 +11,7 @@ from infold.declare.catalogs import check_secret
 from infold.declare.keys import NAME, Keys
 from infold.messages import findings
 from infold.messages.catalog_errors import secret_written_out
+from infold.messages.errors import InfoldError, Spot
 
 KEY_OF_TARGET = "erasure_secret"
 
@@ -66,5 +66,8 @@ def _column_of(keys: Keys, name: str, source: Source) -> ErasedColumn | None:
 def read_secret(keys: Keys) -> str:
     """The reference to the secret that erased keys are hashed with; empty where there is none."""
     text = (keys.text(KEY_OF_TARGET) or "").strip()
-    written_out = partial(secret_written_out, form="${env:NAME}")
-    return text if check_secret(keys, KEY_OF_TARGET, text, written_out) else ""
+    return text if check_secret(keys, KEY_OF_TARGET, text, _written_out) else ""
+
+
+def _written_out(at: Spot, key: str) -> InfoldError:
+    return secret_written_out(at, key=key, form="${env:NAME}")
