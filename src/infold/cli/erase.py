@@ -202,6 +202,7 @@ def _purge(project: Project, wait: float, *, as_json: bool) -> tuple[dict[str, A
     with progress(project, quiet=as_json, verbose=False) as shown:
         done = api.purge(project, wait=wait, progress=shown)
     stop_engine(*click.get_current_context().obj)  # the files of its shuffles go with it
+    api.close()  # as those of an engine of this process do
     if not as_json:
         click.echo(purged_screen(done))
     return {"purged": purged_json(done)}, 1 if done.left else 0

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _AVRO_SYNC = 16
 """Bytes that end a block of an Avro file."""
+_LONG_KEY = 8
+"""So many bytes in a row are no part of another word by chance."""
 
 
 def prove_erased(
@@ -175,26 +177,41 @@ class _Search:
             return
         content = places.read(location)
         blocks = b"".join(inflated(content))
-        if self._has_key(content) or any(value.encode() in blocks for value in self.values):
+        if self._words.search(content) or self._has_key(blocks):
+            self.found[location] += 1
+        elif not _is_utf8(content) and self._has_key(content):
             self.found[location] += 1
 
     def _has_key(self, content: bytes) -> bool:
-        """
-        Whether bytes have a key that is known: where they are text, as a word.
-
-        In others its length, or what comes next, may look like a letter beside it.
-        """
-        try:
-            content.decode()
-        except UnicodeDecodeError:
-            return any(value.encode() in content for value in self.values)
-        return self._words.search(content) is not None
+        """Whether bytes that are no text have a key that is known, whatever is beside it."""
+        return any(_is_in(value.encode(), content) for value in self.values)
 
     @cached_property
     def _words(self) -> re.Pattern[bytes]:
         """Keys that are known, where they are no part of a longer word."""
         keys = b"|".join(re.escape(value.encode()) for value in self.values)
         return re.compile(rb"(?<![A-Za-z0-9])(?:" + keys + rb")(?![A-Za-z0-9])")
+
+
+def _is_in(key: bytes, content: bytes) -> bool:
+    """
+    Whether a key is in bytes that are no text: a short one, which many words have, after its length.
+
+    What is beside it may look like a letter.
+    """
+    size = len(key)
+    if size >= _LONG_KEY:
+        return key in content
+    lengths = (bytes([2 * size]), bytes([size]), size.to_bytes(4, "little"))  # Avro, Thrift, plain
+    return any(length + key in content for length in lengths)
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def leaves(column: pa.Array) -> Iterator[pa.Array]:
