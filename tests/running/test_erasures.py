@@ -39,6 +39,24 @@ timeseries: {event_time_column: at}
 ---
 SELECT id, who, at FROM raw.clicks
 """
+NAMED = MODEL.replace(
+    "id, who, at FROM raw.clicks",
+    "id, who AS person, id AS key, left(who, 1) AS initial, device, at FROM clicks_of_all",
+)
+VIEW = "---\nmaterialization: view\n---\nSELECT * FROM raw.clicks\n"
+CALLED = """\
+from infold import model
+
+@model(
+    materialization="events",
+    unique_key=["id"],
+    timeseries={"event_time_column": "at"},
+    inputs={"raw.clicks": {"columns": ["id", "who", "at"]}},
+    columns={"id": "string", "who": "string", "at": "timestamp"},
+)
+def called(row):
+    yield row
+"""
 
 
 @pytest.fixture
@@ -188,13 +206,49 @@ def test_secrets(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("  person: {raw.click: who}\n", "unknown-key"),
         ("  person: {raw.clicks: [who]}\n", "wrong-type"),
         ("  7th: {raw.clicks: who}\n", "bad-name"),
+        ("  person: {clicks: whom}\n", "unknown-column"),
+        ("  person: {daily: who}\n", "erasure-column"),
+        ("  person: {named: initial}\n", "erasure-column"),
+        ("  person: {named: at}\n", "erasure-column"),
+        ("  person: {clicks: who, named: key}\n", "erasure-column"),
+        ("  person: {called: who}\n", "erasure-column"),
     ],
 )
 def test_mistakes_in_infold_yml(root: Path, text: str, slug: str) -> None:
     """Each is told with its place."""
+    (root / "models" / "clicks_of_all.sql").write_text(VIEW)
+    (root / "models" / "named.sql").write_text(NAMED)
+    (root / "models" / "called.py").write_text(CALLED)
+    daily = "---\nmaterialization: table\n---\nSELECT who, count(*) AS n FROM clicks GROUP BY who\n"
+    (root / "models" / "daily.sql").write_text(daily)
     with pytest.raises(InfoldErrors) as caught:
         declared(root, text)
     assert [(error.slug, error.at is not None) for error in caught.value.each] == [(slug, True)]
+
+
+def test_models_of_events_name_columns_of_their_sources(root: Path) -> None:
+    """A column that is passed on, through views and other names, is the column of the source."""
+    (root / "models" / "named.sql").write_text(NAMED)
+    (root / "models" / "clicks_of_all.sql").write_text(VIEW)
+    by_source = declared(root, "  person: {raw.clicks: who}\n  device: {raw.clicks: device}\n")
+    by_models = declared(
+        root, "  person: {clicks: WHO, named: person}\n  device: {named: Device}\n"
+    )
+    assert by_models.erased_columns == by_source.erased_columns
+    again = api.open_project(root)  # as it is kept
+    assert again.erased_columns == by_source.erased_columns
+    (root / "models" / "clicks.sql").write_text(MODEL.replace("id, who, at", "*"))
+    assert declared(root, "  person: {clicks: who}\n").erased_columns == {
+        "raw.clicks": by_source.erased_columns["raw.clicks"][:1]
+    }
+
+
+def test_a_model_that_is_wrong_itself(root: Path) -> None:
+    """Only that is told of it."""
+    (root / "models" / "clicks.sql").write_text(MODEL.replace("who, at", "nobody, at"))
+    with pytest.raises(InfoldErrors) as caught:
+        declared(root, "  person: {clicks: who}\n")
+    assert [error.slug for error in caught.value.each] == ["unknown-column"]
 
 
 def test_a_secret_that_is_written_out(root: Path) -> None:

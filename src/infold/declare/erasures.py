@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 
 from infold.core.erasure import ErasedColumn, form_of
 from infold.core.model import Source
+from infold.core.project import Node, Project
 from infold.declare.catalogs import check_secret
 from infold.declare.keys import NAME, Keys
 from infold.messages import findings
@@ -17,9 +18,13 @@ KEY_OF_TARGET = "erasure_secret"
 
 
 def read_erasures(
-    section: Keys | None, sources: Mapping[str, Source], broken: Collection[str]
+    section: Keys | None, project: Project, broken: Collection[str]
 ) -> dict[str, tuple[ErasedColumn, ...]]:
-    """The columns of each source, by its name; sources that are ``broken`` are left out."""
+    """
+    The columns of each source, by its name. What is named and ``broken`` is left out.
+
+    A column of a model of events is the column of its source that it passes on.
+    """
     columns: dict[str, tuple[ErasedColumn, ...]] = {}
     if section is None:
         return columns
@@ -28,23 +33,71 @@ def read_erasures(
             form = "letters, digits and underscores, a letter first"
             error = findings.bad_name(keys.value.at, what="erasure", name=erasure, form=form)
             keys.errors.append(error)
+        chosen: dict[str, ErasedColumn] = {}
         for name in keys.entries:
-            if name in broken:
+            found = None if name in broken else _column_of(keys, name, project)
+            if found is None:
                 continue
-            if name not in sources:
-                keys.errors.append(findings.unknown_key(keys.key_at(name), name, erasure, sources))
-                continue
-            column = _column_of(keys, name, sources[name])
-            if column is not None:
-                columns[name] = (*columns.get(name, ()), replace(column, erasure=erasure))
+            source, column = found
+            other = chosen.setdefault(source, replace(column, erasure=erasure))
+            if other.column != column.column:
+                keys.errors.append(
+                    findings.two_erased_columns(
+                        keys.at(name),
+                        of=erasure,
+                        source=source,
+                        columns=(other.column, column.column),
+                    )
+                )
+        for source, column in chosen.items():
+            columns[source] = (*columns.get(source, ()), column)
     return columns
 
 
-def _column_of(keys: Keys, name: str, source: Source) -> ErasedColumn | None:
-    """The column of a source that holds keys, as it is declared; None with the reason noted."""
-    text = keys.text(name)
-    if text is None:
+def _column_of(keys: Keys, name: str, project: Project) -> tuple[str, ErasedColumn] | None:
+    """A source and its column that holds keys, as it is declared; None with the reason noted."""
+    source = project.sources.get(name)
+    model = project[name] if source is None and name in project else None
+    if model is not None:
+        source = project.sources.get(model.source or "")
+    if source is None:
+        events = [node.name for node in project if node.source is not None and not node.landed]
+        at = keys.key_at(name)
+        keys.errors.append(
+            findings.unknown_key(at, name, keys.where, (*project.sources, *events))
+            if model is None
+            else findings.not_erasable(at, name=name, known=events)
+        )
         return None
+    text = keys.text(name)
+    if text is not None and model is not None:
+        text = _passed_column(keys, name, project, model, source)
+    column = None if text is None else _key_column(keys, name, text, source)
+    return None if column is None else (source.name, column)
+
+
+def _passed_column(
+    keys: Keys, name: str, project: Project, model: Node, source: Source
+) -> str | None:
+    """The column of its source that a model of events passes on as the one that is named."""
+    from infold.analysis.definitions.column_sources import passed_columns
+
+    text, at, key = keys.entries[name].text, keys.at(name), keys.full_name(name)
+    passed = {own.lower(): of for own, of in passed_columns(project, model, source).items()}
+    if text.lower() in passed:
+        return passed[text.lower()]
+    names = {own.lower(): own for own in model.columns}
+    if names and text.lower() not in names:
+        error = findings.no_such_column(at, key=key, column=text, known=[*names.values()])
+    else:
+        own = names.get(text.lower(), text)
+        error = findings.computed_key(at, key=key, column=own, model=name, source=source.name)
+    keys.errors.append(error)
+    return None
+
+
+def _key_column(keys: Keys, name: str, text: str, source: Source) -> ErasedColumn | None:
+    """A column of a source that holds keys; None with the reason noted."""
     at, key = keys.at(name), keys.full_name(name)
     known = {column.name.lower(): column for column in source.columns}
     column = known.get(text.lower())

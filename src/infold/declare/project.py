@@ -162,8 +162,10 @@ def read_project(
         nodes=tuple(with_start_and_limit(node, start, limit) for node in nodes),
         target=reading.targets[default],
         targets=reading.targets,
-        erased_columns=read_erasures(erasures, reading.sources, reading.broken),
     )
+    uncompiled = {draft.model.name for draft in reading.drafts} - {node.name for node in project}
+    erased = read_erasures(erasures, project, {*reading.broken, *uncompiled})
+    project = replace(project, erased_columns=erased)
     order = sorted(reading.errors, key=lambda e: (e.at.file, e.at.line) if e.at else ("", 0))
     return project, default, order
 

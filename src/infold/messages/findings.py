@@ -200,6 +200,25 @@ optional_key = Finding(
     todo="Leave `optional` out: which rows are to be erased has to be known of every row.",
 )
 
+computed_key = Finding(
+    "erasure-column",
+    "{key} names {column}, which {model} does not pass on as {source} has it",
+    todo="Name the column of the source in place of the model's: `{source}: …`.",
+)
+
+two_erased_columns = Finding(
+    "erasure-column",
+    "{of} has two columns of {source}: {columns}",
+    todo="Name one of them. A source has one column with the keys of an erasure.",
+)
+
+not_erasable = Finding(
+    "erasure-column",
+    "{name} is no model of events, and keys of persons are looked for in rows as they come",
+    {"models of events": Near("{name}")},
+    "Name the source that the rows come from, or the model of events that reads it.",
+)
+
 reserved_column = Finding(
     "reserved-column",
     "{column!r} starts with an underscore, and such columns are infold's own",

@@ -100,15 +100,23 @@ def columns_passed(project: Project, node: Node, source: Source) -> Mapping[str,
 
     By their names in the source, in lower case; none of a model in Python.
     """
-    if node.landed:
-        return {column.name.lower(): column.name for column in source.columns}
-    found = column_sources_of(project)(node)
     passed: dict[str, str] = {}
+    for name, column in passed_columns(project, node, source).items():
+        passed.setdefault(column.lower(), name)
+    return passed
+
+
+def passed_columns(project: Project, node: Node, source: Source) -> Mapping[str, str]:
+    """The columns of its source that an events model stores as they are, by its names of them."""
+    if node.landed:
+        return {column.name: column.name for column in source.columns}
+    found = column_sources_of(project)(node)
+    passed = {}
     for name, places in found.fields.items() if found is not None else ():
         if [*places.values()] == [How.IDENTITY]:
             [(table, column)] = places
             if table.lower() == source.name.lower():
-                passed.setdefault(column.lower(), name)
+                passed[name] = column
     return passed
 
 
