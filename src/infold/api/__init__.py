@@ -121,6 +121,7 @@ __all__ = [
     "stored_rows_of",
     "teardown",
     "to_apply",
+    "told_of_requests",
     "verify",
     "window_of",
     "with_apart",
@@ -213,6 +214,11 @@ def make_plan(
     notes = (*draft.notes, *destructive.removal_warnings(project, draft), *unapplied_notes(project))
     notes = (*notes, *notes_apart(project, observed), *extraction_notes(project, asked.selected))
     notes = (*notes, *audit_notes(project, draft, observed.redefinitions))
+    if project.erasure_requests:
+        from infold.running.erasure_requests import untaken_notes
+
+        listing = observer_of(project).listing
+        notes = (*notes, *untaken_notes(project, ledger_of(project), listing))
     draft = replace(
         draft,
         notes=(*notes, *loss_notes(lost, planned=True), *unused_forward_only(observed, asked)),
@@ -332,6 +338,13 @@ def list_erasures(project: Project) -> Sequence[AskedErasure]:
     from infold.running import erasures
 
     return erasures.list_erasures(project, ledger_of(project))
+
+
+def told_of_requests(project: Project) -> Sequence[str]:
+    """What is wrong with the sources of requests, as they were read last."""
+    from infold.running.erasure_requests import told_of_requests as told
+
+    return tuple(told(project, ledger_of(project)))
 
 
 def prove_erased(project: Project, values: Collection[str] = ()) -> ErasureProof:

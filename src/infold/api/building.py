@@ -158,6 +158,12 @@ class Building:
                 )
             else:  # a saved plan has nothing of what a database has by now
                 yield from self._extraction.extract(project, options.selected)
+                if project.erasure_requests:
+                    from infold.api.erasure_requests import take
+
+                    taken = take(project, observer.ledger, observer.listing, self.progress)
+                    observer.unrecovered = {**observer.unrecovered, **taken.refused}
+                    yield from taken.notes
 
         def record() -> Mapping[str, str]:
             # The definitions come first: whoever is killed before that has applied nothing.

@@ -91,7 +91,8 @@ def command(
     if dry_run:
         _show_stored_rows(project, asked, as_json=as_json)
         return 0
-    shape = _record(project, asked, reason, request_id, later=later, as_json=as_json)
+    number = _record(project, asked, reason, request_id, later=later, as_json=as_json)
+    shape: dict[str, Any] = {}
     code = 0
     if not later:
         shape |= _run(project, wait, as_json=as_json)
@@ -99,7 +100,7 @@ def command(
             purged, code = _purge(project, wait, as_json=as_json)
             shape |= purged
     if as_json:
-        print_json(shape)
+        print_json({**_shape_of(project, number), **shape})
     return code
 
 
@@ -132,10 +133,10 @@ def _record(
     *,
     later: bool,
     as_json: bool,
-) -> dict[str, Any]:
-    """Record the request; what is printed of it as JSON."""
+) -> int:
+    """Record the request; its number."""
     from infold import api
-    from infold.render.erasures import recorded_screen, requests_json
+    from infold.render.erasures import recorded_screen
 
     request = api.erase(
         project,
@@ -148,7 +149,17 @@ def _record(
     )
     if not as_json:
         click.echo(recorded_screen(request, project.target.command if later else ""))
-    return requests_json(api.list_erasures(project)[:1])
+    return request.number
+
+
+def _shape_of(project: Project, number: int) -> dict[str, Any]:
+    """What is printed of a request as JSON."""
+    from infold import api
+    from infold.render.erasures import requests_json
+
+    return requests_json(
+        [one for one in api.list_erasures(project) if one.request.number == number]
+    )
 
 
 def _list_requests(*, as_json: bool) -> None:
@@ -156,11 +167,12 @@ def _list_requests(*, as_json: bool) -> None:
     from infold import api
     from infold.render.erasures import requests_json, requests_screen
 
-    asked = api.list_erasures(shared_options.opened())
+    project = shared_options.opened()
+    asked, notes = api.list_erasures(project), api.told_of_requests(project)
     if as_json:
-        print_json(requests_json(asked))
+        print_json({**requests_json(asked), "notes": list(notes)})
     else:
-        click.echo(requests_screen(asked))
+        click.echo("\n".join((requests_screen(asked), *notes)))
 
 
 def _show_stored_rows(project: Project, asked: _Asked, *, as_json: bool) -> None:
@@ -213,14 +225,13 @@ def _run(project: Project, wait: float, *, as_json: bool) -> dict[str, Any]:
     from infold import api
     from infold.cli.progress import progress
     from infold.render import json_shapes
-    from infold.render.erasures import requests_json
 
     with summarized(project, as_json=as_json, verbose=False) as print_summary:
         with progress(project, quiet=as_json, verbose=False) as shown:
             result = api.run(project, wait=wait, command="erase", progress=shown)
         if not as_json:
             print_summary(result)
-    return {**requests_json(api.list_erasures(project)[:1]), "run": json_shapes.run(result)}
+    return {"run": json_shapes.run(result)}
 
 
 def _keys_of(file: str) -> tuple[str, ...]:

@@ -13,10 +13,14 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from infold.core.model import Source
 
 BLOCK = 64
 """The bytes of a block of SHA-256, to which HMAC (RFC 2104) fills its key."""
@@ -55,6 +59,48 @@ class ErasedColumn:
     erasure: str
     column: str
     form: KeyForm
+
+
+@dataclass(frozen=True, slots=True)
+class RequestColumns:
+    """
+    A source with rows that are requests to erase, a key each, and what its columns are.
+
+    ``requested_at`` has when it was asked, ``id`` what its writer calls it; None where it has none.
+    """
+
+    erasure: str
+    source: Source
+    key: str
+    requested_at: str | None = None
+    id: str | None = None
+
+    @property
+    def source_read(self) -> Source:
+        """The source with these columns alone: what is wrong with others matters to nobody."""
+        others = {column.name for column in self.source.columns}
+        return self.source.without_columns(sorted(others - {self.key, self.requested_at, self.id}))
+
+
+@dataclass(frozen=True, slots=True)
+class AskedKey:
+    """A key that rows of such a source have, and what one of them says with it (µs)."""
+
+    key: str
+    requested_at: int | None = None
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRows:
+    """
+    The rows of such a source: each key once, and how many rows are no requests.
+
+    These by file (empty where there is none) and reason, which has no value in it.
+    """
+
+    asked: Sequence[AskedKey] = ()
+    unusable: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

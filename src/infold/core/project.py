@@ -16,7 +16,7 @@ from functools import reduce
 from pathlib import Path
 
 from infold.core.environment import PRODUCTION
-from infold.core.erasure import ErasedColumn
+from infold.core.erasure import ErasedColumn, RequestColumns
 from infold.core.interval import Ranges
 from infold.core.model import SET_ASIDE, Kind, Model, Override, Source
 from infold.core.object_store import bucket_url, is_url, split
@@ -306,6 +306,8 @@ class Project:
     """The models with a wanted definition that waits for one of these: changed readers, and new."""
     erased_columns: Mapping[str, tuple[ErasedColumn, ...]] = field(default_factory=dict)
     """The columns with keys of persons, by source: whoever is erased has no row in it."""
+    erasure_requests: tuple[RequestColumns, ...] = ()
+    """The sources with rows that are requests to erase."""
     once_complete: Project | None = None
     """The project as it will be when the tables that are built ``apart`` are; None without any."""
     _by_name: Mapping[str, Node] = field(init=False, repr=False, compare=False)

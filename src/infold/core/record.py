@@ -197,6 +197,13 @@ files of a model, and had the same. It goes when files of the model come or go.
 """
 
 
+REQUESTS_OF = "requests of {0} to erase {1}"
+"""
+The name of an entry of the ledger's locations: the hash of the listing of a source whose requests
+were taken, and after it, on a line of its own, what is to be told of that source.
+"""
+
+
 FULL_LISTING = "full listing of {0}"
 """
 The name of an entry of the ledger's locations: when all dated folders of a model's source were

@@ -54,6 +54,7 @@ def cache(folder: Folder, project: Project, default: str) -> None:
         "nodes": project.nodes,
         "targets": project.targets,
         "erased_columns": project.erased_columns,
+        "erasure_requests": project.erasure_requests,
         "default": default,
         FILES: folder.digests,
     }

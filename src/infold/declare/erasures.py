@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from infold.core.erasure import ErasedColumn, form_of
+from infold.core.erasure import ErasedColumn, RequestColumns, form_of
 from infold.core.model import Source
 from infold.core.project import Node, Project
 from infold.declare.catalogs import check_secret
 from infold.declare.keys import NAME, Keys
+from infold.declare.sources import time_column
 from infold.messages import findings
 from infold.messages.catalog_errors import secret_written_out
 from infold.messages.errors import InfoldError, Spot
@@ -114,6 +115,44 @@ def _key_column(keys: Keys, name: str, text: str, source: Source) -> ErasedColum
     else:
         return ErasedColumn("", column.name, form)
     return None
+
+
+REQUEST_KEYS = ("key", "requested_at", "id")
+
+
+def read_request_columns(
+    section: Keys | None,
+    erasures: Keys | None,
+    sources: Mapping[str, Source],
+    broken: Collection[str],
+) -> tuple[RequestColumns, ...]:
+    """The sources with requests; what is ``broken`` is left out."""
+    found = []
+    known = erasures.entries if erasures is not None else {}
+    for erasure, keys in section.sections("erasure") if section is not None else ():
+        if section is not None and erasure not in known:
+            at = section.key_at(erasure)
+            keys.errors.append(findings.unknown_key(at, erasure, "erasures", known))
+        for name, columns in keys.sections("requests of"):
+            columns.check(REQUEST_KEYS)
+            if name not in sources:
+                if name not in broken:
+                    at = keys.key_at(name)
+                    keys.errors.append(findings.unknown_key(at, name, keys.where, sources))
+                continue
+            source = sources[name]
+            if "key" not in columns.entries:
+                columns.missing("key")
+            own = {
+                key: column.column
+                for key in ("key", "id")
+                if (text := columns.text(key)) is not None
+                and (column := _key_column(columns, key, text, source)) is not None
+            }
+            at_column = time_column(columns, "requested_at", source.columns)
+            if "key" in own:
+                found.append(RequestColumns(erasure, source, own["key"], at_column, own.get("id")))
+    return tuple(found)
 
 
 def read_secret(keys: Keys) -> str:

@@ -65,6 +65,7 @@ def load_with_mistakes(
             "nodes": project.nodes,
             "targets": project.targets,
             "erased_columns": project.erased_columns,
+            "erasure_requests": project.erasure_requests,
             "default": default,
         }
     fields.pop(FILES, None)

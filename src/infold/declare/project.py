@@ -38,7 +38,7 @@ from infold.core.storages import SQLITE_FILE, CatalogType, Storage
 from infold.core.target import Apply, Target
 from infold.core.yaml_tree import Page, Value, decoded, join, read, split_front_matter
 from infold.declare.audits import FileAudit, read_audit_file, with_names_apart
-from infold.declare.erasures import read_erasures
+from infold.declare.erasures import read_erasures, read_request_columns
 from infold.declare.folder import PROJECT_FILE, Folder
 from infold.declare.functions import ProjectFunctions, read_functions
 from infold.declare.keys import NAME, Keys
@@ -58,6 +58,7 @@ KEYS = (
     "sources",
     "seeds",
     "erasures",
+    "erasure_requests",
     "targets",
     "default_target",
     "dev_target",
@@ -146,6 +147,7 @@ def read_project(
         )
     _read_sources(reading, keys)
     erasures = keys.section("erasures", "erasures")
+    asked = keys.section("erasure_requests", "erasure_requests")
     default = _read_targets(reading, keys)
     reading.functions = read_functions(folder, reading.errors)
     _read_models(reading, keys)
@@ -165,7 +167,8 @@ def read_project(
     )
     uncompiled = {draft.model.name for draft in reading.drafts} - {node.name for node in project}
     erased = read_erasures(erasures, project, {*reading.broken, *uncompiled})
-    project = replace(project, erased_columns=erased)
+    requests = read_request_columns(asked, erasures, reading.sources, reading.broken)
+    project = replace(project, erased_columns=erased, erasure_requests=requests)
     order = sorted(reading.errors, key=lambda e: (e.at.file, e.at.line) if e.at else ("", 0))
     return project, default, order
 

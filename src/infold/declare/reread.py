@@ -33,6 +33,7 @@ def changed_project(folder: Folder, cached: Mapping[str, Any]) -> Project | None
         target=cached["targets"][cached["default"]],
         targets=cached["targets"],
         erased_columns=cached["erased_columns"],
+        erasure_requests=cached["erasure_requests"],
     )
     files = {node.model.place.file: node for node in before if not node.landed}
     if not changed or not changed <= files.keys() or _has_optional_columns(before):

@@ -83,8 +83,8 @@ def read_source(name: str, keys: Keys) -> Source | None:
     columns += of_folders
     file_time = _file_time(keys, columns)
     columns += (Column(file_time, "timestamp"),) if file_time else ()
-    event_time = _time_column(keys, "event_time_column", columns)
-    received = _time_column(keys, "received_column", columns)
+    event_time = time_column(keys, "event_time_column", columns)
+    received = time_column(keys, "received_column", columns)
     _check_companions(keys, format_)
     database = read_database(keys, columns)
     place = Place(keys.value.at.file, keys.value.at.line, keys.value.at.column)
@@ -234,7 +234,8 @@ def _new_columns(keys: Keys) -> NewColumns | None:
     return NewColumns(choice) if choice else None
 
 
-def _time_column(keys: Keys, key: str, columns: tuple[Column, ...]) -> str | None:
+def time_column(keys: Keys, key: str, columns: tuple[Column, ...]) -> str | None:
+    """The column that a key names, as it is declared: a time; None with the reason noted."""
     name = keys.text(key)
     if name is None or not columns:
         return name

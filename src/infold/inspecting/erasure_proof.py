@@ -65,6 +65,8 @@ def prove_erased(
                 texts = {value for value in row if isinstance(value, str)}
                 search.look_at_values(f"ledger: {table.name}", "", KeyForm.TEXT, texts)
             search.looked["tables of the ledger"] += 1
+    sources = {name: project.sources[name] for name in project.erased_columns}
+    sources |= {one.source.name: one.source for one in project.erasure_requests}
     return ErasureProof(
         at=now(),
         requests=tuple(request for request in requests if _is_whole(request)),
@@ -74,8 +76,7 @@ def prove_erased(
         found=tuple(sorted(search.found.items())),
         by_value=bool(values),
         sources=tuple(
-            f"{name}: {project.sources[name].path or project.sources[name].table}"
-            for name in sorted(project.erased_columns)
+            f"{name}: {sources[name].path or sources[name].table}" for name in sorted(sources)
         ),
     )
 

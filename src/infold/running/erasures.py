@@ -145,7 +145,7 @@ def ask_to_erase(
     Raises ``command_errors.unknown_erasure``, ``bad_erasure``, and what :func:`hasher_of` and, with
     keys, :func:`refuse_other_erasures` raise.
     """
-    declared = _checked(project, erasure, keys, source, before)
+    _checked(project, erasure, keys, source, before)
     known = ledger.known_erasures()
     (refuse_other_erasures if keys else _refuse_undeclared)(project, known)
     if id_ and any(request.id == id_ for request in ledger.erasures()):
@@ -153,12 +153,26 @@ def ask_to_erase(
     hasher = hasher_of(project, known.secret)
     hashes = tuple(text for key in keys for text in hasher.hashes_of(erasure, key))
     request = ErasureRequest(0, id_ or uuid4().hex[:12], erasure, hashes, source, before, reason)
+    [kept] = record_requests(project, ledger, hasher, erasure, [(request, tuple(keys))])
+    return kept
+
+
+def record_requests(
+    project: Project,
+    ledger: Ledger,
+    hasher: KeyHasher,
+    erasure: str,
+    asked: Sequence[tuple[ErasureRequest, tuple[str, ...]]],
+) -> Sequence[ErasureRequest]:
+    """Give the ledger requests about one erasure, each with the keys that this process knows."""
+    known, declared = ledger.known_erasures(), declared_columns(project)
     # Of sources that the project has no longer, the ledger goes on knowing the columns.
-    asked = {name for name, _ in known.newest} - {erasure}
-    columns = {**known.columns, **{k: name for k, name in declared.items() if k[0] not in asked}}
-    [kept] = ledger.add_erasures([request], columns, hasher.fingerprint)
+    others = {name for name, _ in known.newest} - {erasure}
+    columns = {**known.columns, **{k: name for k, name in declared.items() if k[0] not in others}}
+    kept = ledger.add_erasures([request for request, _ in asked], columns, hasher.fingerprint)
     if known.columns.items() >= declared.items() or not known.newest:
-        GIVEN[frozenset(kept.keys)] = tuple(keys)  # else earlier ones are about more columns
+        for request, keys in asked:
+            GIVEN[frozenset(request.keys)] = keys  # else earlier ones are about more columns
     return kept
 
 
@@ -243,8 +257,8 @@ def _checked(
     keys: Collection[str],
     source: str | None,
     before: int | None,
-) -> Mapping[tuple[str, str], str]:
-    """The declared columns; raises the errors of a request that is none."""
+) -> None:
+    """Raise the errors of a request that is none."""
     declared = declared_columns(project)
     names = sorted({name for name, _ in declared})
     if erasure not in names:
@@ -265,7 +279,6 @@ def _checked(
         raise command_errors.bad_erasure(what=what, fact=f"at most {MOST_KEYS:,}")
     if any(not key for key in keys):
         raise command_errors.bad_erasure(what="an empty text is no key of a person", fact="")
-    return declared
 
 
 @dataclass(frozen=True, slots=True)

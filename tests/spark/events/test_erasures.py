@@ -350,3 +350,48 @@ def test_a_purge_that_dies_is_done_by_doing_it_again(new_shop: NewShop) -> None:
     assert files_with(tables, "mallory") == []
     assert shop.receipts() == {}
     shop.check()
+
+
+def test_requests_that_a_service_writes(new_shop: NewShop) -> None:
+    """
+    The run that finds them erases by them, whatever the format: what is none of them is told.
+
+    Each key is taken as its column has it, with the earliest time that it was asked for.
+    """
+    shop = new_shop(clicks=KEYED, daily=DAILY)
+    text = (shop.root / "infold.yml").read_text()
+    columns = "{number: 'decimal(20,0)', asked_at: timestamp, note: int}"
+    declared = "  raw.people: {path: asked/*.json, columns: {who: string, asked_at: timestamp}}\n"
+    declared += f"  raw.devices: {{path: devices/*.parquet, columns: {columns}}}\nerasures:\n"
+    requests = "erasure_requests:\n  person: {raw.people: {key: who, requested_at: asked_at}}\n"
+    requests += "  device: {raw.devices: {key: number}}\ntargets:\n"
+    text = text.replace("erasures:\n", declared, 1).replace("targets:\n", requests, 1)
+    (shop.root / "infold.yml").write_text(text)
+    shop.put("1.csv", *(f"e{at},p{at},{at},2024-03-0{at} 01:00:00,{at}" for at in range(1, 7)))
+    asked = ['{"who": "p1", "asked_at": "2024-03-09T00:00:00"}', '{"who": null}', '{"who": ""}']
+    asked += ['{"who": "p1", "asked_at": "2024-03-08T00:00:00"}', '{"who": "p2"}']
+    shop.write("asked/1.json", "\n".join([*asked, '{"who": "p6", "asked_at": "soon"}', "{"]))
+    (shop.root / "devices").mkdir()
+    with duckdb.connect() as database:  # its `note` is no number, which is nobody's matter
+        database.execute(
+            "COPY (SELECT 3::decimal(20,0) AS number, now()::timestamp AS asked_at, 'x' AS note)"
+            f" TO '{shop.root}/devices/1.parquet' (FORMAT parquet)"
+        )
+    result = shop.go()
+    shop.gone = ["who IN ('p1', 'p2')", "device = 3"]
+    shop.check()
+    told = "raw.people: nobody is erased by 4 rows ("
+    assert "raw.people: 2 new requests to erase (person)" in result.notes
+    [line] = [note for note in result.notes if note.startswith(told)]
+    assert "1 of asked/1.json: null who" in line
+    made = {one.made_at for one in api.ledger_of(shop.project()).erasures()}
+    assert 1_709_856_000_000_000 in made  # 2024-03-08
+    assert "soon" not in line
+    again = shop.go()
+    assert (again.steps, line in again.notes) == ((), True)
+
+    shop.write("asked/2.json", '{"who": "p5", "asked_at": null}\n')
+    shop.go()
+    shop.gone.append("who = 'p5'")
+    shop.check()
+    assert len(api.ledger_of(shop.project()).erasures()) == 4
