@@ -26,7 +26,7 @@ from infold.core.hooks import When
 from infold.core.model import Override
 from infold.core.object_store import APPLICATION, AWS_KEY, OPTION_KEYS
 from infold.core.storages import CatalogType
-from infold.declare import audits, catalogs, models, project, seeds, sources, targets
+from infold.declare import audits, catalogs, erasures, models, project, seeds, sources, targets
 from infold.declare.keys import NAME
 
 PAGE = (Path(__file__).parent / "reference" / "keys.md").read_text(encoding="utf-8")
@@ -258,6 +258,9 @@ def _project() -> Schema:
         ),
         seeds=mapping_of({"$ref": "#/definitions/seed"}, **named),
         erasures=mapping_of(mapping_of(TEXT), **named),
+        erasure_requests=mapping_of(
+            mapping_of(mapping(_keys("Request keys", erasures.REQUEST_KEYS), required=["key"]))
+        ),
         targets=mapping_of({"$ref": "#/definitions/target"}, **named),
         models=mapping_of({"$ref": "#/definitions/model"}, **named),
         defaults=mapping(_model_keys(models.KEYS)),

@@ -262,6 +262,7 @@ ELSEWHERE = {
     "campaign.nulls",
     "campaign.direct",
     "project.sources",
+    "project.erasure_requests",
     "project.erasures",  # whose rows are left out is an entry, and no definition
     "project.seeds",  # a seed's rows and types are in its query: tests/declare/test_seeds.py
     "project.models",

@@ -37,6 +37,7 @@ PLACES: Mapping[str, tuple[str, ...]] = {
     "Project keys": ("infold.yml",),
     "Source keys": ("infold.yml", "sources", "raw.clicks"),
     "Seed keys": ("infold.yml", "seeds", "prices"),
+    "Request keys": ("infold.yml", "erasure_requests", "person", "raw.rates"),
     "Target keys": ("infold.yml", "targets", "dev"),
     "Model keys": ("clicks",),
     "timeseries": ("daily", "timeseries"),

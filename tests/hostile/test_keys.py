@@ -49,6 +49,8 @@ sources:
   raw.rates: {path: rates.csv, delimiter: ";", columns: {code: string}}
   raw.lake: {table: other.t, catalog: c.db, event_time_column: ts}
 seeds: {prices: {columns: {rate: int}}}
+erasures: {person: {raw.clicks: user_id}}
+erasure_requests: {person: {raw.rates: {key: code, id: code}}}
 targets:
   dev:
     warehouse: warehouse

@@ -54,7 +54,8 @@ def read_requests(
             .groupBy("key", "file", "why")
             .agg(F.min("first").alias("first"), F.count(F.lit(1)).alias("rows"))
         )
-        found = grouped.collect()  # a row for each key that was asked for, and for what is none
+        # At most a row for each key that was asked to be erased, and for each file and reason.
+        found = grouped.collect()
         source_rows.refuse_changed(project, source, files)
     asked = tuple(
         AskedKey(
