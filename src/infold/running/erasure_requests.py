@@ -36,7 +36,7 @@ ReadRequests = Callable[[RequestColumns, Sequence[ListedFile]], RequestRows]
 
 @dataclass(frozen=True, slots=True)
 class TakenRequests:
-    """What is told of requests that were taken; models that a source without an answer keeps."""
+    """What is told of the sources, and models that wait: by one that cannot be read."""
 
     notes: tuple[str, ...]
     refused: Mapping[str, InfoldError]
