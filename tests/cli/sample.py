@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from infold.core.erasure import ErasureRequest
 from infold.core.files import IngestedFile, ListedFile
 from infold.core.formats import Format
 from infold.core.interval import DAY, MAX, MINUTE, Interval, Ranges, parse_instant_text
@@ -332,6 +333,7 @@ def status() -> tuple[ModelStatus, ...]:
     clicks = {
         "rows": 70_117, "covered": days("4-6 8-9"), "stale": days("6 10"), "version": 7,
         "last_event": parse_instant_text("2024-03-09T23:59:58"), "set_aside": 12, "waiting": 3,
+        "erasures": (ErasureRequest(1, "2024-117", "person", ("1f",), made_at=AS_OF - DAY),),
     }  # fmt: skip
     daily = {
         "rows": 4, "covered": days("6-9"), "stale": Ranges((Interval(day(4).start, MAX),)),

@@ -244,7 +244,10 @@ SCREENS: dict[str, Callable[[], str]] = {
     "summary_everywhere": everywhere,
     "status_up_to_date": lambda: status_screen(
         sample.project(),
-        [replace(one, stale=Ranges(), model_state=None) for one in sample.status()[:2]],
+        [
+            replace(one, stale=Ranges(), model_state=None, erasures=())
+            for one in sample.status()[:2]
+        ],
         {},
     ),
     "history_model": lambda: history_screen(sample.history()[-1:], "sessions"),

@@ -364,6 +364,7 @@ def test_requests_to_erase_are_numbered_and_kept_with_hashes_alone(ledger: Ledge
 
     assert (kept.number, later.number) == (1, 2)
     assert ledger.erasures() == (replace(kept, keys=("1f", "2f")), later)
+    assert ledger.erasures(1) == (later,)
     newest = {("person", None): 1, ("device", "raw.orders"): 2}
     assert ledger.known_erasures() == KnownErasures(newest, both, "secret")
 

@@ -30,8 +30,9 @@ from tests.planning.strips import (
     with_trace,
 )
 
+from infold.core.erasure import ErasureRequest
 from infold.core.files import IngestedFile, ListedFile
-from infold.core.interval import DAY, EVER, HOUR, MAX, MIN, Interval, Ranges
+from infold.core.interval import DAY, EVER, HOUR, MAX, MIN, Interval, Ranges, show_instant
 from infold.core.model import DefinitionChange, Materialization, Model, Override
 from infold.core.plan import (
     HELD_BACK,
@@ -104,13 +105,21 @@ def test_manual_entries() -> None:
 
 
 def test_requests_to_erase() -> None:
-    """A new one is the cause of a step on events, and the trace has its number."""
-    seen = built(EVENTS, newest_entry=2, files=FileDiff("raw.clicks"))
+    """New ones are the cause of a step on events, which says whom they are about and since when."""
+    asked = [
+        ErasureRequest(2, "b", "person", made_at=day(2).start + 1),
+        ErasureRequest(3, "c", "device", made_at=day(3).start),
+    ]
+    seen = built(EVENTS, newest_entry=3, erasures=tuple(asked), files=FileDiff("raw.clicks"))
     step, trace = step_of(planned(EVENTS, events=seen))
-    assert (step.action, [one.cause for one in step.reasons]) == (Action.INGEST, [Cause.ERASED])
-    assert trace.applied_entry == 2
+    [reason] = step.reasons
+    assert (step.action, reason.cause) == (Action.INGEST, Cause.ERASED)
+    first = show_instant(day(2).start)
+    assert reason.detail == f"2 requests to erase (device, person), the first made {first}"
+    assert trace.applied_entry == 3
 
-    assert not planned(EVENTS, events=with_trace(seen, applied_entry=2))
+    done = replace(with_trace(seen, applied_entry=3), erasures=())
+    assert not planned(EVENTS, events=done)
 
 
 WIDE = replace(DAILY, inputs=(Input("sessions", "start", (Bound(2 * DAY, 0),)),))

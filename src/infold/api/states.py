@@ -138,6 +138,7 @@ def model_status(
         next_due=due,
         model_state=model_state,
         cells=tuple(ledger.cells(name)) if is_built and with_cells else (),
+        erasures=model.erasures,
     )
 
 

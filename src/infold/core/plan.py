@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from infold.core.definition import Derivation, Loss, Redefinition
+from infold.core.erasure import ErasureRequest
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile, lasting_path
 from infold.core.interval import Interval, Ranges
 from infold.core.model import OnLoss
@@ -144,6 +145,8 @@ class ModelObservation:
     """Whether that run is not done: it goes on, or failed, or died."""
     newest_entry: int = 0
     """The number of the newest manual entry of its quarantine, or of events request to erase."""
+    erasures: tuple[ErasureRequest, ...] = ()
+    """The requests to erase rows of its table that it has not applied; none before it is built."""
     redefined: Redefinition | None = None
     """The change of its definition since its table was built; None where no row can change."""
     inputs_kept: frozenset[str] = frozenset()

@@ -190,8 +190,8 @@ class Ledger(SwapRecords, RepairRecords, Protocol):
     def known_erasures(self) -> KnownErasures:
         """What is known of requests to erase, without their keys."""
 
-    def erasures(self) -> Sequence[ErasureRequest]:
-        """All requests to erase with their keyed hashes, by number."""
+    def erasures(self, after: int = 0) -> Sequence[ErasureRequest]:
+        """The requests to erase with a greater number, with their keyed hashes, by number."""
 
     def add_erasures(
         self,

@@ -294,6 +294,8 @@ class ModelStatus:
     """What its audits found last."""
     cells: tuple[CellState, ...] = ()
     """The cells of its table that have rows, if they were asked for."""
+    erasures: tuple[ErasureRequest, ...] = ()
+    """The requests to erase that a run is yet to apply to it."""
 
 
 @dataclass(frozen=True, slots=True)

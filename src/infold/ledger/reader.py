@@ -386,15 +386,15 @@ class SqlLedgerReader:
             0 if purged is None else int(purged[0]),
         )
 
-    def erasures(self) -> Sequence[ErasureRequest]:
-        """All requests to erase with their keyed hashes, by number."""
+    def erasures(self, after: int = 0) -> Sequence[ErasureRequest]:
+        """The requests to erase with a greater number, with their keyed hashes, by number."""
         with self._database.read() as query:
             keys: dict[int, list[str]] = defaultdict(list)
-            for number, key in query.all("erased_keys"):
+            for number, key in query.all("erased_keys", after=after):
                 keys[number].append(key)
             return tuple(
                 ErasureRequest(number, id_, erasure, tuple(keys.get(number, ())), *rest)
-                for number, id_, erasure, *rest in query.all("erasures")
+                for number, id_, erasure, *rest in query.all("erasures", after=after)
             )
 
     def locations(self) -> Mapping[str, str]:

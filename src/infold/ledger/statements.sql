@@ -345,10 +345,13 @@ VALUES (:model, :number, :session_of, :held, :session_start, :session_end, :reas
 SELECT erasure, source, max(number) FROM erasures GROUP BY erasure, source;
 
 -- name: erasures
-SELECT number, id, erasure, source, before_at, reason, made_at FROM erasures ORDER BY number;
+SELECT number, id, erasure, source, before_at, reason, made_at
+FROM erasures
+WHERE number > :after
+ORDER BY number;
 
 -- name: erased_keys
-SELECT number, key FROM erased_keys ORDER BY number, key;
+SELECT number, key FROM erased_keys WHERE number > :after ORDER BY number, key;
 
 -- name: erasure_columns
 SELECT erasure, source, column_name FROM erasure_columns;

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from infold.core.erasure import ErasureRequest
 from infold.core.files import IngestedFile
-from infold.core.interval import Ranges
+from infold.core.interval import SECOND, Ranges, show_instant
 from infold.core.plan import (
     FileDiff,
     InputDiff,
@@ -109,11 +110,20 @@ def entry_reasons(model: ModelObservation) -> Iterator[Reason]:
     The step finds the sessions and the events.
     """
     more = model.newest_entry - (model.trace.applied_entry if model.trace else 0)
-    if more and model.files is not None:  # numbers of requests are those of all erasures
-        yield Reason(Cause.ERASED, "rows of persons that were asked to be erased")
+    if model.erasures:
+        yield Reason(Cause.ERASED, requests_text(model.erasures))
     elif more:
         what = "1 manual entry" if more == 1 else f"{more:,} manual entries"
         yield Reason(Cause.QUARANTINE, f"{what} of its quarantine", Ranges.ever())
+
+
+def requests_text(requests: Sequence[ErasureRequest]) -> str:
+    """How many requests to erase there are, of whom, and since when: ``1 request to erase …``."""
+    number = count_of(len(requests), "request")
+    erased = ", ".join(sorted({request.erasure for request in requests}))
+    made = min(request.made_at for request in requests)
+    since = "made" if len(requests) == 1 else "the first made"
+    return f"{number} to erase ({erased}), {since} {show_instant(made - made % SECOND)}"
 
 
 def snapshot_reasons(model: ModelObservation) -> Iterator[Reason]:

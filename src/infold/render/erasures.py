@@ -157,6 +157,11 @@ def requests_json(asked: Sequence[AskedErasure]) -> dict[str, Any]:
     return {"requests": [_request_shape(one) for one in asked]}
 
 
+def waiting_requests_json(requests: Sequence[ErasureRequest]) -> list[dict[str, Any]]:
+    """What ``infold status --json`` says of requests that a model has yet to apply."""
+    return [{"id": one.id, "erasure": one.erasure, "made_at": iso(one.made_at)} for one in requests]
+
+
 def _request_shape(one: AskedErasure) -> dict[str, Any]:
     request = one.request
     return {

@@ -31,6 +31,7 @@ from infold.core.report import (
 from infold.core.trace import Pending
 from infold.render.audits import audits_status_json
 from infold.render.definitions import apart_json, definitions_json, destructive_json
+from infold.render.erasures import waiting_requests_json
 from infold.render.formatting import iso
 from infold.render.run import amplification
 from infold.render.status import message
@@ -215,6 +216,7 @@ def model_status(entry: ModelStatus, gaps: Ranges) -> JsonObject:
         "refused": entry.refused.record if entry.refused else None,
         "waits_for": list(entry.waits_for),
         "audits": audits_status_json(entry.audits),
+        "erasures": waiting_requests_json(entry.erasures),
         **({"built_apart": apart_json(entry.apart)} if entry.apart else {}),
     }
 

@@ -11,6 +11,7 @@ from infold.core.record import Receipt, RunRecord, StepRecord
 from infold.core.report import ModelState, ModelStatus, State
 from infold.core.trace import Cause
 from infold.planning.plan_notes import unapplied_notes
+from infold.planning.staleness import requests_text
 from infold.render import formatting
 from infold.render.definitions import apart_text, waiting_notes
 
@@ -95,6 +96,8 @@ def _detail_lines(project: Project, entry: ModelStatus, gaps: Mapping[str, Range
     if entry.set_aside:
         what = "in no session" if entry.kind is Kind.SESSIONS else "set aside"
         facts.append(f"{formatting.count(entry.set_aside, 'row')} {what}: `infold show set_aside`")
+    if entry.erasures:
+        facts.append(f"waits for a run: {requests_text(entry.erasures)}")
     facts += failed_lines(entry.audits)
     if entry.next_due is not None:
         facts.append(f"next due {show_instant(entry.next_due)}")

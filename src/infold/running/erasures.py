@@ -27,6 +27,7 @@ from infold.system import secrets
 
 if TYPE_CHECKING:
     from infold.core.ports import Lake, Ledger
+    from infold.core.trace import Trace
 
 MOST_KEYS = 1_000_000
 """Up to so many keys are asked for at once: each becomes a row of the ledger, and of a join."""
@@ -93,6 +94,23 @@ def newest_request(project: Project, known: KnownErasures, node: Node) -> int:
     if node.model.kind is not Kind.EVENTS:
         return 0
     return known.newest_of(source, project.erased_columns.get(source, ()))
+
+
+def unapplied_requests(
+    project: Project, node: Node, trace: Trace | None, requests: Iterable[ErasureRequest]
+) -> tuple[ErasureRequest, ...]:
+    """Those of some requests that a model has yet to apply; none before it is built."""
+    source = node.source or node.name
+    names = {entry.erasure for entry in project.erased_columns.get(source, ())}
+    if trace is None or node.model.kind is not Kind.EVENTS:
+        return ()
+    return tuple(
+        request
+        for request in requests
+        if request.number > trace.applied_entry
+        and request.erasure in names
+        and request.is_about(source)
+    )
 
 
 def declared_columns(project: Project) -> Mapping[tuple[str, str], str]:
@@ -328,24 +346,13 @@ def keys_in(text: str) -> tuple[str, ...]:
 
 def list_erasures(project: Project, ledger: Ledger) -> Sequence[AskedErasure]:
     """All requests, the newest first, each with the models that are yet to apply it."""
-    traces = ledger.traces()
-    columns = project.erased_columns
-    events = [
-        (node.name, source)
-        for node in project
-        if node.model.kind is Kind.EVENTS and (source := node.source or node.name) in columns
-    ]
-
-    def pending(request: ErasureRequest) -> Iterable[str]:
-        for name, source in events:
-            is_of = any(entry.erasure == request.erasure for entry in columns[source])
-            trace = traces.get(name)
-            waits = trace is not None and trace.applied_entry < request.number
-            if is_of and waits and request.is_about(source):
-                yield name
-
+    traces, requests = ledger.traces(), ledger.erasures()
+    pending: dict[int, list[str]] = defaultdict(list)
+    for node in project:
+        for request in unapplied_requests(project, node, traces.get(node.name), requests):
+            pending[request.number].append(node.name)
     purged = ledger.known_erasures().purged
     return tuple(
-        AskedErasure(request, tuple(pending(request)), request.number <= purged)
-        for request in reversed(ledger.erasures())
+        AskedErasure(request, tuple(pending[request.number]), request.number <= purged)
+        for request in reversed(requests)
     )

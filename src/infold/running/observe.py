@@ -49,6 +49,7 @@ from infold.running.source_listings import (
 )
 
 if TYPE_CHECKING:
+    from infold.core.erasure import ErasureRequest
     from infold.core.ports import Lake, Ledger
     from infold.running.source_listings import (
         Count,
@@ -148,6 +149,7 @@ class Observer:
         for name, change in redefined.items():
             if change.refused is not None:
                 self._refused.setdefault(name, change.refused)
+        erasures = self._unapplied_erasures(traces, entries)
         models = {
             node.name: replace(
                 self._observe_model(
@@ -157,6 +159,7 @@ class Observer:
                     entries.get(node.name, 0),
                     redefined.get(node.name),
                 ),
+                erasures=erasures.get(node.name, ()),
                 inputs_kept=frozenset(
                     entry.name
                     for entry in node.stored_inputs
@@ -189,6 +192,27 @@ class Observer:
             if node.model.kind is Kind.EVENTS
         }
         return {**self.ledger.newest_entries(), **erased}
+
+    def _unapplied_erasures(
+        self, traces: Mapping[str, Trace], entries: Mapping[str, int]
+    ) -> Mapping[str, tuple[ErasureRequest, ...]]:
+        """The requests that built tables of events have yet to apply, by model."""
+        behind = {
+            name: trace
+            for name, trace in traces.items()
+            if name in self.project
+            and self.project[name].model.kind is Kind.EVENTS
+            and trace.applied_entry < entries.get(name, 0)
+        }
+        if not behind:
+            return {}
+        from infold.running.erasures import unapplied_requests
+
+        requests = self.ledger.erasures(min(trace.applied_entry for trace in behind.values()))
+        return {
+            name: unapplied_requests(self.project, self.project[name], trace, requests)
+            for name, trace in behind.items()
+        }
 
     def _restamped(self, trace: Trace, changes: Mapping[str, Redefinition]) -> Trace:
         """The trace, as of the present definition if the rows are proven to be the same by it."""

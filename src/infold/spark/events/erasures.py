@@ -183,7 +183,7 @@ def keep_requests(work: Work, step: Step) -> None:
         known = work.ledger.known_erasures()
         if max(known.newest.values(), default=0) <= kept:
             return
-        requests = [one for one in work.ledger.erasures() if one.number > kept]
+        requests = work.ledger.erasures(kept)
         columns = json.dumps([[*names, column] for names, column in known.columns.items()])
         applied_to = {"columns": columns, "secret": known.secret}
         rows = [
