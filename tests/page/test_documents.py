@@ -331,6 +331,39 @@ def test_rows_are_counted_by_their_reason(tmp_path: Path) -> None:
     assert document["quarantine"] == {"quarantined_sessions": [], "entries": [], "sessions": 0}
 
 
+ERASURES = """\
+erasures:
+  person: {raw.clicks: user_id}
+targets:
+  dev: {erasure_secret: "${env:ERASED_BY}"}
+"""
+
+
+def test_requests_to_erase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are listed with the models that they wait for, which are stale since they were made."""
+    monkeypatch.setenv("ERASED_BY", "one that nobody guesses")
+    root = history(tmp_path / "shop")
+    with (root / "infold.yml").open("a", encoding="utf-8") as config:
+        config.write(ERASURES)
+    assert the(Documents(root), "aside")["erasures"] == {"requests": []}
+    request = api.erase(api.open_project(root), "person", ["ann"], reason=EVIL)
+
+    documents = Documents(root)
+    [shown] = the(documents, "aside")["erasures"]["requests"]
+    [clicks, daily] = the(documents, "states")["plan"]["steps"]
+
+    asked = (shown["id"], shown["reason"], shown["pending"], shown["purged"])
+    assert asked == (request.id, EVIL, ["clicks"], False)
+    assert clicks["reasons"][0]["detail"].startswith("1 request to erase (person), made ")
+    assert (clicks["model"], daily["model"]) == ("clicks", "daily")
+    waiting = {
+        one.model: [each.id for each in one.erasures] for one in api.status(api.open_project(root))
+    }
+    assert waiting == {"clicks": [request.id], "daily": [], "names": []}
+    assert "ann" not in json.dumps(shown)
+    assert request.keys[0] not in json.dumps(shown)
+
+
 TESTS = """\
 # a click counts
 

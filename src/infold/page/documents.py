@@ -46,6 +46,7 @@ from infold.page.project_documents import (
     version_shape,
 )
 from infold.render.environments import environments_json
+from infold.render.erasures import requests_json
 from infold.render.formatting import iso
 from infold.render.lateness import model_lateness_json
 from infold.render.session_history import quarantine_json, session_history_shape
@@ -399,10 +400,12 @@ SAMPLES = 5
 
 ASIDE_FILES = 50
 SESSIONS = 500
+REQUESTS = 500
+"""How many requests to erase are listed, the newest."""
 
 
 def aside_document(project: Project, ledger: SqlLedger, lake: Lake) -> JsonObject:
-    """Set-aside rows by reason with samples, files that have some, and the quarantine."""
+    """Set-aside rows by reason with samples, files that have some, quarantine, and erasures."""
     reasons = _set_aside(project, lake)
     return {
         "reasons": reasons,
@@ -410,6 +413,7 @@ def aside_document(project: Project, ledger: SqlLedger, lake: Lake) -> JsonObjec
         "files": _files(project, ledger),
         "left_out": _left_out(project, ledger),
         "quarantine": _quarantine(project),
+        "erasures": requests_json(api.list_erasures(project)[:REQUESTS]),
     }
 
 

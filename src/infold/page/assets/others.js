@@ -1,16 +1,22 @@
 "use strict";
-/* Rows that could not be used and sessions in quarantine; environments and changed definitions. */
+/* Rows that could not be used, sessions in quarantine and requests to erase; environments and changed definitions. */
 
 infold.rowText = (row) => Object.entries(row).map(([name, value]) => `${name}: ${value === null ? "NULL" : typeof value === "object" ? JSON.stringify(value) : value}`).join("\n");
+
+infold.requestState = (request) => {
+  if (request.pending.length) return [infold.pill("waits", "warn"), " for a run of ", request.pending.map((name, at) => [at ? ", " : "", infold.model(name)])];
+  return request.purged ? [infold.pill("erased", "good"), " and gone from files"] : infold.pill("erased", "good");
+};
 
 infold.pages.aside = async (main) => {
   const { el } = infold;
   const aside = await infold.load("aside");
   if (aside.error) return main.replaceChildren(infold.error(aside.error));
   const { quarantined_sessions: sessions, entries } = aside.quarantine;
+  const { requests } = aside.erasures;
   const samples = (rows) => (rows.length ? el("details", { class: "more" }, el("summary", {}, `${infold.count(rows.length, "row")} of them`), rows.map((row) => el("pre", {}, infold.rowText(row)))) : "");
   main.replaceChildren(
-    el("h1", {}, "Rows set aside, sessions in quarantine"),
+    el("h1", {}, "Rows set aside, sessions in quarantine, requests to erase"),
     infold.section(
       "Rows that could not be used",
       aside.reasons.length
@@ -38,6 +44,12 @@ infold.pages.aside = async (main) => {
       entries.length
         ? [el("h3", {}, "Decided by hand"), infold.table([["Model", "", (one) => infold.model(one.model)], ["Decision", "", (one) => one.action], ["Of", "long", (one) => one.of], ["Why", "long", (one) => one.reason], ["When", "when", (one) => infold.when(one.made_at)], ["Applied", "", (one) => (one.applied ? "yes" : "with the next run")]], entries)]
         : ""
+    ),
+    infold.section(
+      "Requests to erase",
+      requests.length
+        ? infold.table([["Request", "long", (one) => one.id], ["Erased", "", (one) => one.erasure], ["State", "", infold.requestState], ["Asked", "when", (one) => infold.when(one.made_at)], ["Only", "long", (one) => [one.source, one.before ? `before ${infold.when(one.before)}` : ""].filter(Boolean).join(", ")], ["Why", "long", (one) => one.reason || (one.hashes ? "" : "columns declared since the earlier ones")]], requests)
+        : el("p", {}, "Nobody was asked to be erased.")
     )
   );
 };
