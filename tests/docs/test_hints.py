@@ -43,6 +43,7 @@ BARE: Mapping[str, tuple[str, ...]] = {
     "apply-not-confirmed": ("apply",),
     "promote-not-confirmed": ("promote", "rollback"),
     "over-budget": ("run", "apply"),
+    "erasure-over-budget": ("erase",),
     "orphans-of-others": ("repair",),
     "destructive-change": ("run", "apply"),
     "source-shrank": ("run", "apply", "restate", "backbuild"),

@@ -85,6 +85,7 @@ def _typed(name: str, annotation: str) -> object:
         "Spot": SPOT, "bool": True, "int": 1234567, "int | None": 4711, "Sequence[int]": (1, 2),
         "Sequence[tuple[str, str]]": pairs, "tuple[tuple[str, str], ...]": pairs,
         "Sequence[tuple[str, str, str]]": (("<key>", "<given>", "<kept>"),),
+        "Mapping[str, int | None]": {"<model>": 1_234_567, "<other model>": None},
         "Mapping[str, tuple[str, str, str]]": {"<model>": ("day", "<before>", "<after>")},
         "tuple[str, str]": ("--start", "--end"), "Sequence[str]": (f"<{name} 1>", f"<{name} 2>"),
         "tuple[str, ...]": (f"<{name} 1>", f"<{name} 2>"),

@@ -13,7 +13,7 @@ from infold.render.erasures import (
     requests_screen,
     stored_screen,
 )
-from infold.running.erasures import AskedErasure, StoredRows
+from infold.running.erasures import AskedErasure, RewrittenFiles, StoredRows
 
 AT = parse_instant_text("2024-03-09T10:00:00")
 ALL = ErasureRequest(3, "2024-117", "person", ("1f",), reason="by letter", made_at=AT)
@@ -42,19 +42,23 @@ def test_requests() -> None:
 
 
 def test_stored_rows() -> None:
-    """By table, with the tables that follow; of some only files tell."""
+    """By table, with the tables that follow; of some only files tell. Then what a purge costs."""
     day = Ranges((Granularity.DAY.cell(AT),))
     stored = [
         StoredRows("clicks", 1, day, ("sessions", "daily")),
         StoredRows("owners", 3, Ranges((EVER,)), ()),
         StoredRows("orders", None, Ranges(), ()),
     ]
-    assert stored_screen(stored).splitlines()[1:] == [
+    files = [RewrittenFiles("clicks", 1, 3_500), RewrittenFiles("sessions", 12, 34_567_890)]
+    assert stored_screen(stored, files).splitlines()[1:] == [
         "  clicks  1  row   in 1 stretch of time                            then sessions, daily",
         "  owners  3  rows",
         "  orders  ?  rows  has no such key as it is: files are read again",
+        "A purge would write again, about",
+        "  clicks     1  file    0.0 MB",
+        "  sessions  12  files  34.6 MB",
     ]
-    assert stored_screen([]) == "No table of events that was built has such keys."
+    assert stored_screen([], []) == "No table of events that was built has such keys."
 
 
 def test_a_purge() -> None:

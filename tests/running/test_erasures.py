@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from tests.lake.iceberg.conftest import Warehouse
+from tests.page.history import history
+from tests.planning import strips
 
 from infold import api
 from infold.api.opening import observer_of
 from infold.cli import cli
 from infold.core.erasure import ErasureRequest, KeyForm, KeyHasher, form_of, latest_by_key
+from infold.core.interval import Interval, Ranges
 from infold.core.project import Project
 from infold.messages.errors import InfoldError, InfoldErrors
 from infold.running import erasures
-from infold.running.erasures import keys_in, refuse_other_erasures
+from infold.running.erasures import (
+    StoredRows,
+    keys_in,
+    refuse_more_rows,
+    refuse_other_erasures,
+    rewritten_files,
+)
+
+if TYPE_CHECKING:
+    from infold.core.ports import Lake
 
 CONFIG = """\
 name: shop
@@ -283,6 +300,7 @@ def test_keys_of_a_file(root: Path) -> None:
         ["person"],
         ["--value", "ann"],
         ["person", "--again", "--value", "ann"],
+        ["person", "--again", "--max-rows", "9"],
         ["person", "--value", "ann", "--later", "--purge"],
     ],
 )
@@ -291,3 +309,85 @@ def test_command_lines_that_say_too_little(root: Path, words: list[str]) -> None
     done = CliRunner().invoke(cli, ["-C", str(root), "erase", *words])
     assert done.exit_code == 2
     assert "Usage" in done.output
+
+
+@pytest.fixture
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose table of events has three rows of two persons, on two days."""
+    monkeypatch.setenv("ERASED_BY", "one that nobody guesses")
+    root = history(tmp_path / "shop")
+    with (root / "infold.yml").open("a") as config:
+        config.write(CONFIG[CONFIG.index("erasures:") :].replace("who}", "user_id}"))
+    folder = root / "warehouse"
+    folder.mkdir()
+    times = [datetime(2024, 3, day, 12, tzinfo=UTC) for day in (1, 1, 2)]
+    Warehouse(folder).write(
+        "clicks",
+        pa.table(
+            {
+                "user_id": ["ann", "ann", "bob"],
+                "event_ts": pa.array(times, pa.timestamp("us", "UTC")),
+            }
+        ),
+    )
+    return root
+
+
+def test_what_a_request_would_cost(stored: Path) -> None:
+    """Its rows, the tables that follow, and the files that a purge writes again."""
+    words = ["-C", str(stored), "erase", "person", "--value", "ann", "--dry-run", "--json"]
+    shown = json.loads(CliRunner().invoke(cli, words).output)
+
+    [file] = (stored / "warehouse" / "shop" / "clicks" / "data").glob("*.parquet")
+    day = ["2024-03-01T00:00:00Z", "2024-03-02T00:00:00Z"]
+    clicks = {"model": "clicks", "rows": 2, "cells": [day], "readers": ["daily"]}
+    assert shown == {
+        "tables": [clicks],
+        "purge": [{"model": "clicks", "files": 1, "bytes": file.stat().st_size}],
+    }
+
+
+def test_more_rows_than_allowed(stored: Path) -> None:
+    """Such a request is not recorded, nor one for rows that nobody can count."""
+    asked = ["-C", str(stored), "erase", "person", "--value", "ann", "--later", "--max-rows"]
+    refused = CliRunner().invoke(cli, [*asked, "1"])
+    assert (
+        refused.exit_code,
+        "erasure-over-budget: this request would erase 2" in refused.output,
+    ) == (
+        3,
+        True,
+    )
+    assert CliRunner().invoke(cli, [*asked, "1", "--dry-run"]).exit_code == 3
+    assert api.list_erasures(api.open_project(stored)) == ()
+    assert CliRunner().invoke(cli, [*asked, "2"]).exit_code == 0
+
+    unknown = [StoredRows("clicks", 0, Ranges(), ()), StoredRows("orders", None, Ranges(), ())]
+    with pytest.raises(InfoldError, match="others that cannot be counted"):
+        refuse_more_rows(unknown, 1_000_000)
+
+
+def test_files_of_tables_that_follow() -> None:
+    """They are those with times that their rows may have: of sessions a gap more; not of others."""
+    seen: dict[str, Ranges] = {}
+
+    class Stored:
+        """A file for each table that is asked for at any time."""
+
+        def file_sizes(self, table: str, times: Ranges) -> list[int]:
+            """It is as long as its name."""
+            seen[table] = times
+            return [len(table)] if times else []
+
+    made = strips.project(strips.EVENTS, strips.SESSIONS, strips.DAILY)
+    cells = Ranges((strips.day(3),))
+    found = rewritten_files(made, cast("Lake", Stored()), [StoredRows("events", 1, cells, ())])
+
+    assert [(one.model, one.files, one.bytes) for one in found] == [
+        ("events", 1, 6),
+        ("sessions", 1, 8),
+        ("daily", 1, 5),
+    ]
+    assert seen["events"] == cells
+    assert seen["sessions"] == Ranges((Interval(strips.day(2).start, strips.day(4).end),))
+    assert not rewritten_files(made, cast("Lake", Stored()), [])

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
         VerificationReport,
     )
     from infold.core.saved_plan import SavedPlan
-    from infold.running.erasures import AskedErasure, StoredRows
+    from infold.running.erasures import AskedErasure, RewrittenFiles, StoredRows
 
 __all__ = [
     "InfoldError",
@@ -113,6 +113,7 @@ __all__ = [
     "read_saved",
     "refuse_too_much",
     "restate",
+    "rewritten_files",
     "run",
     "session",
     "session_history",
@@ -318,16 +319,21 @@ def erase(
     before: int | None = None,
     reason: str = "",
     request: str = "",
+    max_rows: int | None = None,
 ) -> ErasureRequest:
     """
     Record that the rows with some keys are to be erased; the next :func:`run` erases them.
 
-    See :func:`infold.running.erasures.ask_to_erase`.
+    See :func:`infold.running.erasures.ask_to_erase`. Of more than ``max_rows`` stored rows nothing
+    is recorded: raises ``command_errors.erasure_over_budget``.
     """
-    from infold.running.erasures import ask_to_erase
+    from infold.running.erasures import ask_to_erase, refuse_more_rows
 
     refuse_lost_ledger(project)
     ledger = ledger_of(project)
+    if max_rows is not None:
+        stored = stored_rows_of(project, erasure, keys, source=source, before=before)
+        refuse_more_rows(stored, max_rows)
     return ask_to_erase(
         project, ledger, erasure, keys, source=source, before=before, reason=reason, id_=request
     )
@@ -369,6 +375,13 @@ def stored_rows_of(
     return erasures.stored_rows_of(
         project, ledger, lake, erasure, keys, source=source, before=before
     )
+
+
+def rewritten_files(project: Project, stored: Sequence[StoredRows]) -> Sequence[RewrittenFiles]:
+    """The data files that a purge writes again once these rows are gone."""
+    from infold.running import erasures
+
+    return erasures.rewritten_files(project, lake_of(project), stored)
 
 
 def forgettable(

@@ -43,6 +43,12 @@ if TYPE_CHECKING:
     "--prove", is_flag=True, help="Look for erased persons in all files and the ledger; say where."
 )
 @click.option("--dry-run", is_flag=True, help="Say which stored rows would go, and record nothing.")
+@click.option(
+    "--max-rows",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Refuse before recording when more stored rows than this would go.",
+)
 @shared_options.wait
 @shared_options.as_json
 def command(
@@ -58,6 +64,7 @@ def command(
     purge: bool,
     prove: bool,
     dry_run: bool,
+    max_rows: int | None,
     wait: float,
     as_json: bool,
 ) -> int:
@@ -78,20 +85,22 @@ def command(
             why = "Name what is erased: a name in `erasures` of infold.yml."
             raise click.UsageError(why)
         return _without_erasure(wait, purge=purge, as_json=as_json)
-    if bool(keys) == again:
-        why = "Give keys, with --value or --from; or --again, and no key."
-        raise click.UsageError(why)
-    if later and purge:
-        why = "--purge is about rows that were erased: not with --later."
-        raise click.UsageError(why)
+    for why, wrong in (
+        ("Give keys, with --value or --from; or --again, and no key.", bool(keys) == again),
+        ("--max-rows counts the rows of keys: not with --again.", again and max_rows is not None),
+        ("--purge is about rows that were erased: not with --later.", later and purge),
+    ):
+        if wrong:
+            raise click.UsageError(why)
     from infold.planning.selection import parse_instant
 
     project = shared_options.opened()
     asked = _Asked(erasure, keys, source, parse_instant("--before", before) if before else None)
     if dry_run:
-        _show_stored_rows(project, asked, as_json=as_json)
+        _show_stored_rows(project, asked, max_rows, as_json=as_json)
         return 0
-    number = _record(project, asked, reason, request_id, later=later, as_json=as_json)
+    kept = {"reason": reason, "request": request_id, "max_rows": max_rows}
+    number = _record(project, asked, kept, later=later, as_json=as_json)
     shape: dict[str, Any] = {}
     code = 0
     if not later:
@@ -126,15 +135,9 @@ def _without_erasure(wait: float, *, purge: bool, as_json: bool) -> int:
 
 
 def _record(
-    project: Project,
-    asked: _Asked,
-    reason: str,
-    request_id: str,
-    *,
-    later: bool,
-    as_json: bool,
+    project: Project, asked: _Asked, kept: dict[str, Any], *, later: bool, as_json: bool
 ) -> int:
-    """Record the request; its number."""
+    """Record the request, as the options of ``api.erase`` say; its number."""
     from infold import api
     from infold.render.erasures import recorded_screen
 
@@ -144,8 +147,7 @@ def _record(
         asked.keys,
         source=asked.source,
         before=asked.before,
-        reason=reason,
-        request=request_id,
+        **kept,
     )
     if not as_json:
         click.echo(recorded_screen(request, project.target.command if later else ""))
@@ -175,18 +177,24 @@ def _list_requests(*, as_json: bool) -> None:
         click.echo("\n".join((requests_screen(asked), *notes)))
 
 
-def _show_stored_rows(project: Project, asked: _Asked, *, as_json: bool) -> None:
-    """The stored rows that would be erased."""
+def _show_stored_rows(
+    project: Project, asked: _Asked, max_rows: int | None, *, as_json: bool
+) -> None:
+    """The stored rows that would be erased, and the files that a purge would write again."""
     from infold import api
     from infold.render.erasures import stored_json, stored_screen
+    from infold.running.erasures import refuse_more_rows
 
     stored = api.stored_rows_of(
         project, asked.erasure, asked.keys, source=asked.source, before=asked.before
     )
+    files = api.rewritten_files(project, stored)
     if as_json:
-        print_json(stored_json(stored))
+        print_json(stored_json(stored, files))
     else:
-        click.echo(stored_screen(stored))
+        click.echo(stored_screen(stored, files))
+    if max_rows is not None:
+        refuse_more_rows(stored, max_rows)
 
 
 def _prove(values: Collection[str], *, as_json: bool) -> int:

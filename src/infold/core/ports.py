@@ -322,6 +322,13 @@ class Lake(RenamedTables, SetBackTables, Protocol):
     def size(self, table: str) -> int:
         """The bytes of all files of a table; 0 when there is no such table."""
 
+    def file_sizes(self, table: str, times: Ranges) -> Sequence[int]:
+        """
+        The bytes of each data file in a partition that some times are in; none without the table.
+
+        Of a table that is not partitioned by time, and any times, all of its data files.
+        """
+
     def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
         """Tables with another metadata location than the known one -> where it is, or FORBIDDEN."""
 

@@ -272,6 +272,24 @@ bad_erasure = Message(
     "Nothing was recorded.",
 )
 
+
+def erasure_over_budget(*, rows: Mapping[str, int | None], max_rows: int) -> InfoldError:
+    """More stored rows would be erased than is allowed; None of a table: nobody knows how many."""
+    known = sum(number or 0 for number in rows.values())
+    more, todo = "", "Look whose rows they are (`infold show`), correct the keys, or allow more."
+    if None in rows.values():
+        more = ", and others that cannot be counted"
+        todo += " A table without the keys as they are needs a request without --max-rows."
+    counts = ((name, "unknown" if n is None else f"{n:,}") for name, n in rows.items())
+    return InfoldError(
+        "erasure-over-budget",
+        f"this request would erase {known:,} rows{more}",
+        (*counts, ("allowed", f"{max_rows:,} (--max-rows)")),
+        f"Nothing was recorded. {todo}",
+        exit_code=ExitCode.REFUSED,
+    )
+
+
 unknown_columns = Message("unknown-column", "there is no column {names}", {"columns": "{known}"})
 
 not_sortable = Message(

@@ -11,7 +11,7 @@ from infold.render.formatting import clock, count, iso
 if TYPE_CHECKING:
     from infold.core.erasure import ErasureRequest
     from infold.core.report import ErasureProof, Purged
-    from infold.running.erasures import AskedErasure, StoredRows
+    from infold.running.erasures import AskedErasure, RewrittenFiles, StoredRows
 
 
 def requests_screen(asked: Sequence[AskedErasure]) -> str:
@@ -48,8 +48,8 @@ def recorded_screen(request: ErasureRequest, infold: str) -> str:
     return f"Request {request.id} is kept, with hashes in place of keys.{then}"
 
 
-def stored_screen(stored: Sequence[StoredRows]) -> str:
-    """The stored rows that a request would erase."""
+def stored_screen(stored: Sequence[StoredRows], files: Sequence[RewrittenFiles]) -> str:
+    """The stored rows that a request would erase, and the files that a purge would write again."""
     if not stored:
         return "No table of events that was built has such keys."
     rows = []
@@ -64,7 +64,18 @@ def stored_screen(stored: Sequence[StoredRows]) -> str:
         readers = f"then {formatting.names(one.readers)}" if one.readers else ""
         rows.append((one.model, number, "row" if number == "1" else "rows", what, readers))
     head = "Would be erased (rows that wait or were set aside are not counted)"
-    return "\n".join([head, *formatting.columns(rows, right=(1,))])
+    parts = [head, *formatting.columns(rows, right=(1,))]
+    if files:
+        sizes = [
+            (one.model, f"{one.files:,}", "file" if one.files == 1 else "files", _size(one.bytes))
+            for one in files
+        ]
+        parts += ["A purge would write again, about", *formatting.columns(sizes, right=(1, 3))]
+    return "\n".join(parts)
+
+
+def _size(bytes_: int) -> str:
+    return f"{bytes_ / 1e6:,.1f} MB"
 
 
 def purged_screen(done: Purged) -> str:
@@ -178,7 +189,7 @@ def _request_shape(one: AskedErasure) -> dict[str, Any]:
     }
 
 
-def stored_json(stored: Sequence[StoredRows]) -> dict[str, Any]:
+def stored_json(stored: Sequence[StoredRows], files: Sequence[RewrittenFiles]) -> dict[str, Any]:
     """What ``infold erase NAME --dry-run --json`` prints."""
     return {
         "tables": [
@@ -189,5 +200,6 @@ def stored_json(stored: Sequence[StoredRows]) -> dict[str, Any]:
                 "readers": list(one.readers),
             }
             for one in stored
-        ]
+        ],
+        "purge": [{"model": one.model, "files": one.files, "bytes": one.bytes} for one in files],
     }

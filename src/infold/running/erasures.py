@@ -23,6 +23,7 @@ from infold.core.model import ERASURES, Kind, table_name
 from infold.core.project import Node, Project
 from infold.core.queries import quoted, text_literal
 from infold.messages import command_errors, mismatches
+from infold.planning.staleness import affected_cells
 from infold.system import secrets
 
 if TYPE_CHECKING:
@@ -59,6 +60,15 @@ class StoredRows:
     rows: int | None
     cells: Ranges
     readers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RewrittenFiles:
+    """About how many data files of a table a purge writes again, and their bytes now."""
+
+    model: str
+    files: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +237,41 @@ def stored_rows_of(
         cells = Ranges.of(rows or ())
         found.append(StoredRows(node.name, None if rows is None else len(rows), cells, stored))
     return found
+
+
+def rewritten_files(
+    project: Project, lake: Lake, stored: Iterable[StoredRows]
+) -> Sequence[RewrittenFiles]:
+    """
+    What a purge writes again once some rows are gone, of the tables that follow too.
+
+    Of these it is as near as a plan is: by the cells that rows at the times of others may be in.
+    Rows that are not counted are in no cell.
+    """
+    touched = {one.model: one.cells for one in stored}
+    found = []
+    for node in project:
+        if not node.model.kind.is_stored:
+            continue
+        reach = (node.query.gap or 0) if node.query is not None else 0
+        times = touched.get(node.name, Ranges()) | Ranges.of(
+            part
+            for entry in node.stored_inputs
+            if touched.get(entry.name)
+            for part in affected_cells(node, entry.name, touched[entry.name], reach)
+        )
+        touched[node.name] = times
+        sizes = lake.file_sizes(table_name(node.name), times)
+        if sizes:
+            found.append(RewrittenFiles(node.name, len(sizes), sum(sizes)))
+    return found
+
+
+def refuse_more_rows(stored: Iterable[StoredRows], max_rows: int) -> None:
+    """Raise ``command_errors.erasure_over_budget`` for more rows, or if nobody knows how many."""
+    rows = {one.model: one.rows for one in stored}
+    if None in rows.values() or sum(number or 0 for number in rows.values()) > max_rows:
+        raise command_errors.erasure_over_budget(rows=rows, max_rows=max_rows)
 
 
 def _rows_with_keys(

@@ -29,7 +29,7 @@ from infold.lake.delta.files import (
     with_deleted,
     without_statistics_of_removed,
 )
-from infold.lake.delta.log import Log
+from infold.lake.delta.log import Log, layout_metadata
 
 
 def log_of(made: Made) -> Log:
@@ -143,6 +143,24 @@ def test_files_are_chosen_by_partitions_and_statistics(made: Made) -> None:
     assert chosen("d", "2024-01-06T01:00", "2024-01-07", months) == ["None"]
     assert len(chosen("t", "0001-01-01", "9999-12-31", months)) == 3
     assert len(chosen("n", "2024-01-05", "2024-01-06", months)) == 3
+
+
+def test_sizes_of_files(made: Made) -> None:
+    """Of partitions that some times are in; without partitions of all files, if there are times."""
+    starts = [date(2024, 1, 1), date(2024, 2, 1), None]
+    month = layout_metadata("t", Granularity.MONTH, "timestamp")
+    schema = pa.schema([("n", pa.int64()), pa.field(PARTITION, pa.date32(), metadata=month)])
+    rows = pa.table({"n": [1, 2, 3], PARTITION: starts}, schema)
+    made.write("daily", rows, "s-1", partition_by=[PARTITION])
+    made.write("whole", {"n": [1]}, "s-2")
+    day = Ranges((Granularity.DAY.cell(parse_instant_text("2024-02-29")),))
+
+    [february] = made.folder("daily").glob(f"{PARTITION}=2024-02-01/*.parquet")
+    [whole] = made.folder("whole").glob("*.parquet")
+    assert made.lake.file_sizes("daily", day) == [february.stat().st_size]
+    assert made.lake.file_sizes("whole", day) == [whole.stat().st_size]
+    assert not made.lake.file_sizes("whole", Ranges())
+    assert not made.lake.file_sizes("nothing", day)
 
 
 class TestVectors:

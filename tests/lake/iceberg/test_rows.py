@@ -13,15 +13,24 @@ from datetime import UTC, date, datetime
 from functools import cache
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
+from pyiceberg.transforms import (
+    DayTransform,
+    HourTransform,
+    MonthTransform,
+    Transform,
+    YearTransform,
+)
 from tests.lake.iceberg.conftest import Warehouse
 from tests.running.standing_tables import CATALOG
 
 from infold.core.files import ListedFile
 from infold.core.formats import Format
-from infold.core.interval import parse_instant_text
+from infold.core.interval import Granularity, Interval, Ranges, parse_instant_text
 from infold.core.model import Column, Source
 from infold.core.ports import TimeSpan
 from infold.core.storages import Catalog
@@ -57,6 +66,40 @@ def lake(warehouse: Warehouse) -> IcebergLake:
     table.append(three(), snapshot_properties={"infold.step": "r1-1"})
     warehouse.write("past", three().slice(0, 1), three())
     return warehouse.lake
+
+
+@pytest.mark.parametrize(
+    ("unit", "transform"),
+    [
+        (Granularity.HOUR, HourTransform()),
+        (Granularity.DAY, DayTransform()),
+        (Granularity.MONTH, MonthTransform()),
+        (Granularity.YEAR, YearTransform()),
+    ],
+)
+def test_sizes_of_files(
+    warehouse: Warehouse, unit: Granularity, transform: Transform[Any, Any]
+) -> None:
+    """Those of the partition that some times are in, by Iceberg's value of it."""
+    times = [datetime(2024, 3, 9, 12, 30, tzinfo=UTC), datetime(1969, 2, 1, tzinfo=UTC), None]
+    schema = pa.schema([("at", pa.timestamp("us", "UTC"))])
+    files = [warehouse.folder / f"{unit.value}{rows}.parquet" for rows in (1, 2, 3)]
+    for rows, (file, time) in enumerate(zip(files, times, strict=True), 1):
+        parquet.write_table(pa.table({"at": [time] * rows}, schema), file, row_group_size=1)
+    own = {"infold.partition": unit.value, "infold.column": "at"}
+    name = f"by_{unit.value}"
+    table = warehouse.catalog.create_table(f"shop.{name}", schema=schema, properties=own)
+    with table.update_spec() as spec:
+        spec.add_field("at", transform, name)
+    table.add_files([str(file) for file in files])
+
+    def sizes(at: str) -> Sequence[int]:
+        minute = parse_instant_text(at)
+        return warehouse.lake.file_sizes(name, Ranges((Interval(minute, minute + 1),)))
+
+    assert sizes("2024-03-09T12:59") == [files[0].stat().st_size]
+    assert sizes("1969-02-01T00:59") == [files[1].stat().st_size]
+    assert sizes("2023-03-09T12:30") == []
 
 
 class TestRows:

@@ -139,6 +139,8 @@ def test_each_write_is_one_commit_with_its_step(
 
     before = max(tables.partition_files(table), key=lambda part: part.data)
     assert before.data > 1
+    sizes = lake.file_sizes(stored, JANUARY)
+    assert (len(sizes), sum(sizes)) == (before.data, before.bytes)
     tables.rewrite(table, before.partition)
     [after] = [one for one in tables.partition_files(table) if one.partition == before.partition]
     assert (after.data, after.deletes) == (1, 0)

@@ -32,6 +32,7 @@ from infold.core.ports import StoredLayout
 from infold.lake.delta.commit import LOG, Action, fingerprint, read_actions
 from infold.lake.delta.log import Log
 from infold.lake.stores import places
+from infold.messages import run_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,6 +76,14 @@ def live_files(log: Log, version: int) -> Mapping[str, Action] | None:
         files.update((unquote(add["path"]), add) for add in added)
     if version in log.commits:
         _known_files[log.folder] = (version, _mark(log, version), files)
+    return files
+
+
+def newest_files(log: Log) -> Mapping[str, Action]:
+    """The same of the newest version. Raises ``metadata_missing`` where a part of the log is."""
+    files = live_files(log, log.newest)
+    if files is None:
+        raise run_errors.metadata_missing(path=log.folder, why="its log has a gap")
     return files
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import unquote
 
 from infold.core import write_points
-from infold.core.interval import instants_of
+from infold.core.interval import Ranges, instants_of
 from infold.core.own_columns import first_state_part
 from infold.core.ports import History, StoredLayout, TableMetadata, TimeSpan
 from infold.core.swap import Renaming
@@ -35,6 +35,7 @@ from infold.lake.chosen_rows import (
 )
 from infold.lake.delta import folders
 from infold.lake.delta.commit import SET_BACK
+from infold.lake.delta.files import files_of_partitions, newest_files
 from infold.lake.delta.log import Log, layout_of, read_log, user_columns
 from infold.lake.delta.metastore import Entry, Metastore, location_of, wrong_names
 from infold.lake.delta.reader_views import ReaderViews
@@ -238,6 +239,15 @@ class DeltaLake:
     def size(self, table: str) -> int:
         """The bytes of all files in the folder, those of old versions too."""
         return sum(size for _, size in places.sizes(self.folder(table)))
+
+    def file_sizes(self, table: str, times: Ranges) -> Sequence[int]:
+        """See ``ports.Lake``; by the log. Raises ``metadata_missing`` where that has a gap."""
+        log = self.log(table)
+        if log is None or not times:
+            return ()
+        files, unit = newest_files(log).values(), layout_of(log.schema().fields).partition
+        chosen = files if unit is None else files_of_partitions(files, unit, times)
+        return [file["size"] for file in chosen]
 
     def metadata(self, table: str) -> TableMetadata | None:
         """By the log; None also where the table is being deleted."""

@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from infold.core.interval import DAY, HOUR, Granularity, Interval, parse_instant_text
 from infold.core.ports import History
 from infold.core.type_changes import Type
 from infold.lake.stores import places
@@ -73,6 +74,21 @@ def scan_where(
         return scan_rows(stored, AlwaysTrue(), columns, limit=limit)
     rows = truth_of(where, stored.schema())
     return scan_rows(stored, rows, columns, limit=limit)
+
+
+def partition_cell(unit: Granularity, value: Any) -> Interval:
+    """
+    The times of a partition that is a unit of time long, by Iceberg's value for it.
+
+    That is a number of hours, days, months or years since 1970, or a date.
+    """
+    if unit is Granularity.MONTH:
+        return unit.cell(parse_instant_text(f"{1970 + value // 12:04}-{value % 12 + 1:02}-01"))
+    if unit is Granularity.YEAR:
+        return unit.cell(parse_instant_text(f"{1970 + value:04}-01-01"))
+    if isinstance(value, int):
+        return unit.cell(value * (HOUR if unit is Granularity.HOUR else DAY))
+    return unit.cell(parse_instant_text(value.isoformat()))
 
 
 _NAMES = {

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from infold.core import write_points
-from infold.core.interval import Granularity, instants_of
+from infold.core.interval import Granularity, Ranges, instants_of
 from infold.core.model import UNPUBLISHED
 from infold.core.own_columns import first_state_part
 from infold.core.storages import NOT_PERMITTED
@@ -27,6 +27,7 @@ from infold.lake.iceberg import publishing
 from infold.lake.iceberg.metadata_file import (
     column_names,
     open_table,
+    partition_cell,
     read_metadata,
     scan_where,
     user_columns,
@@ -276,6 +277,22 @@ class IcebergLake(NamedByCatalog):
         if location is None:
             return 0
         return sum(size for _, size in places.sizes(places.folder_of(location)))
+
+    def file_sizes(self, table: str, times: Ranges) -> Sequence[int]:
+        """See ``ports.Lake``; by the manifests of the newest snapshot."""
+        location, layout = self.location(table), self.layout(table)
+        if location is None or layout is None or not times:
+            return ()
+        files = [task.file for task in open_table(location).scan().plan_files()]
+        unit = layout.partition
+        if unit is not None:  # rows without a time are in a partition of their own
+            parts = ((file, file.partition[0]) for file in files)
+            files = [
+                file
+                for file, value in parts
+                if value is not None and times.overlaps(partition_cell(unit, value))
+            ]
+        return [file.file_size_in_bytes for file in files]
 
     def metadata(self, table: str) -> TableMetadata | None:
         """The table's newest metadata, or None when there is no such table."""

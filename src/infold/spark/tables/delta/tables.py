@@ -36,6 +36,7 @@ from infold.lake.delta.files import (
     files_during,
     files_of_partitions,
     live_files,
+    newest_files,
     partition_files,
     partition_of,
     removal,
@@ -181,7 +182,7 @@ class DeltaTables:
         """
         log = self._known_log(table)
         stored = self._rows(table, log, column=column, ranges=ranges)
-        rows, files = _positions(stored.where(condition), delete, on), _files(log)
+        rows, files = _positions(stored.where(condition), delete, on), newest_files(log)
         by_name = {file.rpartition("/")[2]: file for file in files}
         deleted = {by_name[name]: positions for name, positions in rows.items()}
         removed, added = with_deleted(log.folder, files, deleted)
@@ -215,7 +216,7 @@ class DeltaTables:
         stored = _shown(self._rows(table, log, column=column, ranges=touched))
         result = with_other_cells(stored, rows, column, ranges, touched)
         result = result.coalesce(writing_tasks(touched, about))
-        old = list(_files(log).values())
+        old = list(newest_files(log).values())
         whole = any(part.start <= MIN and part.end >= MAX for part in touched)
         if layout.partition is not None and not whole:
             old = files_of_partitions(old, layout.partition, touched)
@@ -223,13 +224,13 @@ class DeltaTables:
 
     def partition_files(self, table: str) -> Sequence[PartitionFiles]:
         """Files of each partition, counted in the table's log."""
-        files = _files(self._known_log(table)).values()
+        files = newest_files(self._known_log(table)).values()
         return [PartitionFiles(*counts) for counts in partition_files(files)]
 
     def rewrite(self, table: str, partition: Any) -> None:
         """Rewrite one partition, by a commit that says of itself that it changes no row."""
         log = self._known_log(table)
-        old = [file for file in _files(log).values() if partition_of(file) == partition]
+        old = [file for file in newest_files(log).values() if partition_of(file) == partition]
         rows, layout = rows_of_version(self.spark, log.folder, log.newest, old), self.layout(table)
         if layout.column is not None:
             rows = rows.sortWithinPartitions(column_of(layout.column))
@@ -379,14 +380,6 @@ def _user_metadata(stamp: Stamp) -> str:
 def _shown(rows: DataFrame) -> DataFrame:
     """Rows without the column that is only on disk, and with states as they were before."""
     return with_struct(rows.drop(PARTITION) if PARTITION in rows.columns else rows)
-
-
-def _files(log: Log) -> Mapping[str, Action]:
-    """The files of the newest version. Raises ``metadata_missing``."""
-    files = live_files(log, log.newest)
-    if files is None:
-        raise run_errors.metadata_missing(path=log.folder, why="its log has a gap")
-    return files
 
 
 def _in_columns_of(rows: DataFrame, log: Log) -> DataFrame:

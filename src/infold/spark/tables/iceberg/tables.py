@@ -21,11 +21,16 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-from infold.core.interval import HOUR, MAX, MIN, Granularity, Ranges, parse_instant_text
+from infold.core.interval import MAX, MIN, Granularity, Ranges
 from infold.core.model import table_name
 from infold.core.ports import Lake
 from infold.core.queries import quoted
-from infold.lake.iceberg.metadata_file import kept_with_rows_of, known_history, read_metadata
+from infold.lake.iceberg.metadata_file import (
+    kept_with_rows_of,
+    known_history,
+    partition_cell,
+    read_metadata,
+)
 from infold.messages import run_errors
 from infold.spark.content import column as column_of
 from infold.spark.content import range_predicate
@@ -330,19 +335,11 @@ def partition_filter(layout: Layout, value: Any) -> str:
     """
     The rows of one partition, as a predicate on the column that it is made from.
 
-    ``value`` is Iceberg's partition value: hours, months or years since 1970, or a date.
+    ``value`` is Iceberg's own for the partition.
     """
     assert layout.column is not None
     assert layout.partition is not None
-    if layout.partition is Granularity.MONTH:
-        start = parse_instant_text(f"{1970 + value // 12:04}-{value % 12 + 1:02}-01")
-    elif layout.partition is Granularity.YEAR:
-        start = parse_instant_text(f"{1970 + value:04}-01-01")
-    elif layout.partition is Granularity.HOUR:
-        start = value * HOUR
-    else:
-        start = parse_instant_text(value.isoformat())
-    part = Ranges((layout.partition.cell(start),))
+    part = Ranges((partition_cell(layout.partition, value),))
     return range_predicate(layout.column, layout.type, part)
 
 
