@@ -178,9 +178,8 @@ class _Search:
             return
         content = places.read(location)
         blocks = b"".join(inflated(content))
-        if self._words.search(content) or self._has_key(blocks):
-            self.found[location] += 1
-        elif not _is_utf8(content) and self._has_key(content):
+        is_text = _is_utf8(content)
+        if self._words.search(content) or self._has_key(blocks if is_text else content + blocks):
             self.found[location] += 1
 
     def _has_key(self, content: bytes) -> bool:
@@ -196,9 +195,9 @@ class _Search:
 
 def _is_in(key: bytes, content: bytes) -> bool:
     """
-    Whether a key is in bytes that are no text: a short one, which many words have, after its length.
+    Whether a key is in bytes that are no text, whatever is beside it.
 
-    What is beside it may look like a letter.
+    A short one, which is a part of many words, only after its length.
     """
     size = len(key)
     if size >= _LONG_KEY:
