@@ -341,6 +341,7 @@ _BY_WORDS: dict[str, Schema] = {
     "one character": {"type": "string", "minLength": 1, "maxLength": 1},
     "number": {"type": "integer", "minimum": 1},
     "duration, `never`": {"anyOf": [{"const": "never"}, LENGTH]},
+    "duration, `at_once`, `never`": {"anyOf": [{"enum": ["at_once", "never"]}, LENGTH]},
     "`none`, `reread 3 days` (any length)": {
         "type": "string",
         "pattern": LENGTH["pattern"]

@@ -381,6 +381,20 @@ class TestTargets:
         assert [name for name, target in plain.items() if target.protected] == []
         assert [name for name, target in named.items() if target.protected] == ["long"]
 
+    def test_when_a_target_purges(self, tmp_path: Path) -> None:
+        """At once, within a length of time, or only when somebody asks for it."""
+        more = "".join(
+            f"  t{at}: {{warehouse: w{at}, erasure_purge: {text}}}\n"
+            for at, text in enumerate(["never", "at_once", "7 days"])
+        )
+        targets = load(write(tmp_path, {**SHOP, "infold.yml": INFOLD + more})).targets
+        found = {name: target.erasure_purge for name, target in targets.items()}
+        assert found == {"dev": None, "t0": None, "t1": 0, "t2": 7 * DAY}
+        for text in ("soon", "0 days"):
+            write(tmp_path, {"infold.yml": INFOLD + f"  t: {{erasure_purge: {text}}}\n"})
+            with pytest.raises(InfoldErrors, match="bad-duration"):
+                load(tmp_path)
+
 
 class TestLoading:
     """Loading from the disk reports all mistakes at once and parses nothing twice."""

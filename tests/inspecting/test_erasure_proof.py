@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from infold import api
+from infold.core.audits import AuditResult, AuditState, Severity
+from infold.core.erasure import LandingFile
 from infold.core.project import Project
+from infold.core.record import Receipt
 from infold.core.sessions import ManualEntry
 from infold.inspecting import erasure_proof
 
@@ -127,16 +131,68 @@ def test_rows_of_the_ledger(shop: Project) -> None:
     assert found(shop) == ["ledger: manual_entries, request text"]
 
 
+def test_rows_that_audits_show(shop: Project) -> None:
+    """They are JSON in the ledger; a purge takes them out, and why something failed."""
+    ledger = api.ledger_of(shop)
+    row = '{"of":{"who":"mallory"},"n":4711}'
+    wrong = AuditResult("clicks", "a", Severity.WARN, AuditState.FAILED, bad=1, rows=(row,))
+    ledger.record_audits("clicks", [wrong])
+    ledger.acquire("r")
+    ledger.begin_run("r", "run", 0, {})
+    ledger.finish_run("r", "failed", Receipt(), "mallory has no URL")
+    assert found(shop) == ["ledger: audits, request text"]
+    number = replace(wrong, rows=('{"device":4711}',))
+    ledger.record_audits("clicks", [number])
+    assert found(shop) == ["ledger: audits, request number"]
+    ledger.forget_texts()
+    ledger.release()
+    ledger.database.clean()  # as a purge ends
+    assert found(shop, "mallory") == []
+    [judged] = ledger.audits()
+    assert judged.result == replace(wrong, rows=())
+
+
+def test_unit_tests(shop: Project) -> None:
+    """Tests made of real rows are named, by keys that are text; numbers are everywhere."""
+    (shop.root / "tests").mkdir()
+    lines = ["# A test", "mallory", "| who | n |", "|---|---|", "| mallory | 1 |", "|x|4711|"]
+    (shop.root / "tests" / "clicks.md").write_text("\n".join(lines))
+    assert api.prove_erased(shop).landing[-1] == LandingFile("unit tests", "tests/clicks.md", 1)
+
+
 def test_requests_with_conditions(shop: Project) -> None:
     """Rows may be there rightly, so nothing is looked for, and that is said."""
     api.erase(shop, "person", ["trudy"], source="raw.clicks", request="some")
     pq.write_table(pa.table({"note": ["trudy"]}), table(shop) / "rows.parquet")
     proof = api.prove_erased(shop)
     assert proof.found == ()
-    assert [one.id for one in proof.conditional] == ["some"]
-    assert proof.sources == ("raw.clicks: landing/*.json",)
+    assert [one.request.id for one in proof.conditional] == ["some"]
 
 
 def test_blocks_that_are_not_compressed() -> None:
     """Bytes that are none of Avro's compressed blocks give nothing, and no error."""
     assert [*erasure_proof.inflated(b"Obj\x01" + bytes(range(256)))] == []
+
+
+def test_files_of_sources(shop: Project) -> None:
+    """Those with rows of erased persons are listed, and are nothing that infold has left."""
+    folder = shop.root / "landing"
+    folder.mkdir()
+    (folder / "a.json").write_text('{"who": "mallory"}\n{"device": 4711}\n{"who": "bob"}')
+    (folder / "b.json").write_text('{"who": "bob"}')
+    proof = api.prove_erased(shop)
+    assert proof.found == ()
+    assert proof.landing == (LandingFile("raw.clicks", "landing/a.json", 2),)
+    assert dict(proof.looked)["file of a source"] == 2
+
+
+def test_extracted_files(shop: Project) -> None:
+    """What was extracted of a database is infold's own."""
+    config = (shop.root / "infold.yml").read_text()
+    users = "  raw.users: {url: 'sqlite:///u.db', table: users, columns: {who: string}}\nerasures:"
+    (shop.root / "infold.yml").write_text(config.replace("erasures:", users))
+    project = api.open_project(shop.root)
+    folder = shop.root / "warehouse.extracted" / "raw.users"
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table({"who": ["mallory"]}), folder / "all.parquet")
+    assert found(project) == ["warehouse.extracted/raw.users/all.parquet who, request text"]

@@ -683,3 +683,16 @@ def test_cleaning_keeps_what_is_there(ledger: Ledger) -> None:
     ledger.database.clean()
     assert filled.rows_of(ledger) == before
     ledger.note_purged(3)
+
+
+def test_purges(ledger: Ledger) -> None:
+    """When each was; earlier versions of infold noted the number alone."""
+    ask = ErasureRequest(0, "a", "person", ("1f",))
+    ledger.add_erasures([ask], {}, "s")
+    assert ledger.known_erasures().purged == 0
+    ledger.note_purged(3)
+    ledger.note_purged(5)
+    known = ledger.known_erasures()
+    assert [number for number, at in known.purges if at is not None] == [3, 5]
+    assert known.purged == 5
+    assert codec.load_purges("3 5@17") == ((3, None), (5, 17))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infold.core.erasure import ErasureRequest
+from infold.core.erasure import ErasureRequest, LandingFile, ProvenRequest
 from infold.core.interval import EVER, Granularity, Ranges, parse_instant_text
 from infold.core.report import ErasureProof, Purged
 from infold.render.erasures import (
@@ -18,12 +18,18 @@ from infold.running.erasures import AskedErasure, RewrittenFiles, StoredRows
 AT = parse_instant_text("2024-03-09T10:00:00")
 ALL = ErasureRequest(3, "2024-117", "person", ("1f",), reason="by letter", made_at=AT)
 SOME = ErasureRequest(2, "b", "device", ("2f",), source="raw.clicks", before=AT, made_at=AT)
+FILES = (
+    LandingFile("raw.clicks", "l/a.json", 1),
+    LandingFile("raw.old", "", None, "rows of avro are not looked at"),
+)
 AGAIN = ErasureRequest(1, "a", "person", made_at=AT)
 
 
 def test_requests() -> None:
     """The newest first, with what restricts each, and how far it is."""
     asked = [AskedErasure(ALL, ("clicks",)), AskedErasure(SOME, ()), AskedErasure(AGAIN, (), True)]
+    [_, due] = requests_screen([AskedErasure(AGAIN, (), purge_by=AT)]).splitlines()
+    assert "  erased, purged by 2024-03-09 10:00:00  " in due
     part = "in raw.clicks, before 2024-03-09 10:00:00"
     again = "all earlier requests, by columns declared since"
     assert requests_screen(asked).splitlines() == [
@@ -63,33 +69,45 @@ def test_stored_rows() -> None:
 
 def test_a_purge() -> None:
     """What is done, what cannot be rolled back to any more, and what has to be done first."""
-    done = Purged(("clicks",), (("daily__1f", "no run has erased them from it"),), ("old__2f",))
+    files = (*FILES, LandingFile("raw.clicks", "l/b.json", 2, "it is in an object store"))
+    left = (("daily__1f", "no run has erased them from it"),)
+    done = Purged(("clicks",), left, ("old__2f",), files)
     assert purged_screen(done).splitlines() == [
         "No file has an erased row any more of 1 table.",
         "Dropped 1 table that others had replaced: there is no rollback to them.",
         "Left: daily__1f, as no run has erased them from it.",
+        "Written again: l/a.json without 1 row.",
+        "Not looked at: the files of raw.old, as rows of avro are not looked at.",
+        "Left: l/b.json with 2 rows, as it is in an object store.",
         "Bring them up to date, or drop them, and purge again.",
     ]
 
 
 def test_the_proof() -> None:
     """Whom it is about, what was looked at and not, and each place where something is left."""
-    proof = ErasureProof(
-        AT, (AGAIN, ALL), (SOME,), 1, (("file with rows", 2),), (), False, ("raw.clicks: l/*.json",)
+    requests = (
+        ProvenRequest(AGAIN, waits=False, gone=True, erased_at=AT, gone_at=AT),
+        ProvenRequest(ALL, waits=True, gone=False),
     )
+    some = (ProvenRequest(SOME, waits=False, gone=True),)
+    proof = ErasureProof(AT, requests, some, (("file with rows", 2),), (), False, FILES)
+    at, part = "2024-03-09 10:00:00", "of some rows alone: not looked for"
     assert proof_screen(proof, "shop", "dev").splitlines() == [
-        "Proof of erasure, 2024-03-09 10:00:00 UTC, project shop, target dev",
+        f"Proof of erasure, {at} UTC, project shop, target dev",
         "",
-        "  request   erased  asked                gone from files",
-        "  a         person  2024-03-09 10:00:00  yes",
-        "  2024-117  person  2024-03-09 10:00:00  not purged",
-        "  b         device  2024-03-09 10:00:00  of some rows alone: not looked for",
+        "  request   erased  asked                erased from tables   gone from files",
+        f"  a         person  {at}  {at}  {at}",
+        f"  2024-117  person  {at}  not yet              not purged",
+        f"  b         device  {at}  yes                  yes                  {part}",
         "",
         "Looked at 2 files with rows.",
         "Keys were compared by their hashes, as whole values; --value KEY finds parts.",
         "Found: nothing.",
         "",
-        "Not looked at, as infold does not write it:",
-        "  raw.clicks: l/*.json",
+        "Rows of erased persons in files that are yours to delete:",
+        "  l/a.json  1 row",
+        "",
+        "Not looked at:",
+        "  the files of raw.old, as rows of avro are not looked at",
         "  backups, exports, and versions that an object store keeps",
     ]

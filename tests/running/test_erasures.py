@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -18,13 +19,17 @@ from infold import api
 from infold.api.opening import observer_of
 from infold.cli import cli
 from infold.core.erasure import ErasureRequest, KeyForm, KeyHasher, form_of, latest_by_key
-from infold.core.interval import Interval, Ranges
+from infold.core.interval import DAY, MAX, Interval, Ranges
+from infold.core.plan import Plan
 from infold.core.project import Project
+from infold.core.report import Purged, RunResult
 from infold.messages.errors import InfoldError, InfoldErrors
 from infold.running import erasures
 from infold.running.erasures import (
     StoredRows,
+    is_purge_due,
     keys_in,
+    list_erasures,
     refuse_more_rows,
     refuse_other_erasures,
     rewritten_files,
@@ -302,6 +307,7 @@ def test_keys_of_a_file(root: Path) -> None:
         ["person", "--again", "--value", "ann"],
         ["person", "--again", "--max-rows", "9"],
         ["person", "--value", "ann", "--later", "--purge"],
+        ["--landing", "rewrite"],
     ],
 )
 def test_command_lines_that_say_too_little(root: Path, words: list[str]) -> None:
@@ -391,3 +397,72 @@ def test_files_of_tables_that_follow() -> None:
     assert seen["events"] == cells
     assert seen["sessions"] == Ranges((Interval(strips.day(2).start, strips.day(4).end),))
     assert not rewritten_files(made, cast("Lake", Stored()), [])
+
+
+def test_when_a_purge_is_due(root: Path) -> None:
+    """A day before the oldest request has to be purged; at once; never by itself."""
+
+    def due(within: int | None, at: int) -> bool:
+        target = replace(project.target, erasure_purge=within)
+        return is_purge_due(replace(project, target=target), ledger, at)
+
+    project = api.open_project(root)
+    ledger = api.ledger_of(project)
+    assert not due(0, MAX)
+    first = api.erase(project, "person", ["ann"]).made_at
+    api.erase(project, "person", ["bob"])
+    assert [due(7 * DAY, first + 6 * DAY + late) for late in (-1, 0)] == [False, True]
+    assert due(0, first)
+    assert not due(None, MAX)
+    week = replace(project, target=replace(project.target, erasure_purge=7 * DAY))
+    assert [one.purge_by for one in list_erasures(week, ledger)][1] == first + 7 * DAY
+    ledger.acquire("r")
+    ledger.note_purged(1)
+    asked = [one.purge_by for one in list_erasures(week, ledger)]
+    assert asked[0] is not None
+    assert asked[1] is None
+    assert due(7 * DAY, asked[0] - DAY)
+    assert not due(7 * DAY, asked[0] - DAY - 1)
+    ledger.note_purged(2)
+    ledger.release()
+    assert not due(0, MAX)
+
+
+def test_rows_in_files_of_sources_and_the_exit_code(root: Path) -> None:
+    """They are somebody else's, unless it is asked that they are written again."""
+    (root / "landing").mkdir()
+    (root / "landing" / "a.json").write_text('{"who": "ann"}')
+    words = ["-C", str(root), "erase"]
+    CliRunner().invoke(cli, [*words, "person", "--value", "ann", "--later"])
+    for more, code in (([], 0), (["--landing", "leave"], 0), (["--landing", "rewrite"], 4)):
+        done = CliRunner().invoke(cli, [*words, "--prove", *more])
+        assert (done.exit_code, "landing/a.json  1 row" in done.output) == (code, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "within"),
+    [
+        (["run", "--json"], "at_once"),
+        (["run", "--json"], "7 days"),
+        (["erase", "person", "--value", "bob", "--json"], "at_once"),
+    ],
+)
+def test_runs_that_purge(
+    root: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], within: str
+) -> None:
+    """At their end, where a request is due; the exit code says whether something is left."""
+    api.erase(api.open_project(root), "person", ["ann"])
+    config = CONFIG.replace('ERASED_BY}"}', f'ERASED_BY}}", erasure_purge: {within}}}')
+    (root / "infold.yml").write_text(config)
+    purges: list[bool] = []
+
+    def purge(_: Project, *, landing: bool, **__: object) -> Purged:
+        purges.append(landing)
+        return Purged(("clicks",), left=(("daily", "it waits"),))
+
+    monkeypatch.setattr(api, "purge", purge)
+    monkeypatch.setattr(api, "run", lambda *_, **__: RunResult("r", "done", plans=(Plan(()),)))
+    done = CliRunner().invoke(cli, ["-C", str(root), *words], catch_exceptions=False)
+    due = within == "at_once"
+    assert purges == [False] * due
+    assert ("purged" in json.loads(done.stdout), done.exit_code) == (due, int(due))

@@ -7,17 +7,36 @@ from collections.abc import Iterator, Mapping
 from infold.api.opening import dropper, ledger_of
 from infold.core.environment import model_of_key, set_aside_of
 from infold.core.erasure import KnownErasures
+from infold.core.interval import now
 from infold.core.ports import Lake, Ledger, Progress, SilentProgress
 from infold.core.project import Project
 from infold.core.report import Purged
 from infold.core.trace import Trace, with_readers
-from infold.running.erasures import newest_request, refuse_other_erasures
+from infold.running.erasures import is_purge_due, newest_request, refuse_other_erasures
+from infold.running.landing_files import rewrite_files
 from infold.running.table_names import drop_replaced, remember_locations
 
+LOGS = ("spark.log", "engine.log", "last-error.log")
+"""Files of the project in which messages, and so values of rows, may be."""
 
-def purge(project: Project, *, wait: float = 0.0, progress: Progress | None = None) -> Purged:
+
+def is_due(project: Project) -> bool:
+    """Whether a run that ends now is to purge, as the target says."""
+    return is_purge_due(project, ledger_of(project), now())
+
+
+def purge(
+    project: Project,
+    *,
+    landing: bool = False,
+    wait: float = 0.0,
+    progress: Progress | None = None,
+) -> Purged:
     """
     Leave no file that erased rows are in, of any table that infold made, and say where some are.
+
+    With ``landing``, the files of sources are written again without such rows as well, as far as
+    that is exact; see :mod:`infold.running.landing_files`. Texts of errors and logs go, too.
 
     Tables that a promote replaced are dropped, whose rows nobody erases: it cannot be rolled back
     then. Older snapshots go, whoever reads them. Killed anywhere, it is done by doing it again.
@@ -47,10 +66,14 @@ def purge(project: Project, *, wait: float = 0.0, progress: Progress | None = No
             else:
                 purged.append(table)
         remember_locations(project, ledger, lake, ())
+        files = tuple(rewrite_files(project, ledger, landing=landing, behind=frozenset(left)))
+        ledger.forget_texts()
         if not left:
             ledger.note_purged(newest)
     ledger_of(project).database.clean()
-    return Purged(tuple(purged), tuple(sorted(left.items())), tuple(dropped))
+    for name in LOGS:
+        (project.root / ".infold" / name).unlink(missing_ok=True)
+    return Purged(tuple(purged), tuple(sorted(left.items())), tuple(dropped), files)
 
 
 def _tables(ledger: Ledger, lake: Lake) -> Iterator[str]:

@@ -42,6 +42,13 @@ if TYPE_CHECKING:
 @click.option(
     "--prove", is_flag=True, help="Look for erased persons in all files and the ledger; say where."
 )
+@click.option(
+    "--landing",
+    type=click.Choice(("leave", "rewrite")),
+    metavar="WHAT",
+    help="With --purge: leave files of sources, or rewrite them without erased rows."
+    " With --prove: rewrite counts their rows as found.",
+)
 @click.option("--dry-run", is_flag=True, help="Say which stored rows would go, and record nothing.")
 @click.option(
     "--max-rows",
@@ -63,6 +70,7 @@ def command(
     later: bool,
     purge: bool,
     prove: bool,
+    landing: str | None,
     dry_run: bool,
     max_rows: int | None,
     wait: float,
@@ -78,13 +86,15 @@ def command(
     Without arguments, lists the requests.
     """
     keys = (*values, *(_keys_of(file) if file else ()))
+    _refuse_unfit(landing, later=later, purge=purge, prove=prove)
+    rewrites = landing == "rewrite"
     if prove:
-        return _prove(keys, as_json=as_json)
+        return _prove(keys, landing=rewrites, as_json=as_json)
     if erasure is None:
         if keys or again:
             why = "Name what is erased: a name in `erasures` of infold.yml."
             raise click.UsageError(why)
-        return _without_erasure(wait, purge=purge, as_json=as_json)
+        return _without_erasure(wait, purge=purge, landing=rewrites, as_json=as_json)
     for why, wrong in (
         ("Give keys, with --value or --from; or --again, and no key.", bool(keys) == again),
         ("--max-rows counts the rows of keys: not with --again.", again and max_rows is not None),
@@ -106,11 +116,23 @@ def command(
     if not later:
         shape |= _run(project, wait, as_json=as_json)
         if purge:
-            purged, code = _purge(project, wait, as_json=as_json)
-            shape |= purged
+            purged, code = _purge(project, wait, landing=rewrites, as_json=as_json)
+        else:
+            purged, code = purge_if_due(project, wait, as_json=as_json)
+        shape |= purged
     if as_json:
         print_json({**_shape_of(project, number), **shape})
     return code
+
+
+def _refuse_unfit(landing: str | None, *, later: bool, purge: bool, prove: bool) -> None:
+    """Raise UsageError for options that do not go together."""
+    if landing and not (purge or prove):
+        why = "--landing is about what --purge writes again, or --prove finds: with one of them."
+        raise click.UsageError(why)
+    if later and purge:
+        why = "--purge is about rows that were erased: not with --later."
+        raise click.UsageError(why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +145,12 @@ class _Asked:
     before: int | None
 
 
-def _without_erasure(wait: float, *, purge: bool, as_json: bool) -> int:
+def _without_erasure(wait: float, *, purge: bool, landing: bool, as_json: bool) -> int:
     """List the requests, or purge what earlier ones left; the exit code."""
     if not purge:
         _list_requests(as_json=as_json)
         return 0
-    shape, code = _purge(shared_options.opened(), wait, as_json=as_json)
+    shape, code = _purge(shared_options.opened(), wait, landing=landing, as_json=as_json)
     if as_json:
         print_json(shape)
     return code
@@ -197,7 +219,7 @@ def _show_stored_rows(
         refuse_more_rows(stored, max_rows)
 
 
-def _prove(values: Collection[str], *, as_json: bool) -> int:
+def _prove(values: Collection[str], *, landing: bool, as_json: bool) -> int:
     """Print what is left of erased persons; the exit code."""
     from infold import api
     from infold.messages.errors import ExitCode
@@ -209,10 +231,13 @@ def _prove(values: Collection[str], *, as_json: bool) -> int:
         print_json(proof_json(proof, project.name, project.target.name))
     else:
         click.echo(proof_screen(proof, project.name, project.target.name))
-    return ExitCode.DIFFERENT if proof.found else 0
+    remains = landing and any(one.rows for one in proof.landing)
+    return ExitCode.DIFFERENT if proof.found or remains else 0
 
 
-def _purge(project: Project, wait: float, *, as_json: bool) -> tuple[dict[str, Any], int]:
+def _purge(
+    project: Project, wait: float, *, landing: bool, as_json: bool
+) -> tuple[dict[str, Any], int]:
     """Leave no file with erased rows; what is printed of it as JSON, and the exit code."""
     from infold import api
     from infold.api.warm_engines import stop_engine
@@ -220,12 +245,23 @@ def _purge(project: Project, wait: float, *, as_json: bool) -> tuple[dict[str, A
     from infold.render.erasures import purged_json, purged_screen
 
     with progress(project, quiet=as_json, verbose=False) as shown:
-        done = api.purge(project, wait=wait, progress=shown)
+        done = api.purge(project, landing=landing, wait=wait, progress=shown)
     stop_engine(*click.get_current_context().obj)  # the files of its shuffles go with it
     api.close()  # as those of an engine of this process do
     if not as_json:
         click.echo(purged_screen(done))
-    return {"purged": purged_json(done)}, 1 if done.left else 0
+    return {"purged": purged_json(done)}, 1 if done.left or any(
+        one.why for one in done.files
+    ) else 0
+
+
+def purge_if_due(project: Project, wait: float, *, as_json: bool) -> tuple[dict[str, Any], int]:
+    """The same at the end of a run, if the target says that it is time."""
+    from infold.api.purging import is_due
+
+    if project.target.erasure_purge is None or not is_due(project):
+        return {}, 0
+    return _purge(project, wait, landing=False, as_json=as_json)
 
 
 def _run(project: Project, wait: float, *, as_json: bool) -> dict[str, Any]:

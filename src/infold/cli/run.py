@@ -111,18 +111,28 @@ def command(
                 progress=shown,
                 sinks=sinks,
             )
-        if as_json:
-            from infold.render import json_shapes
-
-            print_json(json_shapes.run(result))
-        elif result.steps:
+        if result.steps and not as_json:
             print_summary(result)
-        else:
+        elif not as_json:
             last = result.plans[-1]
             of = project if name is None else replace(project, environment=name)
             said = result.model_states if verbose or project.target.state_messages else ()
             click.echo(nothing_screen(of, None, last, said, result.notes))
-    return 0
+    purged, code = _purge_if_due(project, wait, as_json=as_json) if name is None else ({}, 0)
+    if as_json:
+        from infold.render import json_shapes
+
+        print_json({**json_shapes.run(result), **purged})
+    return code
+
+
+def _purge_if_due(project: Project, wait: float, *, as_json: bool) -> tuple[dict[str, Any], int]:
+    """What the target says of rows of erased persons, at the end of a run of production."""
+    if project.target.erasure_purge is None:
+        return {}, 0
+    from infold.cli.erase import purge_if_due
+
+    return purge_if_due(project, wait, as_json=as_json)
 
 
 WATCH_WAIT = 60.0

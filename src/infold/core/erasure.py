@@ -135,13 +135,19 @@ class KnownErasures:
     ``newest`` is the number of the newest request by erasure and source (None: of any source).
     ``columns`` are those that the requests were applied to: by erasure and source, its column.
     ``secret`` is the fingerprint of the secret that keys are hashed with; empty without requests.
-    Up to the number ``purged`` no file of a table has a row that was erased; 0 for none.
+    ``purges`` are numbers up to which no file of a table has a row that was erased, each with when
+    that was first so (µs; None: it was not noted), in order.
     """
 
     newest: Mapping[tuple[str, str | None], int]
     columns: Mapping[tuple[str, str], str]
     secret: str = ""
-    purged: int = 0
+    purges: tuple[tuple[int, int | None], ...] = ()
+
+    @property
+    def purged(self) -> int:
+        """The number up to which no file has such a row; 0 for none."""
+        return max((number for number, _ in self.purges), default=0)
 
     def newest_of(self, source: str, columns: Iterable[ErasedColumn]) -> int:
         """The number of the newest request that is about a source with these columns; else 0."""
@@ -174,11 +180,13 @@ class KeyHasher:
 
     def hashes_of(self, erasure: str, key: str) -> tuple[str, ...]:
         """The hashes of a key in all of its forms."""
-        texts = [message(erasure, KeyForm.TEXT) + key]
         number = as_number(key)
-        if number is not None:
-            texts.append(message(erasure, KeyForm.NUMBER) + number)
-        return tuple(map(self._hash, texts))
+        text = self.hash_of(erasure, KeyForm.TEXT, key)
+        return (text,) if number is None else (text, self.hash_of(erasure, KeyForm.NUMBER, number))
+
+    def hash_of(self, erasure: str, form: KeyForm, key: str) -> str:
+        """The hash of a key as it is written in a form."""
+        return self._hash(message(erasure, form) + key)
 
     @property
     def pads(self) -> tuple[bytes, bytes]:
@@ -204,3 +212,34 @@ def latest_by_key(requests: Iterable[ErasureRequest]) -> dict[str, int | None]:
             before, known = request.before, latest.get(key, request.before)
             latest[key] = None if before is None or known is None else max(known, before)
     return latest
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenRequest:
+    """
+    A request: whether a table ``waits`` to erase its rows, and whether no file has one (``gone``).
+
+    Since when, in microseconds; None where it is not so, or where nothing noted it.
+    """
+
+    request: ErasureRequest
+    waits: bool
+    gone: bool
+    erased_at: int | None = None
+    gone_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LandingFile:
+    """
+    A file of a source with rows of erased persons.
+
+    ``rows`` is how many; None where it cannot be looked into, or not all files of the source
+    (``path`` is empty then). ``why`` says why that is, or why it was not written again; empty
+    where it was, or where nobody asked.
+    """
+
+    source: str
+    path: str
+    rows: int | None
+    why: str = ""

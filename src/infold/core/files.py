@@ -101,6 +101,13 @@ def is_as_listed(known: str, listed: str) -> bool:
     return known == listed or (len(parts) == 3 and known.split(":") == parts[::2])
 
 
+def with_listed(known: str, listed: str) -> str:
+    """A known fingerprint of one version of a file, as it is for a version that is listed so."""
+    plain, bar, policy = known.partition("|")
+    same_form = listed if plain.count(":") == 2 else ":".join(listed.split(":")[::2])
+    return f"{same_form}{bar}{policy}"
+
+
 def written_at(fingerprint: str) -> int:
     """When a file with this fingerprint was written, on a disk or by a listing; microseconds."""
     return int(listed_fingerprint(fingerprint).rpartition(":")[2]) // 1000

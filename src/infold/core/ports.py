@@ -209,8 +209,21 @@ class Ledger(SwapRecords, RepairRecords, Protocol):
         is planned.
         """
 
+    def replace_file(self, source: str, path: str, before: str, after: str) -> None:
+        """
+        Record that a file has another listed fingerprint and is the file that it was.
+
+        What was ingested of it counts as it did.
+        """
+
     def note_purged(self, number: int) -> None:
         """Record that rows of requests up to a number are in no file of a table any more."""
+
+    def forget_texts(self) -> None:
+        """
+        Take out texts in which values of rows may be: why runs and steps failed, and the rows that
+        audits show. Audits show some again once they judge rows again.
+        """
 
     def locations(self) -> Mapping[str, str]:
         """Where the metadata of stored tables was when a run last ended, and of source tables."""

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from infold.core.audits import JudgedAudit
 from infold.core.definition import Redefinition
-from infold.core.erasure import ErasureRequest
+from infold.core.erasure import ErasureRequest, LandingFile, ProvenRequest
 from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.model import Kind
 from infold.core.plan import Plan, Step
@@ -668,6 +668,8 @@ class Purged:
     tables: tuple[str, ...]
     left: tuple[tuple[str, str], ...] = ()
     dropped: tuple[str, ...] = ()
+    files: tuple[LandingFile, ...] = ()
+    """The files of sources that had erased rows, as far as they were looked into."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -677,17 +679,16 @@ class ErasureProof:
 
     Of ``conditional`` requests rows may be there rightly. ``looked`` counts what was looked at,
     ``found`` values by place. ``by_value``: keys were looked for inside of texts, and in bytes.
-    ``sources`` are what infold reads and does not change.
+    ``landing`` are files of sources with such rows, which infold reads and does not change.
     """
 
     at: int
-    requests: tuple[ErasureRequest, ...]
-    conditional: tuple[ErasureRequest, ...]
-    purged: int
+    requests: tuple[ProvenRequest, ...]
+    conditional: tuple[ProvenRequest, ...]
     looked: tuple[tuple[str, int], ...]
     found: tuple[tuple[str, int], ...]
     by_value: bool
-    sources: tuple[str, ...]
+    landing: tuple[LandingFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,6 +278,11 @@ class Target:
     """Where events of lineage are sent; None: nowhere."""
     erasure_secret: str = ""
     """A reference to the secret that erased keys are hashed with; empty: nothing can be erased."""
+    erasure_purge: int | None = None
+    """
+    How long after a request no file has its rows any more; microseconds, 0: at once. None: only a
+    purge that somebody asks for leaves none.
+    """
     state_messages: bool = False
     """Whether each run says the state of its models in Snowplow's words; all targets are alike."""
     default: bool = True

@@ -15,7 +15,9 @@ from infold.messages import findings
 from infold.messages.catalog_errors import secret_written_out
 from infold.messages.errors import InfoldError, Spot
 
-KEY_OF_TARGET = "erasure_secret"
+KEY_OF_TARGET, PURGE_OF_TARGET = "erasure_secret", "erasure_purge"
+NEVER, AT_ONCE = "never", "at_once"
+"""Words in place of a length of time: for what never ends, and for one of 0."""
 
 
 def read_erasures(
@@ -163,3 +165,11 @@ def read_secret(keys: Keys) -> str:
 
 def _written_out(at: Spot, key: str) -> InfoldError:
     return secret_written_out(at, key=key, form="${env:NAME}")
+
+
+def read_purge(keys: Keys) -> int | None:
+    """How long after a request a purge is due; None: it is whenever somebody asks for it."""
+    value = keys.entries.get(PURGE_OF_TARGET)
+    if value is not None and value.text in (NEVER, AT_ONCE):
+        return 0 if value.text == AT_ONCE else None
+    return keys.span(PURGE_OF_TARGET)

@@ -42,7 +42,13 @@ from infold.declare.catalogs import (
     refuse_beside_delta,
     refuse_not_together,
 )
-from infold.declare.erasures import KEY_OF_TARGET, read_secret
+from infold.declare.erasures import (
+    KEY_OF_TARGET,
+    NEVER,
+    PURGE_OF_TARGET,
+    read_purge,
+    read_secret,
+)
 from infold.declare.keys import NAME, Keys
 from infold.messages import findings
 from infold.messages.catalog_errors import secret_written_out
@@ -62,10 +68,9 @@ KEYS = (
         *When,
         "lineage",
         KEY_OF_TARGET,
+        PURGE_OF_TARGET,
     ),
 )
-NEVER = "never"
-"""The word in place of a length of time for what never ends."""
 MASTERS = ("master", "spark.master")
 REMOTES = ("remote", "spark.remote")
 STARTED_WITH = ("spark.driver.memory", "spark.driver.extra", "spark.driver.cores")
@@ -115,6 +120,7 @@ def read_target(
         hooks=read_hooks(keys),
         lineage=read_lineage(keys),
         erasure_secret=read_secret(keys),
+        erasure_purge=read_purge(keys),
     )
     refuse_not_together(target, keys)
     refuse_beside_delta(target, keys)

@@ -8,9 +8,10 @@ Nothing is written, and no Spark is started.
 
 from __future__ import annotations
 
+import json
 import re
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,20 +22,30 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from infold.core.erasure import KeyForm, KeyHasher, KnownErasures
+from infold.core.erasure import KeyForm, KeyHasher, KnownErasures, LandingFile, ProvenRequest
 from infold.core.interval import now
 from infold.core.model import ERASURES
 from infold.core.project import Project
 from infold.core.report import ErasureProof
+from infold.declare.unit_tests import PATTERN
+from infold.lake.databases.extracted_files import extracted_folder
 from infold.lake.stores import places
 from infold.ledger.whole_tables import TABLES, batches
-from infold.running.erasures import hasher_of
+from infold.running.erasures import (
+    events_with_keys,
+    has_column_of,
+    hasher_of,
+    list_erasures,
+)
+from infold.running.landing_files import find_rows, is_own
 
 if TYPE_CHECKING:
     from infold.core.erasure import ErasureRequest
     from infold.core.ports import Lake
     from infold.ledger.store import SqlLedger
 
+_ALL = 1 << 31
+"""More runs than a ledger has."""
 _AVRO_SYNC = 16
 """Bytes that end a block of an Avro file."""
 _LONG_KEY = 8
@@ -51,34 +62,74 @@ def prove_erased(
     """
     known, requests = ledger.known_erasures(), ledger.erasures()
     search = _Search.of(project, known, requests, values)
-    for folder in _folders(project, lake):
-        for name in sorted(places.file_names(folder)):
-            if f"/{ERASURES}/" not in f"/{folder}/{name}":
-                search.look_at_file(places.below(folder, name))
-    own = str(project.root / ".infold")
-    for name in sorted(places.file_names(own)):
-        if Path(own, name).is_file():  # an engine has a socket there
-            search.look_at_bytes("file of .infold", places.below(own, name))
+    search.look_at_tables(project, lake)
+    search.look_at_own_files(project)
     with ledger.database.read() as query:
         for table in TABLES if query.exists else ():
             for row in chain.from_iterable(batches(query, table)):
-                texts = {value for value in row if isinstance(value, str)}
+                values_of_row = (value for value in row if isinstance(value, str))
+                texts = {text for one in values_of_row for text in _texts(one, search.columns)}
                 search.look_at_values(f"ledger: {table.name}", "", KeyForm.TEXT, texts)
             search.looked["tables of the ledger"] += 1
-    sources = {name: project.sources[name] for name in project.erased_columns}
-    sources |= {one.source.name: one.source for one in project.erasure_requests}
+    landing = tuple(_landing_files(project, ledger, search))
+    proven = tuple(_proven(project, ledger, known))
     return ErasureProof(
         at=now(),
-        requests=tuple(request for request in requests if _is_whole(request)),
-        conditional=tuple(request for request in requests if not _is_whole(request)),
-        purged=known.purged,
+        requests=tuple(one for one in proven if _is_whole(one.request)),
+        conditional=tuple(one for one in proven if not _is_whole(one.request)),
         looked=tuple(sorted(search.looked.items())),
         found=tuple(sorted(search.found.items())),
         by_value=bool(values),
-        sources=tuple(
-            f"{name}: {sources[name].path or sources[name].table}" for name in sorted(sources)
-        ),
+        landing=landing,
     )
+
+
+def _landing_files(project: Project, ledger: SqlLedger, search: _Search) -> Iterator[LandingFile]:
+    """Files of sources and tests with rows of erased persons, and what cannot be looked into."""
+    for file, _ in find_rows(project, ledger, lambda source: not is_own(source)):
+        search.looked["file of a source"] += file.rows is not None
+        if file.rows != 0:
+            yield file
+    for asked in project.erasure_requests:
+        if asked.source.name not in project.erased_columns:
+            yield LandingFile(asked.source.name, "", None, "it has the requests of a service")
+    for path in sorted(project.root.glob(PATTERN)):
+        lines = path.read_text("utf-8", errors="replace").splitlines()
+        search.looked["file of unit tests"] += 1
+        if rows := sum(any(map(search.is_key, line.split("|"))) for line in lines if "|" in line):
+            yield LandingFile("unit tests", path.relative_to(project.root).as_posix(), rows)
+
+
+def _proven(project: Project, ledger: SqlLedger, known: KnownErasures) -> Iterator[ProvenRequest]:
+    """All requests, the oldest first, and since when each is carried out."""
+    asked = list_erasures(project, ledger)
+    applied: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for run in ledger.runs(_ALL) if asked else ():
+        for step in run.steps:
+            if step.state == "done" and step.outcome is not None and step.finished_at is not None:
+                number = step.outcome.trace.applied_entry
+                applied[step.model].append((number, step.finished_at))
+    readers = [*events_with_keys(project)]
+    for one in reversed(asked):
+        request = one.request
+        models = [
+            name
+            for name, source in readers
+            if request.is_about(source) and has_column_of(project, source, request.erasure)
+        ]
+        since = [
+            min((at for number, at in applied[name] if number >= request.number), default=None)
+            for name in models
+            if applied[name]
+        ]
+        times = [at for at in since if at is not None]
+        yield ProvenRequest(
+            request,
+            bool(one.pending),
+            one.purged,
+            None if one.pending or len(times) < len(since) else max(times, default=None),
+            next((at for number, at in known.purges if number >= request.number), None),
+        )
 
 
 def _is_whole(request: ErasureRequest) -> bool:
@@ -96,6 +147,22 @@ def _folders(project: Project, lake: Lake) -> Iterator[str]:
             folder = places.folder_of(location)
             if not places.is_inside(folder, above):
                 yield folder
+
+
+def _texts(value: str, columns: frozenset[str]) -> Iterator[str]:
+    """A text of the ledger; of JSON the texts in it at any depth, and numbers of ``columns``."""
+    yield value
+    if value[:1] not in ("{", "["):
+        return
+    try:
+        parts = json.loads(value)
+    except ValueError:
+        return
+    for name, part in parts.items() if isinstance(parts, dict) else enumerate(parts):
+        if isinstance(part, str | dict | list):
+            yield from _texts(part if isinstance(part, str) else json.dumps(part), columns)
+        elif str(name).lower() in columns:
+            yield str(part)
 
 
 @dataclass
@@ -131,6 +198,24 @@ class _Search:
         hasher = hasher_of(project, known.secret) if any(by_hash.values()) else None
         return _Search(hasher, by_hash, frozenset(columns), [*values])
 
+    def look_at_tables(self, project: Project, lake: Lake) -> None:
+        """All files in the folders of tables, but for the table of requests."""
+        for folder in _folders(project, lake):
+            for name in sorted(places.file_names(folder)):
+                if f"/{ERASURES}/" not in f"/{folder}/{name}":
+                    self.look_at_file(places.below(folder, name))
+
+    def look_at_own_files(self, project: Project) -> None:
+        """What was extracted of databases, and what is below ``.infold``."""
+        for source in filter(is_own, project.sources.values()):
+            folder = str(extracted_folder(project, source))
+            for name in sorted(places.file_names(folder)):
+                self.look_at_file(places.below(folder, name))
+        own = str(project.root / ".infold")
+        for name in sorted(places.file_names(own)):
+            if Path(own, name).is_file():  # an engine has a socket there
+                self.look_at_bytes("file of .infold", places.below(own, name))
+
     def look_at_file(self, location: str) -> None:
         """A file of a table: its rows if it has some, else its bytes."""
         if not location.endswith(".parquet"):
@@ -156,6 +241,10 @@ class _Search:
                 self.found[f"{place}, request {request}"] += 1
             elif self.values and self._words.search(text.encode(errors="replace")):
                 self.found[place] += 1
+
+    def is_key(self, text: str) -> bool:
+        """Whether a text is a key of somebody erased, but for blanks around it."""
+        return self._request_of(text.strip()) is not None and not text.strip().isdigit()
 
     def _request_of(self, text: str) -> str | None:
         """The request that a value is a key of."""

@@ -242,6 +242,33 @@ def put_audits(
         )
 
 
+def load_purges(text: str) -> tuple[tuple[int, int | None], ...]:
+    """Numbers of requests and when they were purged; earlier versions of infold noted no time."""
+    parts = (part.partition("@") for part in text.split())
+    return tuple((int(number), int(at) if at else None) for number, _, at in parts)
+
+
+_FORGOTTEN = "it may have had values of erased rows, and a purge took it out"
+"""What is kept in place of the text of an error."""
+
+
+def forget_texts(query: Query) -> None:
+    """Keep that runs and steps failed without why, and what audits found without any row."""
+    query.run("forget_run_errors", instead=_FORGOTTEN)
+    query.run("forget_step_errors", instead=_FORGOTTEN)
+    for judged in all_audits(query):
+        result = judged.result
+        if result.rows:
+            query.run(
+                "replace_found",
+                of_model=result.model,
+                of_audit=result.audit,
+                of_stored=result.stored,
+                of_start=result.cells.start,
+                new_found=_text(replace(result, rows=())),
+            )
+
+
 def all_audits(query: Query) -> Sequence[JudgedAudit]:
     """Everything that is recorded, by model."""
     return tuple(_judged(*row) for row in query.all("audits"))

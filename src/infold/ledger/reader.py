@@ -383,7 +383,7 @@ class SqlLedgerReader:
             {(erasure, source): number for erasure, source, number in newest},
             {(erasure, source): column for erasure, source, column in columns},
             "" if secret is None else secret[0],
-            0 if purged is None else int(purged[0]),
+            () if purged is None else codec.load_purges(purged[0]),
         )
 
     def erasures(self, after: int = 0) -> Sequence[ErasureRequest]:

@@ -117,6 +117,12 @@ UPDATE steps
 SET state = 'prepared', outcome = :new_outcome
 WHERE id = :of_step AND (state = 'intent' OR state = 'prepared');
 
+-- name: forget_step_errors
+UPDATE steps SET error = :instead WHERE error IS NOT NULL;
+
+-- name: forget_run_errors
+UPDATE runs SET error = :instead WHERE error IS NOT NULL;
+
 -- name: close_step
 UPDATE steps
 SET state = :new_state, finished_at = :new_finished_at, error = :new_error
@@ -129,6 +135,12 @@ WHERE id = :of_step AND (state = 'intent' OR state = 'prepared');
 
 -- name: file_id
 SELECT id FROM files WHERE source = :source AND path = :path AND fingerprint = :fingerprint;
+
+-- name: files_at
+SELECT id, fingerprint FROM files WHERE source = :source AND path = :path;
+
+-- name: refingerprint
+UPDATE files SET fingerprint = :new_print, size = :new_size WHERE id = :of_file;
 
 -- name: files_of_source
 SELECT path, fingerprint, id FROM files WHERE source = :source;
@@ -632,6 +644,10 @@ INSERT INTO audits (model, audit, stored, range_start, range_end, state, found, 
     judged_at)
 VALUES (:model, :audit, :stored, :range_start, :range_end, :state, :found, :run, :step,
     :judged_at);
+
+-- name: replace_found
+UPDATE audits SET found = :new_found
+WHERE model = :of_model AND audit = :of_audit AND stored = :of_stored AND range_start = :of_start;
 
 -- name: drop_judged_audits
 -- What was found is replaced by what is found of the same stretch; what passed, by anything.

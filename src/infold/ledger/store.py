@@ -21,7 +21,7 @@ from infold.core.audits import AuditResult
 from infold.core.definition import Definition
 from infold.core.environment import PRODUCTION, Environment, OwnTable
 from infold.core.erasure import ErasureRequest
-from infold.core.files import ListedFile
+from infold.core.files import ListedFile, is_as_listed, with_listed
 from infold.core.interval import datetime_of, now
 from infold.core.model import table_name
 from infold.core.project import Project
@@ -382,24 +382,20 @@ class SqlLedger(SqlLedgerReader):
 
         Raises why this process gave up, if it did: the step failed of that.
         """
-        from infold.ledger.codec import put_audits
-
         with self._writing("close_step") as query:
             now = self._clock.now()
             ended = {"new_state": state, "new_finished_at": now, "new_error": error}
             query.run("close_step", of_step=step, **ended)
             for model in {audit.model for audit in audits}:
-                put_audits(query, model, audits, now=now, run=self._run, step=step)
+                codec.put_audits(query, model, audits, now=now, run=self._run, step=step)
         if self._database.lost is not None:
             raise self._database.lost
 
     def record_audits(self, model: str, results: Sequence[AuditResult]) -> None:
         """Record what audits found of stored rows; needs no lease."""
-        from infold.ledger.codec import put_audits
-
         with self._database.write("record_audits") as query:
             refuse_moved(query)
-            put_audits(query, model, results, now=self._clock.now(), run="", step="")
+            codec.put_audits(query, model, results, now=self._clock.now(), run="", step="")
 
     def set_owner(self, project: str, warehouse: str) -> None:
         """Be the ledger of this project, with its tables there, from now on."""
@@ -431,6 +427,15 @@ class SqlLedger(SqlLedgerReader):
                 )
             query.many("add_file", rows)
         return {file.path: known[file.path, file.fingerprint] for file in files}
+
+    def replace_file(self, source: str, path: str, before: str, after: str) -> None:
+        """Record that a file has another listed fingerprint and is the file that it was."""
+        with self._writing("replace_file") as query:
+            for id_, known in query.all("files_at", source=source, path=path):
+                if is_as_listed(known, before):
+                    size = int(after.partition(":")[0])
+                    changed = {"new_print": with_listed(known, after), "new_size": size}
+                    query.run("refingerprint", of_file=id_, **changed)
 
     @staticmethod
     def _known_files(
@@ -530,7 +535,13 @@ class SqlLedger(SqlLedgerReader):
     def note_purged(self, number: int) -> None:
         """Record that rows of requests up to a number are in no file of a table any more."""
         with self._writing("note_purged") as query:
-            _put_meta(query, PURGED_ROW, str(number))
+            before, *_ = query.one("meta", name=PURGED_ROW) or ("",)
+            _put_meta(query, PURGED_ROW, f"{before} {number}@{self._clock.now()}".lstrip())
+
+    def forget_texts(self) -> None:
+        """Take out why runs and steps failed, and the rows that audits show."""
+        with self._writing("forget_texts") as query:
+            codec.forget_texts(query)
 
     def keep_definitions(
         self,

@@ -9,7 +9,7 @@ from infold.render import formatting
 from infold.render.formatting import clock, count, iso
 
 if TYPE_CHECKING:
-    from infold.core.erasure import ErasureRequest
+    from infold.core.erasure import ErasureRequest, LandingFile, ProvenRequest
     from infold.core.report import ErasureProof, Purged
     from infold.running.erasures import AskedErasure, RewrittenFiles, StoredRows
 
@@ -30,6 +30,8 @@ def requests_screen(asked: Sequence[AskedErasure]) -> str:
 def _state(one: AskedErasure) -> str:
     if one.pending:
         return f"waits for a run of {formatting.names(one.pending)}"
+    if one.purge_by is not None:
+        return f"erased, purged by {clock(one.purge_by)}"
     return "purged" if one.purged else "erased"
 
 
@@ -88,6 +90,14 @@ def purged_screen(done: Purged) -> str:
         parts.append(f"Dropped {count_} that others had replaced: there is no rollback to them.")
     for table, why in done.left:
         parts.append(f"Left: {table}, as {why}.")
+    for one in done.files:
+        rows = formatting.count(one.rows or 0, "row")
+        if one.rows is None:
+            parts.append(f"Not looked at: {_place(one)}, as {one.why}.")
+        elif one.why:
+            parts.append(f"Left: {one.path} with {rows}, as {one.why}.")
+        else:
+            parts.append(f"Written again: {one.path} without {rows}.")
     if done.left:
         parts.append("Bring them up to date, or drop them, and purge again.")
     return "\n".join(parts)
@@ -99,17 +109,23 @@ def purged_json(done: Purged) -> dict[str, Any]:
         "tables": list(done.tables),
         "dropped": list(done.dropped),
         "left": [{"table": table, "why": why} for table, why in done.left],
+        "files": landing_json(done.files),
     }
 
 
 def proof_screen(proof: ErasureProof, project: str, target: str) -> str:
     """The certificate: what was looked for and where, what was found, what was not looked at."""
     head = f"Proof of erasure, {clock(proof.at)} UTC, project {project}, target {target}"
-    rows = [("request", "erased", "asked", "gone from files")]
-    for request in (*proof.requests, *proof.conditional):
-        gone = "yes" if request.number <= proof.purged else "not purged"
-        gone = "of some rows alone: not looked for" if request in proof.conditional else gone
-        rows.append((request.id, request.erasure, clock(request.made_at), gone))
+    rows = [("request", "erased", "asked", "erased from tables", "gone from files", "")]
+    rows += [
+        (
+            *(one.request.id, one.request.erasure, clock(one.request.made_at)),
+            "not yet" if one.waits else _since(one.erased_at),
+            _since(one.gone_at) if one.gone else "not purged",
+            "of some rows alone: not looked for" if one in proof.conditional else "",
+        )
+        for one in (*proof.requests, *proof.conditional)
+    ]
     parts = [head, "", *formatting.columns(rows)]
     looked = (
         formatting.count(number, what, _PLURALS.get(what, what)) for what, number in proof.looked
@@ -123,14 +139,38 @@ def proof_screen(proof: ErasureProof, project: str, target: str) -> str:
         parts += ["", "Found:", *(f"  {place}: {number:,}" for place, number in proof.found)]
     else:
         parts.append("Found: nothing.")
-    parts += ["", "Not looked at, as infold does not write it:"]
-    parts += [f"  {source}" for source in proof.sources]
+    remain = [one for one in proof.landing if one.rows]
+    if remain:
+        parts += ["", "Rows of erased persons in files that are yours to delete:"]
+        parts += formatting.columns(
+            [(one.path, formatting.count(one.rows or 0, "row")) for one in remain]
+        )
+    parts += ["", "Not looked at:"]
+    parts += [f"  {_place(one)}, as {one.why}" for one in proof.landing if one.rows is None]
     parts.append("  backups, exports, and versions that an object store keeps")
     return "\n".join(parts)
 
 
+def _since(at: int | None) -> str:
+    return "yes" if at is None else clock(at)
+
+
+def _place(file: LandingFile) -> str:
+    return file.path or f"the files of {file.source}"
+
+
+def landing_json(files: Sequence[LandingFile]) -> list[dict[str, Any]]:
+    """Files of sources; ``rows`` null: not looked into, as ``why`` says."""
+    return [
+        {"source": one.source, "path": one.path or None, "rows": one.rows, "why": one.why or None}
+        for one in files
+    ]
+
+
 _PLURALS = {
     "file with rows": "files with rows",
+    "file of a source": "files of sources",
+    "file of unit tests": "files of unit tests",
     "file of .infold": "files of .infold",
     "other file of tables": "other files of tables",
 }
@@ -139,13 +179,16 @@ _PLURALS = {
 def proof_json(proof: ErasureProof, project: str, target: str) -> dict[str, Any]:
     """What ``infold erase --prove --json`` prints; no key is in it."""
 
-    def shown(requests: Sequence[ErasureRequest]) -> list[dict[str, Any]]:
+    def shown(requests: Sequence[ProvenRequest]) -> list[dict[str, Any]]:
         return [
             {
-                "id": one.id,
-                "erasure": one.erasure,
-                "made_at": iso(one.made_at),
-                "purged": one.number <= proof.purged,
+                "id": one.request.id,
+                "erasure": one.request.erasure,
+                "made_at": iso(one.request.made_at),
+                "pending": one.waits,
+                "erased_at": iso(one.erased_at),
+                "purged": one.gone,
+                "purged_at": iso(one.gone_at),
             }
             for one in requests
         ]
@@ -159,7 +202,7 @@ def proof_json(proof: ErasureProof, project: str, target: str) -> dict[str, Any]
         "looked_at": dict(proof.looked),
         "by_value": proof.by_value,
         "found": dict(proof.found),
-        "sources": list(proof.sources),
+        "landing": landing_json(proof.landing),
     }
 
 
@@ -186,6 +229,7 @@ def _request_shape(one: AskedErasure) -> dict[str, Any]:
         "made_at": iso(request.made_at),
         "pending": list(one.pending),
         "purged": one.purged,
+        "purge_by": iso(one.purge_by),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -18,7 +18,7 @@ from infold.core.erasure import (
     KnownErasures,
     as_number,
 )
-from infold.core.interval import EVER, MAX, Interval, Ranges, instants_of
+from infold.core.interval import DAY, EVER, MAX, Interval, Ranges, instants_of
 from infold.core.model import ERASURES, Kind, table_name
 from infold.core.project import Node, Project
 from infold.core.queries import quoted, text_literal
@@ -73,11 +73,16 @@ class RewrittenFiles:
 
 @dataclass(frozen=True, slots=True)
 class AskedErasure:
-    """A request, the models that have not applied it yet, and whether no file has its rows."""
+    """
+    A request, the models that have not applied it yet, and whether no file has its rows.
+
+    ``purge_by`` is the instant by which that is to be; None where nothing says it.
+    """
 
     request: ErasureRequest
     pending: tuple[str, ...]
     purged: bool = False
+    purge_by: int | None = None
 
 
 def hasher_of(project: Project, fingerprint: str = "") -> KeyHasher:
@@ -389,6 +394,19 @@ def keys_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line for line in _LINES.split(text) if line))
 
 
+def events_with_keys(project: Project) -> Iterator[tuple[str, str]]:
+    """The models that take in a source with keys of persons, each with that."""
+    for node in project:
+        source = node.source or node.name
+        if node.model.kind is Kind.EVENTS and source in project.erased_columns:
+            yield node.name, source
+
+
+def has_column_of(project: Project, source: str, erasure: str) -> bool:
+    """Whether a source has a column with keys of an erasure."""
+    return any(entry.erasure == erasure for entry in project.erased_columns[source])
+
+
 def list_erasures(project: Project, ledger: Ledger) -> Sequence[AskedErasure]:
     """All requests, the newest first, each with the models that are yet to apply it."""
     traces, requests = ledger.traces(), ledger.erasures()
@@ -397,7 +415,23 @@ def list_erasures(project: Project, ledger: Ledger) -> Sequence[AskedErasure]:
         for request in unapplied_requests(project, node, traces.get(node.name), requests):
             pending[request.number].append(node.name)
     purged = ledger.known_erasures().purged
+    within = project.target.erasure_purge
     return tuple(
-        AskedErasure(request, tuple(pending[request.number]), request.number <= purged)
+        AskedErasure(
+            *(request, tuple(pending[request.number]), request.number <= purged),
+            None if within is None or request.number <= purged else request.made_at + within,
+        )
         for request in reversed(requests)
     )
+
+
+def is_purge_due(project: Project, ledger: Ledger, at: int) -> bool:
+    """Whether a run that ends at an instant is to purge: a day before a request has to be."""
+    within = project.target.erasure_purge
+    if within is None:
+        return False
+    known = ledger.known_erasures()
+    if max(known.newest.values(), default=0) <= known.purged:
+        return False
+    made_at = (one.made_at for one in ledger.erasures() if one.number > known.purged)
+    return min(made_at) + within - DAY <= at

@@ -327,6 +327,42 @@ def test_a_purge_leaves_no_file_with_an_erased_row(new_shop: NewShop, storage: S
     shop.check()
 
 
+def test_landing_files_are_written_again_and_nothing_is_built(new_shop: NewShop) -> None:
+    """
+    They have the rows of others as they were. A file with rows that were set aside is read again,
+    without the texts of these; one that nobody has read stays.
+    """
+    shop = new_shop(clicks=KEYED, daily=DAILY, landed=LANDED)
+    shop.put("a.csv", "1,mallory,1,2024-03-01,1", "2,bob,2,2024-03-01,2", "2,bob,2,2024-03-01,3")
+    shop.put("b.csv", "1,bob,2,2024-03-01,9", "3,mallory,1,2024-03-01,1")
+    shop.put("c.csv", "4,bob,1,2024-03-01,1", "5,mallory,1,2024-03-01,x")
+    shop.put("d.csv", "6,mallory,1,2024-03-01,1")
+    shop.run()
+    shop.erase("mallory")
+    shop.run()
+    shop.put("d.csv", "6,mallory,1,2024-03-01,1", "7,eve,1,2024-03-01,1")
+    done = api.purge(shop.project(), landing=True)
+
+    assert [(file.path, file.rows, file.why) for file in done.files] == [
+        ("landing/a.csv", 1, ""),
+        ("landing/b.csv", 1, ""),
+        ("landing/c.csv", 1, ""),
+        ("landing/d.csv", 1, "no run has read it as it is now"),
+    ]
+    rows = "2,bob,2,2024-03-01,2", "2,bob,2,2024-03-01,3"
+    assert (shop.root / "landing" / "a.csv").read_text() == "\n".join([HEADER, *rows]) + "\n"
+    (shop.root / "landing" / "d.csv").unlink()
+    receipts = shop.receipts()
+    assert {name: (one.files_new, one.written) for name, one in receipts.items()} == {
+        "raw.clicks": (1, 1),
+        "clicks": (1, 1),
+    }
+    assert shop.receipts() == {}
+    shop.check()
+    assert api.prove_erased(shop.project()).landing == ()
+    assert "mallory" not in str(api.lake_of(shop.project()).rows("infold__set_aside").to_pylist())
+
+
 def test_a_purge_that_dies_is_done_by_doing_it_again(new_shop: NewShop) -> None:
     """Killed at each of its write points in turn, it goes on; readers have the same rows."""
     shop = new_shop(clicks=KEYED)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 from infold.core.model import Source
@@ -41,3 +43,31 @@ def event_times(file: SourceFile, source: Source, column: str) -> Iterator[pa.Ar
             stream, read_options=read, parse_options=parse, convert_options=convert
         )
     yield from table.column(column).chunks
+
+
+def blanks_of(source: Source) -> str:
+    """The characters of a blank line: space and tab, unless one is the delimiter."""
+    return " \t".replace(source.delimiter, "")
+
+
+@cache
+def record_pattern(delimiter: str) -> re.Pattern[bytes]:
+    """
+    A record and its end; a field that is quoted and has more behind that is in its line.
+
+    A field without an end is all that is left of the text.
+    """
+    start, field, _ = field_patterns(delimiter)
+    stray = start + rb'(?:[^"\r\n]++|"")*+"'
+    begun = start + rb'(?:[^"]++|"")*+\Z'
+    return re.compile(
+        rb'((?:[^"\r\n]++|' + b"|".join((field, begun, stray)) + rb'|")*+)(?:\r\n?|\n|\Z)',
+    )
+
+
+def field_patterns(delimiter: str) -> Sequence[bytes]:
+    """The quote that a quoted field begins with, all of the field, and one of a single line."""
+    parts = re.escape(delimiter.encode())
+    start = rb'"(?:(?<=\A")|(?<=[\r\n]")|(?<=' + parts + rb'"))'
+    end = rb'"(?=[\r\n]|' + parts + rb"|\Z)"
+    return start, start + rb'(?:[^"]++|"")*+' + end, start + rb'(?:[^"\r\n]++|"")*+' + end

@@ -54,6 +54,7 @@ from pyspark.sql import types as T
 
 from infold.core.model import Drift, Source
 from infold.core.project import Project
+from infold.lake.reading.csv_files import blanks_of, field_patterns, record_pattern
 from infold.messages import run_errors
 from infold.spark.reading import fit
 from infold.spark.reading.drift import (
@@ -340,11 +341,6 @@ def _begins_with_mark(source: Source, file: PresentFile) -> bool:
     return first.startswith(codecs.BOM_UTF8)
 
 
-def blanks_of(source: Source) -> str:
-    """The characters of a blank line: space and tab, unless one is the delimiter."""
-    return " \t".replace(source.delimiter, "")
-
-
 def _header(file: PresentFile, source: Source) -> tuple[str, ...]:
     """
     The names in the first line that is not blank; none when there is no such line.
@@ -522,7 +518,7 @@ def records(lines: Iterable[bytes], delimiter: str, *, quoted: bool) -> Iterator
 
     Its lines are what LF ends, so there may be more in each: what ends at CR, or a part of a field.
     """
-    pattern, rest, remaining = _record_pattern(delimiter), b"", iter(lines)
+    pattern, rest, remaining = record_pattern(delimiter), b"", iter(lines)
     while portion := list(islice(remaining, _TOGETHER)):
         text, rest = rest + b"\n".join(portion) + b"\n", b""
         if not quoted:
@@ -543,32 +539,9 @@ def _patterns(delimiter: str) -> Sequence[re.Pattern[bytes]]:
 
     The last goes on to the end of the text, if there is no such quote.
     """
-    start, field, within_line = _field_patterns(delimiter)
+    start, field, within_line = field_patterns(delimiter)
     return (
         re.compile(rb'(?:[^"]++|' + within_line + rb"|(?!" + start + rb')")*+'),
         re.compile(field),
         re.compile(rb'"(?:[^"]++|"")*+'),
     )
-
-
-@cache
-def _record_pattern(delimiter: str) -> re.Pattern[bytes]:
-    """
-    A record and its end; a field that is quoted and has more behind that is in its line.
-
-    A field without an end is all that is left of the text.
-    """
-    start, field, _ = _field_patterns(delimiter)
-    stray = start + rb'(?:[^"\r\n]++|"")*+"'
-    begun = start + rb'(?:[^"]++|"")*+\Z'
-    return re.compile(
-        rb'((?:[^"\r\n]++|' + b"|".join((field, begun, stray)) + rb'|")*+)(?:\r\n?|\n|\Z)',
-    )
-
-
-def _field_patterns(delimiter: str) -> Sequence[bytes]:
-    """The quote that a quoted field begins with, all of the field, and one of a single line."""
-    parts = re.escape(delimiter.encode())
-    start = rb'"(?:(?<=\A")|(?<=[\r\n]")|(?<=' + parts + rb'"))'
-    end = rb'"(?=[\r\n]|' + parts + rb"|\Z)"
-    return start, start + rb'(?:[^"]++|"")*+' + end, start + rb'(?:[^"\r\n]++|"")*+' + end

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
@@ -15,7 +14,7 @@ from pyspark.sql import types as T
 from infold.core.model import Source
 from infold.core.project import Project
 from infold.lake.chosen_rows import plain_type
-from infold.lake.reading.source_file import SourceFile
+from infold.lake.reading.parquet_files import finer_int96, int96_columns
 from infold.messages import run_errors
 from infold.spark.reading.drift import PresentFile, declared_columns, unreadable
 from infold.spark.reading.paths import glob
@@ -149,47 +148,3 @@ def _physical(is_int96: bool, column: pa.Field) -> pa.DataType:
 
 def _is_nanos(type_: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(type_) and type_.unit == "ns")
-
-
-# Spark cuts them to microseconds silently, and the footer of a file does not show whether that
-# loses anything. So these columns are read in this process first.
-
-_FITS = 9_223_372_036_000_000
-"""Microseconds from 1970 up to which the nanoseconds fit 64 bits, before it and after."""
-
-
-def int96_columns(footer: parquet.ParquetFile) -> list[bool]:
-    """For each top-level column, whether it is a timestamp of the old 96-bit kind."""
-    leaves = {
-        footer.schema.column(i).path: footer.schema.column(i).physical_type
-        for i in range(len(footer.schema.names))
-    }
-    return [leaves.get(name) == "INT96" for name in footer.schema_arrow.names]
-
-
-def finer_int96(file: SourceFile, names: Sequence[str]) -> list[str]:
-    """Those of the 96-bit columns that have parts of a microsecond."""
-    if not names:
-        return []
-    finer: set[str] = set()
-    with (
-        parquet.ParquetFile(file.arrow_file()) as exact,
-        parquet.ParquetFile(file.arrow_file(), coerce_int96_timestamp_unit="us") as cut,
-    ):
-        pairs = zip(
-            exact.iter_batches(columns=list(names)),
-            cut.iter_batches(columns=list(names)),
-            strict=True,
-        )
-        for whole, short in pairs:
-            finer.update(name for name in names if _differ(whole.column(name), short.column(name)))
-    return [name for name in names if name in finer]
-
-
-def _differ(nanos: pa.Array, micros: pa.Array) -> bool:
-    """Whether an instant is no whole microsecond; beyond 64 bits that is unknown."""
-    at = micros.cast(pa.int64())
-    same_second = pc.less(pc.abs(at), _FITS)
-    rest = pc.subtract(nanos.cast(pa.int64()), pc.multiply(at, 1000))
-    differs = pc.any(pc.and_(same_second, pc.not_equal(rest, 0))).as_py()
-    return bool(differs)
