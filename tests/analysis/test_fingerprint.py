@@ -289,6 +289,7 @@ CHANGES_NO_ROW = {
     "incremental.forward_only",  # of changes to come
     "incremental.late",
     "source.removal_limit",
+    *("model.retain", "source.retain"),  # what was applied is in the trace
     "source.may_be_empty",
     "source.path",  # files that are not named any more have gone, as others have
     "source.table",  # its snapshots are of another table, whose rows are all new

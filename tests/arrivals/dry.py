@@ -34,12 +34,20 @@ from tests.arrivals.shape import (
     project_file,
 )
 from tests.reference.tables import Deduplicated
-from tests.reference.world import Erased, Record, Row, Usable, frozen, without_erased
+from tests.reference.world import (
+    Erased,
+    Record,
+    Row,
+    Usable,
+    dated_since,
+    frozen,
+    without_erased,
+)
 
 from infold import api
 from infold.core import write_points
 from infold.core.files import FilesOutcome, IngestedFile, ListedFile
-from infold.core.interval import EVER, Interval, Ranges
+from infold.core.interval import EVER, MIN, Interval, Ranges
 from infold.core.model import Kind, Source, table_name
 from infold.core.plan import Action, ChangedKeyRows, FileDiff, PlanOptions, Step
 from infold.core.ports import Announce, Lake, Progress, TableMetadata
@@ -324,7 +332,10 @@ class DryEngine:
         stored = memory.tables.get(table)
         before = self._known(step.model)
         files, column = None, _time_column(node)
-        if step.action is Action.DERIVE and step.trace and step.trace.earlier:
+        if step.action is Action.EXPIRE:
+            assert column is not None
+            after = [row for row in before if cell_start(row[column]) not in step.cells]
+        elif step.action is Action.DERIVE and step.trace and step.trace.earlier:
             after = [dict.fromkeys(node.columns) | row for row in before]
         elif node.model.kind is Kind.EVENTS:
             after, files = self._ingested(node, step)
@@ -333,7 +344,8 @@ class DryEngine:
         build = step.replaces_all or step.action is Action.DERIVE or stored is None
         # What held before is what the ledger says: a dead run may have replaced the table since.
         held = {state.cell: (state.rows, state.content) for state in self.ledger.cells(step.model)}
-        if node.model.kind is Kind.INCREMENTAL_TABLE and column is not None:
+        expires = step.action is Action.EXPIRE
+        if node.model.kind is Kind.INCREMENTAL_TABLE and column is not None and not expires:
             after = _clamped(column, step, [], after)
             if step.action is Action.DERIVE and not (step.trace and step.trace.earlier):
                 after = _derived(column, step, before, after)
@@ -358,7 +370,8 @@ class DryEngine:
         now = self._known(step.model)
         counted = sum(cell.rows for cell in self.ledger.cells(step.model))
         assert counted == len(now), "the ledger lost count"
-        if node.model.kind is Kind.INCREMENTAL_TABLE and column is not None and not build:
+        by_cell = node.model.kind is Kind.INCREMENTAL_TABLE and not expires
+        if by_cell and column is not None and not build:
             after = _clamped(column, step, now, after)
         snapshot = None
         if outcome.committed:
@@ -486,8 +499,9 @@ class DryEngine:
         erased = self.play.erased_by(step)
         before = step.previous_trace.applied_entry if step.previous_trace else 0
         again = stay if step.trace and step.trace.applied_entry != before else due
+        since = step.trace.retention.start if step.trace else MIN
         taken = [
-            self._taken(spec, path, id_, diff.as_of, erased)
+            self._taken(spec, path, id_, diff.as_of, erased, since)
             for path, id_ in (*ids.items(), *((path, held[path].id) for path in again))
         ]
         source = self.play.shape.source(diff.source)
@@ -496,17 +510,17 @@ class DryEngine:
             for path in dict.fromkeys((*stay, *ids))
             for record in self.play.world.files[path]
         ]
-        known = without_erased(records, erased)
+        known = dated_since(without_erased(records, erased), since)
         rows = usable_rows(spec, known, source.rules, diff.as_of).rows
         removed = tuple(held[path].id for path in gone if path in held)
         outcome = FilesOutcome(diff.source, tuple(taken), removed)
         return (chosen_rows(spec.best(rows)) if spec.best else rows), outcome
 
     def _taken(
-        self, spec: TableSpec, path: str, id_: int, as_of: int, erased: Sequence[Erased]
+        self, spec: TableSpec, path: str, id_: int, as_of: int, erased: Sequence[Erased], since: int
     ) -> IngestedFile:
         source = self.play.shape.source(spec.source or "")
-        records = without_erased(self.play.world.files[path], erased)
+        records = dated_since(without_erased(self.play.world.files[path], erased), since)
         found = usable_rows(spec, records, source.rules, as_of)
         return ingested_file(self.play, path, id_, as_of, found)
 

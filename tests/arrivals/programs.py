@@ -62,12 +62,19 @@ class Program:
 
 
 def programs(
-    users: int, rounds: tuple[int, int], ops: tuple[int, int] = (1, 5)
+    users: int,
+    rounds: tuple[int, int],
+    ops: tuple[int, int] = (1, 5),
+    more: tuple[str, ...] = (),
 ) -> st.SearchStrategy[Program]:
-    """Programs of so many users, runs (from, to) and operations before each run (from, to)."""
+    """
+    Programs of so many users, runs (from, to) and operations before each run (from, to).
+
+    ``more`` operations are drawn besides, as often as they are named.
+    """
     seeds = st.integers(0, 2**32 - 1)
     some = st.lists(
-        st.builds(Op, st.sampled_from((*ARRIVALS, *OTHERS)), seeds),
+        st.builds(Op, st.sampled_from((*ARRIVALS, *OTHERS, *more)), seeds),
         min_size=ops[0],
         max_size=ops[1],
     )

@@ -18,6 +18,7 @@ from tests.declare.shop import project, write
 from tests.docs.pages import DOCS, FENCE, ROOT, code, files_of, write_project
 
 from infold.cli import cli
+from infold.core.interval import DAY
 from infold.declare import check
 
 RUN = ("sql", "yaml", "python", "sh", "cron")
@@ -145,6 +146,7 @@ SHOWN: list[tuple[str, str, int, str, Mapping[str, str]]] = [
     (LOOKUPS, "sql", 0, BY_DAY + "%s", {}),
     (LOOKUPS, "sql", 1, BY_DAY + "%s", {"plans": PLANS}),
     ("errors/events-and-sessions.md", "sql", 0, CLICKS.partition("SELECT")[0] + "%s", {}),
+    ("concepts/retention.md", "sql", 0, "%s", {"clicks": CLICKS}),
     ("concepts/events.md", "yaml", 0, f"---\n%s---\n{ROWS}", {}),
     ("concepts/backfills.md", "yaml", 0, "---\n%s---\nSELECT count(*) AS n FROM events", {}),
     ("reference/keys.md", "yaml", 0,
@@ -160,6 +162,22 @@ def test_check_accepts_a_model(
     text = code(DOCS / page, language)[number].replace("o.account_id", "o.user_id")
 
     accepted({**beside, "example": model % text})
+
+
+def test_check_accepts_rows_that_are_kept_for_a_time() -> None:
+    """A source with a length, and a table that keeps its cells for longer."""
+    [sources] = code(DOCS / "concepts/retention.md", "yaml")
+    [daily] = code(DOCS / "concepts/retention.md", "sql")
+    clicks = CLICKS.replace("raw.events", "raw.clicks")
+
+    found = project(
+        {
+            "infold.yml": f"name: shop\n{sources}",
+            "models/clicks.sql": clicks,
+            "models/daily.sql": daily,
+        }
+    )
+    assert found.retain_of(found["clicks"]) == 400 * DAY
 
 
 def test_check_accepts_sessions() -> None:

@@ -59,6 +59,7 @@ VALUES: Mapping[str, Iterable[str]] = {
     "corrections": sources.CORRECTIONS,
     "quote": sources.QUOTES,
     "full_listing": ("always", "daily", "weekly"),
+    "retain": ("forever",),
     "on_drift": Drift,
     "on_new_columns": NewColumns,
     "on_unreadable": ON_UNREADABLE,

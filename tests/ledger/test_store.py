@@ -54,7 +54,7 @@ def as_of_format_1(path: Path) -> None:
         for table in (
             *("left_out", "trace_entries", "definitions", "trace_definitions", "applied"),
             *("unchanged", "environments", "environment_tables"),
-            *("erasures", "erased_keys", "erasure_columns"),
+            *("erasures", "erased_keys", "erasure_columns", "trace_retention"),
         ):
             connection.execute(f"DROP TABLE {table}")
         for column in ("carried", "campaign"):

@@ -107,6 +107,15 @@ def without_erased(records: Sequence[Record], erased: Sequence[Erased]) -> list[
     ]
 
 
+def dated_since(records: Sequence[Record], since: int) -> list[Record]:
+    """The records that are not dated before an instant."""
+    return [
+        record
+        for record in records
+        if isinstance(record, Broken) or (record.get("event_ts") or since) >= since
+    ]
+
+
 def usable(records: Sequence[Record], rules: Rules, as_of: int) -> Usable:
     """Sort records by what a source's rules say of each, one at a time."""
     found = Usable()

@@ -288,7 +288,7 @@ class TestCopy:
 
         rows = output.partition(" rows in")[0].rpartition(" ")[2]
         assert output == (
-            f"Copied the ledger of dev, {rows} rows in 32 tables, and compared what was written.\n"
+            f"Copied the ledger of dev, {rows} rows in 33 tables, and compared what was written.\n"
             "\n"
             f"  from:  {Target('dev').ledger}\n"
             f"  to:    {TO}\n"

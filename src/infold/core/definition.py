@@ -284,6 +284,7 @@ KEYS: Mapping[str, Decides] = {
     "Model.prefer": Decides.CONTENT,
     "Model.deduplicate": Decides.CONTENT,
     "Model.start": Decides.ELSEWHERE,  # Node.start has the one in force
+    "Model.retain": Decides.METADATA,  # Trace.retention has what was applied
     "Model.overrides": Decides.ELSEWHERE,  # Node.overrides_used has those that count
     "Model.on_destructive_change": Decides.METADATA,
     "Model.forward_only": Decides.METADATA,  # of the change that comes next
@@ -358,6 +359,7 @@ KEYS: Mapping[str, Decides] = {
     "Source.url": Decides.METADATA,  # and so are what rows of it are read, as paths are
     "Source.key": Decides.METADATA,
     "Source.reread": Decides.METADATA,
+    "Source.retain": Decides.METADATA,
     "Source.unread_columns": Decides.NOTHING,
 }
 """What each field of a declaration affects. A field that is missing here counts as content."""

@@ -14,7 +14,7 @@ from enum import StrEnum
 from infold.core.audits import Audit
 from infold.core.formats import FORMATS, Format
 from infold.core.functions import CalledFunction, PythonCode
-from infold.core.interval import DAY, HOUR, Granularity
+from infold.core.interval import DAY, HOUR, MAX, MIN, Granularity
 from infold.core.queries import VersionRules
 from infold.core.sessions import Sessions
 from infold.core.storages import Catalog
@@ -129,6 +129,8 @@ class Source:
     """The column by which new rows are found; None: all of them are read each time."""
     reread: int | None = None
     """How long before the greatest key rows are read again; None: none is."""
+    retain: int | None = None
+    """How long after their event time events models keep its rows; microseconds, None: for good."""
     unread_columns: tuple[str, ...] = ()
     """Declared columns that a model does not read; set for a reader, never as declared."""
 
@@ -345,6 +347,10 @@ class Incremental:
     late: Late = Late.EARLIER
 
 
+FOREVER = MAX - MIN
+"""A ``retain`` that no row is older than."""
+
+
 @dataclass(frozen=True, slots=True)
 class Model:
     """
@@ -367,6 +373,11 @@ class Model:
     deduplicate: Deduplicate = Deduplicate.SAME_TIME
     start: int | None = None
     """Of events and sessions: the instant before which there are no events."""
+    retain: int | None = None
+    """
+    Of events, and of tables built cell by cell: how long rows are kept after their time, in
+    microseconds. None: events for good, a table built cell by cell as long as what it reads.
+    """
     overrides: tuple[Override, ...] = ()
     """The safety checks that its author overrides, for tables built cell by cell or whole."""
     on_destructive_change: OnLoss | None = None

@@ -159,6 +159,11 @@ class ModelObservation:
     """Those of its last build."""
     has_states: bool = False
     """Whether the rows of a cumulative aggregate have the states of its definition."""
+    expired: tuple[CellState, ...] = ()
+    """
+    The cells with rows that are older than it keeps them; of sessions, that begin before their
+    events are kept.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,11 +248,14 @@ class Action(StrEnum):
     """Give stored columns other names or wider types; no row is written."""
     REFOLD = "refold"
     """Make those sessions again that a changed definition ends elsewhere, and no others."""
+    EXPIRE = "expire"
+    """Take out the cells that are older than the table may keep them; nothing is read."""
 
     @property
     def of_own_rows(self) -> bool:
         """Whether it is about the rows that the table has, whatever its inputs have."""
-        return self in (Action.DERIVE, Action.REBUCKET, Action.EVOLVE, Action.REFOLD)
+        own = (Action.DERIVE, Action.REBUCKET, Action.EVOLVE, Action.REFOLD, Action.EXPIRE)
+        return self in own
 
 
 @dataclass(frozen=True, slots=True)

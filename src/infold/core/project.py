@@ -10,14 +10,14 @@ alone. ``analysis`` makes nodes; this file has the values and the graph.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import reduce
 from pathlib import Path
 
 from infold.core.environment import PRODUCTION
 from infold.core.erasure import ErasedColumn, RequestColumns
-from infold.core.interval import Ranges
+from infold.core.interval import MIN, Ranges
 from infold.core.model import SET_ASIDE, Kind, Model, Override, Source
 from infold.core.object_store import bucket_url, is_url, split
 from infold.core.queries import GroupedQuery, SessionsQuery, VersionedQuery
@@ -238,6 +238,10 @@ class Node:
         """The inputs with rows that are folded: all but lookups."""
         return tuple(entry for entry in self.inputs if not self.is_lookup(entry.name))
 
+    def starting(self, at: int) -> Node:
+        """The model with no row, or cell, from before an instant, where its start is no later."""
+        return self if at <= MIN or (self.start or MIN) >= at else replace(self, start=at)
+
     def matches_of(self, lookup: str) -> tuple[Match, ...]:
         """How a lookup is matched; empty when its changed rows may affect any cell."""
         return tuple(match for match in self.matches if match.lookup == lookup)
@@ -259,6 +263,11 @@ class Stretch:
     def node(self) -> Node:
         """The model by the definition in force in these cells."""
         return self.project[self.model]
+
+
+def starting(stretches: Iterable[Stretch], at: int) -> tuple[Stretch, ...]:
+    """Earlier definitions of a model, each as by :meth:`Node.starting`."""
+    return tuple(replace(one, project=one.project.starting(one.model, at)) for one in stretches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +333,20 @@ class Project:
     def unapplied(self) -> tuple[str, ...]:
         """The models with other definitions in the files, which are left alone."""
         return self.applied.unapplied if self.applied is not None else ()
+
+    def retain_of(self, node: Node) -> int | None:
+        """How long a model keeps rows after their time, by itself and by its source, in µs."""
+        lengths, source = [node.model.retain], self.sources.get(node.source or node.name)
+        if node.model.kind is Kind.EVENTS and source is not None:
+            lengths.append(source.retain)
+        return min((length for length in lengths if length is not None), default=None)
+
+    def starting(self, name: str, at: int) -> Project:
+        """The project with one of its models as by :meth:`Node.starting`."""
+        node = self[name].starting(at)
+        if node is self[name]:
+            return self
+        return replace(self, nodes=tuple(node if one.name == name else one for one in self.nodes))
 
     def __getitem__(self, name: str) -> Node:
         return self._by_name[name]

@@ -189,6 +189,8 @@ class Cause(StrEnum):
     """Someone put sessions into quarantine, or released them."""
     ERASED = "erased"
     """Someone asked for persons to be erased."""
+    EXPIRED = "expired"
+    """Its rows are older than they may be kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +218,27 @@ class EarlierCells:
 
 
 @dataclass(frozen=True, slots=True)
+class Retention:
+    """
+    What a table lacks as rows are kept for so long, up to three instants; ``MIN``: nothing.
+
+    No row is from before ``start``, whatever the files and inputs have: its own ``retain`` says so.
+    Before ``lost_until`` the rows that it has are not all that there ever were, as it or an input
+    has a start. Cells that begin before ``frozen_until`` keep the rows that they have, as rows are
+    lost that they were made from.
+    """
+
+    start: int = MIN
+    lost_until: int = MIN
+    frozen_until: int = MIN
+
+    @property
+    def frozen(self) -> Ranges:
+        """The times that are frozen."""
+        return Ranges((Interval(MIN, self.frozen_until),)) if self.frozen_until > MIN else Ranges()
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """
     The definition and the input versions of a table's last build.
@@ -235,6 +258,7 @@ class Trace:
     """The digest of the definition that built the rows; empty where it was not kept."""
     earlier: tuple[EarlierCells, ...] = ()
     """The cells that ``definition`` does not hold for, each with the one in force there."""
+    retention: Retention = Retention()
 
     @property
     def earlier_ranges(self) -> Ranges:
@@ -255,6 +279,12 @@ class Trace:
     def pending_ranges(self) -> Ranges:
         """The cells left stale by the last build, whatever the cause."""
         return Ranges.of(part for entry in self.pending for part in entry.ranges)
+
+    @property
+    def frozen_ranges(self) -> Ranges:
+        """The times whose cells keep their rows; cells that were never built are not among them."""
+        never = (entry.ranges for entry in self.pending if entry.cause is Cause.MISSING)
+        return self.retention.frozen - Ranges.of(part for ranges in never for part in ranges)
 
     def with_built(self, built: Ranges) -> Trace:
         """The trace once these cells are built too."""

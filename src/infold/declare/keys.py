@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from infold.core.interval import parse_duration, parse_instant_text
+from infold.core.model import FOREVER
 from infold.core.yaml_tree import Value
 from infold.messages import findings
 from infold.messages.errors import InfoldError, Spot
@@ -161,6 +162,11 @@ class Keys:
             )
             return None
         return length
+
+    def retain(self) -> int | None:
+        """How long rows are kept after their time, in microseconds; ``forever`` is a length."""
+        value = self.entries.get("retain")
+        return FOREVER if value is not None and value.text == "forever" else self.span("retain")
 
     def instant(self, key: str) -> int | None:
         """A date or a time."""

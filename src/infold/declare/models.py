@@ -50,6 +50,7 @@ KEYS = (
     "sessions",
     "scd_type_2",
     "start",
+    "retain",
     "on_destructive_change",
     "renamed_from",
     "tags",
@@ -87,7 +88,7 @@ _ALWAYS = ("materialization", "tags", "description", "audits")
 _STORED = (*_ALWAYS, "on_destructive_change", "renamed_from")
 _MEANT_FOR = {
     Materialization.VIEW: _ALWAYS,
-    Materialization.TABLE: (*_STORED, "timeseries", "incremental"),
+    Materialization.TABLE: (*_STORED, "timeseries", "incremental", "retain"),
     Materialization.EVENTS: (
         *_STORED,
         "timeseries",
@@ -95,6 +96,7 @@ _MEANT_FOR = {
         "prefer",
         "deduplicate",
         "start",
+        "retain",
         "forward_only",
     ),
     Materialization.SESSIONS: (*_STORED, "timeseries", "sessions", "start", "forward_only"),
@@ -179,6 +181,7 @@ def read_model(
         ),
         overrides=overrides,
         start=keys.instant("start"),
+        retain=keys.retain(),
         on_destructive_change=_destructive_change(keys, section),
         renamed_from=_renamed_from(keys),
         forward_only=keys.flag("forward_only", default=False),
@@ -350,6 +353,9 @@ def _check_needs(keys: Keys, model: Model, own: Collection[str]) -> None:
         keys.missing("timeseries", "events are kept by their time: event_time_column")
     if events:
         check_copies(keys, model, own)
+    if model.materialization is Materialization.TABLE and not model.incremental:
+        todo = "It has what its inputs have: they say how long rows are kept."
+        keys.needless(("retain",), "a table that is built whole", todo)
     if model.incremental and "timeseries" not in keys.entries:
         keys.missing("timeseries", "an incremental table is built cell by cell of time")
 

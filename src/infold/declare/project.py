@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -169,8 +169,26 @@ def read_project(
     erased = read_erasures(erasures, project, {*reading.broken, *uncompiled})
     requests = read_request_columns(asked, erasures, reading.sources, reading.broken)
     project = replace(project, erased_columns=erased, erasure_requests=requests)
+    if not reading.errors:
+        reading.errors.extend(_unchangeable(project, reading.drafts))
     order = sorted(reading.errors, key=lambda e: (e.at.file, e.at.line) if e.at else ("", 0))
     return project, default, order
+
+
+def _unchangeable(project: Project, drafts: Iterable[Draft]) -> Iterator[InfoldError]:
+    """That tables keep cells for longer than events, and a changed definition would lose these."""
+    by_name = {draft.model.name: draft for draft in drafts}
+    for node in project:
+        own, by_cell = node.model.retain, node.model.incremental
+        if own is None or by_cell is None or by_cell.forward_only:
+            continue
+        above = project.upstream([node.name])
+        for events in (one for one in project if one.name in above):
+            length = project.retain_of(events)
+            if length is not None and length < own and events.model.kind is Kind.EVENTS:
+                at = by_name[node.name].place("retain")
+                yield findings.frozen_without_forward_only(at, name=node.name, read=events.name)
+                break
 
 
 def _decode(reading: _Reading, file: str, content: bytes) -> str | None:

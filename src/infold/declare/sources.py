@@ -41,6 +41,7 @@ KEYS = (
     "future_tolerance",
     "timestamp_format",
     "settle",
+    "retain",
     "full_listing",
     "listing_window",
     "on_drift",
@@ -103,6 +104,7 @@ def read_source(name: str, keys: Keys) -> Source | None:
         future_tolerance=keys.length("future_tolerance", HOUR) or 0,
         timestamp_format=_timestamp_format(keys),
         settle=keys.length("settle", 0) or 0,
+        retain=keys.retain(),
         full_listing=_full_listing(keys, path),
         listing_window=_listing_window(keys),
         on_drift=Drift(keys.choice("on_drift", tuple(Drift)) or Drift.ERROR),
@@ -393,6 +395,9 @@ def _without_effect(source: Source) -> Iterator[tuple[str, str, str]]:
         where = f"whose `on_new_columns` is {source.on_new_columns}"
         todo = "`evolve` lets new columns wait in the files. Leave one of both out."
         yield "on_drift", where, todo
+    if source.retain is not None and source.event_time_column is None:
+        todo = "Name the column with the time of each row, or leave it out."
+        yield "retain", "which has no `event_time_column`", todo
     received = source.received_column
     if received is not None and received == source.event_time_column:
         todo = (

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from infold.core.files import FilesOutcome
 from infold.core.interval import Interval, Ranges
 from infold.core.record import LISTED, Outcome
-from infold.core.trace import CellChange, CellState, EarlierCells, Trace, Unchanged
+from infold.core.trace import CellChange, CellState, EarlierCells, Retention, Trace, Unchanged
 from infold.ledger.codec import put_audits
 from infold.ledger.database import Query
 
@@ -89,6 +89,11 @@ def put_trace(query: Query, trace: Trace) -> None:
     put_trace_definitions(query, trace)
     if trace.applied_entry:
         query.run("add_trace_entries", model=trace.model, newest=trace.applied_entry)
+    kept = trace.retention
+    if kept != Retention():
+        instants = {"starts": kept.start, "lost_until": kept.lost_until}
+        frozen_until = kept.frozen_until
+        query.run("add_trace_retention", model=trace.model, frozen_until=frozen_until, **instants)
     query.many(
         "add_trace_input",
         [
@@ -119,6 +124,7 @@ def drop_trace(query: Query, model: str) -> None:
         "drop_trace_inputs",
         "drop_trace_pending",
         "drop_trace_entries",
+        "drop_trace_retention",
         "drop_trace_definitions",
     ):
         query.run(name, model=model)

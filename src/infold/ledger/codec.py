@@ -16,7 +16,16 @@ from infold.core.audits import AuditResult, AuditState, JudgedAudit, Severity
 from infold.core.files import FileCell, FilesOutcome, IngestedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.record import COUNTS, Outcome, QuarantinedSession, Receipt
-from infold.core.trace import Cause, CellChange, CellState, EarlierCells, Pending, Trace, Unchanged
+from infold.core.trace import (
+    Cause,
+    CellChange,
+    CellState,
+    EarlierCells,
+    Pending,
+    Retention,
+    Trace,
+    Unchanged,
+)
 from infold.ledger.database import Query
 
 
@@ -143,6 +152,7 @@ def _trace(trace: Trace) -> dict[str, Any]:
         "fingerprint": trace.fingerprint,
         "inputs": trace.inputs,
         "entries": trace.applied_entry,
+        "retention": astuple(trace.retention),
         "definition": trace.definition,
         "pending": [[entry.cause.value, _ranges(entry.ranges)] for entry in trace.pending],
         "earlier": [[entry.definition, _ranges(entry.cells)] for entry in trace.earlier],
@@ -158,6 +168,7 @@ def _load_trace(raw: Mapping[str, Any]) -> Trace:
             Pending(Cause(cause), _load_ranges(parts)) for cause, parts in raw["pending"]
         ),
         applied_entry=raw.get("entries", 0),
+        retention=Retention(*raw.get("retention", ())),
         definition=raw.get("definition", ""),
         earlier=tuple(
             EarlierCells(_load_ranges(parts), digest) for digest, parts in raw.get("earlier", ())

@@ -94,7 +94,7 @@ UPGRADES: tuple[Upgrade, ...] = (
     ),
     Upgrade(
         12,
-        "requests to erase are kept",
+        "requests to erase are kept, and how far back tables go",
         (
             (
                 "CREATE TABLE erased_keys ( number BIGINT NOT NULL, key TEXT NOT NULL, "
@@ -109,8 +109,13 @@ UPGRADES: tuple[Upgrade, ...] = (
                 "NOT NULL, source TEXT, before_at BIGINT, reason TEXT NOT NULL, made_at BIGINT "
                 "NOT NULL, PRIMARY KEY (number) ) WITHOUT ROWID"
             ),
+            (
+                "CREATE TABLE trace_retention ( model TEXT NOT NULL, starts BIGINT NOT NULL, "
+                "lost_until BIGINT NOT NULL, frozen_until BIGINT NOT NULL, PRIMARY KEY (model) ) "
+                "WITHOUT ROWID"
+            ),
         ),
-        before={"erased_keys": "", "erasure_columns": "", "erasures": ""},
+        before={"erased_keys": "", "erasure_columns": "", "erasures": "", "trace_retention": ""},
     ),
 )
 

@@ -35,6 +35,7 @@ from infold.core.trace import (
     CellState,
     EarlierCells,
     Pending,
+    Retention,
     StoredCells,
     Trace,
     Unchanged,
@@ -194,6 +195,8 @@ class SqlLedgerReader:
                 traces[model] = _with_definitions(traces[model], parts)
             for model, newest in _rows_of(traces, query.all("trace_entries")):
                 traces[model] = replace(traces[model], applied_entry=newest)
+            for model, *instants in _rows_of(traces, query.all("trace_retention")):
+                traces[model] = replace(traces[model], retention=Retention(*instants))
             for model, name, version in _rows_of(traces, query.all("trace_inputs")):
                 traces[model].inputs[name] = version
             pending: dict[str, dict[int, tuple[Cause, list[Interval]]]] = {}

@@ -310,6 +310,15 @@ CREATE TABLE trace_pending (
     PRIMARY KEY (model, seq, range_start)
 ) WITHOUT ROWID;
 
+-- Instants before which a table has no row, lacks some, and keeps what it has; of those with any.
+CREATE TABLE trace_retention (
+    model TEXT NOT NULL,
+    starts BIGINT NOT NULL,
+    lost_until BIGINT NOT NULL,
+    frozen_until BIGINT NOT NULL,
+    PRIMARY KEY (model)
+) WITHOUT ROWID;
+
 CREATE TABLE traces (
     model TEXT NOT NULL,
     fingerprint TEXT NOT NULL,

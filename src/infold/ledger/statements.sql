@@ -425,6 +425,9 @@ ORDER BY model, seq, range_start;
 -- name: trace_entries
 SELECT model, newest FROM trace_entries;
 
+-- name: trace_retention
+SELECT model, starts, lost_until, frozen_until FROM trace_retention;
+
 -- name: add_trace
 INSERT INTO traces (model, fingerprint) VALUES (:model, :fingerprint);
 
@@ -439,6 +442,10 @@ UPDATE traces SET fingerprint = :new_fingerprint WHERE model = :of_model;
 
 -- name: add_trace_entries
 INSERT INTO trace_entries (model, newest) VALUES (:model, :newest);
+
+-- name: add_trace_retention
+INSERT INTO trace_retention (model, starts, lost_until, frozen_until)
+VALUES (:model, :starts, :lost_until, :frozen_until);
 
 -- name: add_trace_input
 INSERT INTO trace_inputs (model, input, version) VALUES (:model, :input, :version);
@@ -458,6 +465,9 @@ DELETE FROM trace_pending WHERE model = :model;
 
 -- name: drop_trace_entries
 DELETE FROM trace_entries WHERE model = :model;
+
+-- name: drop_trace_retention
+DELETE FROM trace_retention WHERE model = :model;
 
 -- name: trace_definitions
 SELECT model, range_start, range_end, digest FROM trace_definitions ORDER BY model, range_start;
@@ -553,6 +563,9 @@ UPDATE trace_pending SET model = :new_key WHERE model = :of_key;
 
 -- name: move_trace_entries
 UPDATE trace_entries SET model = :new_key WHERE model = :of_key;
+
+-- name: move_trace_retention
+UPDATE trace_retention SET model = :new_key WHERE model = :of_key;
 
 -- name: move_trace_definitions
 UPDATE trace_definitions SET model = :new_key WHERE model = :of_key;

@@ -188,6 +188,14 @@ no_such_column = Finding(
     {"columns": Near("{column}")},
 )
 
+frozen_without_forward_only = Finding(
+    "retain-forward-only",
+    "{name} keeps cells for longer than {read} keeps the rows that they are made from",
+    {"such as": "incremental: {{forward_only: true}}"},
+    "Such cells cannot be built again. Say `forward_only: true`, so that a changed definition "
+    "leaves them as they are, or keep rows for as long.",
+)
+
 not_a_key = Finding(
     "erasure-column",
     "{key} names {column}, which is {type_}, and keys of persons are texts or whole numbers",

@@ -17,10 +17,11 @@ from infold.core.plan import (
     Step,
 )
 from infold.core.project import Node, Project
-from infold.core.trace import Cause, Pending, Trace
+from infold.core.trace import Cause, Pending, Retention, Trace
 from infold.messages.errors import InfoldError
 from infold.planning.buildable_cells import retained_range
 from infold.planning.forward_only import definitions_in_force
+from infold.planning.retention import PlannedRetention
 from infold.planning.staleness import (
     affected_cells,
     changed_input_reason,
@@ -41,13 +42,17 @@ def changes_rows(step: Step) -> bool:
 class PlanDraft:
     """A plan while it is made: the steps so far, by model, and the skipped models."""
 
-    def __init__(self, observed: Observations, options: PlanOptions) -> None:
+    def __init__(self, project: Project, observed: Observations, options: PlanOptions) -> None:
         self.observed, self.options = observed, options
         self.window = Ranges((options.window,)) if options.window else Ranges.ever()
         self.steps: dict[str, Step] = {}
         self.skipped: list[Skipped] = []
         self.held_back: set[str] = set()
         """Models whose table stays of its old definition, as a part of it was asked for."""
+        self.notes: list[str] = []
+        self.retention = PlannedRetention(project, observed, self.steps)
+        self.kept: dict[str, Retention] = {}
+        """What tables lack after their steps."""
 
     def restate_reasons(self, node: Node) -> list[Reason]:
         """What a person asked to have built again."""
@@ -154,7 +159,10 @@ class PlanDraft:
             files=model.files,
             snapshots=model.snapshots,
             version=model.version + 1,
-            trace=Trace(node.name, node.fingerprint, heads, pending, model.newest_entry),
+            trace=Trace(
+                *(node.name, node.fingerprint, heads, pending, model.newest_entry),
+                retention=self.kept.get(node.name, Retention()),
+            ),
             previous_trace=model.trace,
             expected=any(entry.name in self.steps for entry in node.stored_inputs),
             scanned=sum(diff.changed_keys.scanned for diff in model.inputs if diff.changed_keys),

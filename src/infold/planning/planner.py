@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from infold.core.interval import Ranges, show_duration, show_instant
-from infold.core.model import Kind
+from infold.core.model import Deduplicate, Kind
 from infold.core.plan import (
     HELD_BACK,
     NOT_EMPTIED,
@@ -48,7 +48,9 @@ from infold.planning.derivations import in_order, step_over_stored_rows
 from infold.planning.forward_only import earlier_after, forward_from
 from infold.planning.plan_draft import PlanDraft
 from infold.planning.plan_notes import plan_notes
+from infold.planning.retention import FROZEN, IRREPLACEABLE, KEPT_FOR, expiring, retained_since
 from infold.planning.staleness import (
+    count_of,
     entry_reasons,
     file_reasons,
     files_to_reingest,
@@ -67,14 +69,27 @@ def incremental_table(draft: PlanDraft, node: Node, model: ModelObservation) -> 
 
     A changed definition replaces the table.
     """
-    first = whole_table_reason(node, model)
+    first, frozen = whole_table_reason(node, model), _frozen_cells(draft, node, model)
+    stored = sum(bool(state.rows) and frozen.overlaps(state.cell) for state in model.cells)
+    if first is not None and stored:
+        draft.held_back.add(node.name)
+        why = IRREPLACEABLE.format(count_of(stored, "frozen cell"))
+        draft.skipped.append(Skipped(node.name, why, frozen))
+        return None
     if first is not None and first.cause is Cause.DEFINITION:
         return _replace_table(draft, node, model, first)
-    return _recompute(draft, node, model, first)
+    return _recompute(draft, node, model, first, frozen)
+
+
+def _frozen_cells(draft: PlanDraft, node: Node, model: ModelObservation) -> Ranges:
+    """The cells of a table that keep their rows, whatever becomes of what they were made from."""
+    if model.trace is None or node.name not in draft.kept:
+        return Ranges()
+    return replace(model.trace, retention=draft.kept[node.name]).frozen_ranges
 
 
 def _recompute(
-    draft: PlanDraft, node: Node, model: ModelObservation, first: Reason | None
+    draft: PlanDraft, node: Node, model: ModelObservation, first: Reason | None, frozen: Ranges
 ) -> Step | None:
     """Build stale cells, or the first cells of a table (``first`` is why)."""
     reasons = [first] if first else draft.stale_reasons(node, model, 0)
@@ -94,13 +109,16 @@ def _recompute(
     taken, backfill_end = continued_build(node, model, reasons, retained & buildable, draft.options)
     build_missing = _build_missing_in(draft, node)
     for reason in reasons:
-        within = reason.cells & retained
+        within = (reason.cells & retained) - frozen
         inside = within & buildable & taken & (build_missing if reason.cause in BACKLOG else within)
         if within - inside:
             pending.append(Pending(reason.cause, within - inside))
-        if inside or not reason.cells:
+        # Once frozen, it is as of the newest versions of its inputs, though it reads none.
+        if inside or not reason.cells or reason.cells & frozen:
             build.append(replace(reason, cells=inside, rows=rows_to_read(node, model, inside)))
     cells = Ranges.of(part for reason in build for part in reason.cells)
+    if stale := Ranges.of(part for reason in reasons for part in reason.cells & frozen):
+        draft.skipped.append(Skipped(node.name, FROZEN, stale))
     replaces = first is not None and first.cause is Cause.REDEFINED
     if replaces and _would_empty(draft, node, model, retained & over, cells):
         return None
@@ -116,7 +134,7 @@ def _recompute(
     )
     if replaces:
         pending = split_pending(node, model, pending)
-    whole = not pending and cells == retained and not model.earlier
+    whole = not pending and cells == retained and not (model.earlier or frozen)
     anything = Action.BUILD if whole else Action.RECOMPUTE
     action = Action.BUILD if replaces else anything
     step = draft.make_step(node, action, build, merge_pending(pending))
@@ -225,7 +243,7 @@ def plan(project: Project, observed: Observations, options: PlanOptions = _NO_OP
     all that arrived: their cost is proportional to it, and a table with half a fold would be wrong.
     The result depends on the arguments alone.
     """
-    draft = _Planner(observed, options)
+    draft = _Planner(project, observed, options)
     notes = list(observed.notes)
     for node in project:
         if node.model.kind.is_view:
@@ -236,11 +254,23 @@ def plan(project: Project, observed: Observations, options: PlanOptions = _NO_OP
         draft.add(node)
         if node.name in draft.steps:
             notes.extend(plan_notes(node, observed.models[node.name], draft.steps))
+    notes += draft.notes
     return Plan(in_order(draft.steps.values()), tuple(draft.skipped), observed.as_of, tuple(notes))
+
+
+def _takes_part_in_ingest(node: Node) -> bool:
+    """Whether rows that go for their age may have beaten copies that are to come back then."""
+    is_events = node.model.kind is Kind.EVENTS
+    return is_events and node.model.deduplicate is Deduplicate.EVERYWHERE
 
 
 class _Planner(PlanDraft):
     """Makes the step of each model by its kind."""
+
+    def __init__(self, project: Project, observed: Observations, options: PlanOptions) -> None:
+        super().__init__(project, observed, options)
+        self.expiries: dict[str, Reason] = {}
+        """Events with rows that are too old, which an ingest takes out."""
 
     def add(self, node: Node) -> None:
         """The step that a model needs, or the reason why it is skipped."""
@@ -260,7 +290,10 @@ class _Planner(PlanDraft):
                 )
                 return
         model, before = self.observed.models[node.name], len(self.skipped)
-        step = step_over_stored_rows(self, node, model)
+        step = self._expiry(node, model)
+        if step is None:
+            node = node.starting(self.kept[node.name].start)
+            step = step_over_stored_rows(self, node, model)
         if step is None:
             step = _STEP_OF_KIND[node.model.kind](self, node, model)
         if step is not None:
@@ -269,6 +302,21 @@ class _Planner(PlanDraft):
             inputs = sorted(self.observed.models[node.name].inputs_kept & self.steps.keys())
             why = READS_NO_CHANGE.format(", ".join(inputs)) if inputs else UP_TO_DATE
             self.skipped.append(Skipped(node.name, why))
+
+    def _expiry(self, node: Node, model: ModelObservation) -> Step | None:
+        """The step that takes out rows for their age, if any are to go, and first."""
+        expiry = self.retention.expiry(node, model)
+        reader = None if expiry is None else self.retention.kept_for(node)
+        if expiry is not None and reader is not None:
+            since = retained_since(self.retention.project, node, self.observed.as_of)
+            self.notes.append(f"{node.name}: {KEPT_FOR.format(show_instant(since), reader)}")
+            expiry = None
+        self.kept[node.name] = self.retention.after_step(node, expires=expiry is not None)
+        if expiry is None or _takes_part_in_ingest(node):
+            self.expiries |= {} if expiry is None else {node.name: expiry}
+            return None
+        step = self.make_step(node, Action.EXPIRE, [expiry])
+        return expiring(step, model, self.kept[node.name])
 
     def events(self, node: Node, model: ModelObservation) -> Step | None:
         """
@@ -290,6 +338,8 @@ class _Planner(PlanDraft):
         ]
         reasons = [*file_reasons(files, model), *read_again(stale, reingested)]
         reasons += entry_reasons(model)
+        if node.name in self.expiries:
+            reasons.append(self.expiries[node.name])
         if not reasons:
             return None
         step = self.make_step(node, Action.INGEST, reasons)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from infold.core.interval import Granularity
+from collections.abc import Iterator
+
+from infold.core.interval import MIN, Granularity, Interval, show_instant
 from infold.core.plan import Action
 from infold.core.report import Explanation
+from infold.core.trace import Trace
 from infold.render import formatting
 
 
@@ -116,7 +119,20 @@ def _staleness(value: Explanation, cells: Granularity | None) -> str:
             f"  left unbuilt ({part.cause.value}): {formatting.ranges_text(part.ranges, cells)}"
             for part in value.trace.pending
         )
+        lines.extend(_retention_lines(value.trace, value.cell))
     return "\n".join(lines)
+
+
+def _retention_lines(trace: Trace, cell: Interval | None) -> Iterator[str]:
+    """What it lacks as rows are kept for a time, and what it keeps for longer."""
+    kept = trace.retention
+    if kept.start > MIN:
+        yield f"Rows before {show_instant(kept.start)} are no longer kept."
+    if kept.frozen_until > max(kept.start, MIN) and (
+        cell is None or cell.start < kept.frozen_until
+    ):
+        until = show_instant(kept.frozen_until)
+        yield f"Frozen until {until}: rows that its cells were made from are no longer kept."
 
 
 def _action_text(action: Action) -> str:
@@ -129,6 +145,7 @@ def _action_text(action: Action) -> str:
         Action.REBUCKET: "divide its rows into other cells",
         Action.EVOLVE: "give its columns other names or wider types",
         Action.REFOLD: "change the sessions that end elsewhere now",
+        Action.EXPIRE: "take out cells that are older than it keeps them",
     }[action]
 
 

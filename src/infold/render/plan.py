@@ -219,7 +219,8 @@ def _kept_cells(model: ModelObservation) -> Ranges:
 
 
 def _builds_whole(step: Step) -> bool:
-    return step.action is Action.BUILD or step.action.of_own_rows
+    own_rows = step.action.of_own_rows and step.action is not Action.EXPIRE
+    return step.action is Action.BUILD or own_rows
 
 
 def _row_note(step: Step | None, left: Skipped | None) -> str:

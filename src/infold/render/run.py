@@ -112,6 +112,9 @@ def _changes(result: RunResult) -> Iterator[str]:
         yield f"  sessions: {sessions}"
     if total.set_aside:
         yield f"  {formatting.count(total.set_aside, 'row')} set aside, {_reasons_text(total)}"
+    if total.before_start:
+        left_out = formatting.count(total.before_start, "row")
+        yield f"  {left_out} left out, dated before their tables begin"
     if total.erased:
         yield f"  {formatting.count(total.erased, 'row')} erased, of persons who were asked to be"
     if total.waiting:
@@ -209,7 +212,9 @@ def _before_start_row(total: Receipt) -> list[tuple[str, str, str]]:
     """What starts left out; a line for projects in which they did."""
     if not total.before_start:
         return []
-    return [("before start", f"{total.before_start:,}", "left out, as their models begin later")]
+    return [
+        ("before start", f"{total.before_start:,}", "left out, dated before their tables begin")
+    ]
 
 
 def _erased_row(total: Receipt) -> list[tuple[str, str, str]]:

@@ -7,14 +7,14 @@ even while files keep arriving: files that arrive meanwhile are ingested by the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from infold.core.definition import How, Redefinition
 from infold.core.files import without_rows
-from infold.core.interval import Ranges
+from infold.core.interval import MIN, Interval, Ranges
 from infold.core.model import Kind, Source, table_name
 from infold.core.plan import (
     Action,
@@ -38,6 +38,7 @@ from infold.core.trace import (
 from infold.messages import errors, run_errors
 from infold.messages.errors import InfoldError
 from infold.planning.forward_only import by_definitions_in_force, inputs_in_force
+from infold.planning.retention import retained_since
 from infold.running.damaged_tables import DAMAGED, Damage, given_up_if_damaged
 from infold.running.ledger_consistency import foreign_tables, refuse_other_project
 from infold.running.read_columns import InputChanges
@@ -293,6 +294,7 @@ class Observer:
         change: Redefinition | None,
     ) -> ModelObservation:
         head = heads.get(node.name)
+        node = node if trace is None else node.starting(trace.retention.start)
         fresh = trace is None or trace.fingerprint != node.fingerprint
         # Files are ingested again, unless rows of earlier definitions stay, or are to stay.
         stays = change.effective_from is not None if change else bool(trace and trace.earlier)
@@ -345,7 +347,21 @@ class Observer:
             snapshots=without_rows(self.ledger.files(snapshots.source)) if snapshots else (),
             snapshots_read=tuple(self.ledger.files(node.name)) if snapshots else (),
             has_states=self._has_states(node),
+            expired=tuple(self._expired_cells(node)) if trace is not None else (),
         )
+
+    def _expired_cells(self, node: Node) -> Iterator[CellState]:
+        """The cells with rows that are older than they, or the events of sessions, are kept."""
+        if node.name in self.project.shared:
+            return
+        of_sessions = node.model.kind is Kind.SESSIONS
+        inputs = {entry.name for entry in node.stored_inputs}
+        by = (one for one in self.project if one.name in inputs) if of_sessions else (node,)
+        since = max((retained_since(self.project, one, self.as_of) for one in by), default=MIN)
+        if since > MIN:
+            for state in self.ledger.cells(node.name, Ranges((Interval(MIN, since),))):
+                if state.rows and (of_sessions or state.cell.end <= since):
+                    yield state
 
     def _has_states(self, node: Node) -> bool:
         """Whether rows may follow from the states that they have, of this definition."""

@@ -45,7 +45,14 @@ from infold.spark.content import cell_start, cell_stats, column, time_predicate,
 from infold.spark.events.arrivals import RAW, STATE, AdmittedTimes, RowState, judged_arrivals
 from infold.spark.events.build import DICTIONARY
 from infold.spark.events.copies import PLACE, Identity, rank_copies, row_order
-from infold.spark.events.ingest import ROWS, FileAndCell, Ingest, content_of, model_columns
+from infold.spark.events.ingest import (
+    ROWS,
+    FileAndCell,
+    Ingest,
+    content_of,
+    model_columns,
+)
+from infold.spark.events.set_aside import files_without_cells, remove_older_set_aside
 from infold.spark.inputs.changed_rows import count_row_changes
 from infold.spark.jvm.session_settings import FEW_ROWS, settings_for_few_rows
 from infold.spark.reading import failures, source_rows
@@ -57,7 +64,7 @@ from infold.spark.step_context import Work
 from infold.spark.stored_types import FLOATING, contains_type, same_type, stored_type
 from infold.spark.tables.commit import retyped
 from infold.spark.time_range.cell_states import states_of_cells
-from infold.spark.time_range.recompute import clamped
+from infold.spark.time_range.recompute import CellRows, clamped
 
 _ROW = "_infold_row"
 _NEW = "_infold_new"
@@ -90,7 +97,25 @@ def carry_out(work: Work, step: Step) -> Outcome:
         return SessionsFold(work, work.project[step.model], step).carry_out()
     if step.action is Action.DERIVE:
         return _replace_rows(work, step)
+    if step.action is Action.EXPIRE:
+        return _take_out_cells(work, step)
     return _keep_rows(work, step)
+
+
+def _take_out_cells(work: Work, step: Step) -> Outcome:
+    """Take out all rows of the step's cells; the ledger knows how many these are."""
+    node, before = work.project[step.model], work.cells(step.model, step.cells)
+    assert node.model.timeseries is not None, "what has a start has times"
+    series, changes = node.model.timeseries, changes_of_rewrite(before, ())
+    rows = work.tables.read(step.model).limit(0)
+    if node.model.kind is not Kind.EVENTS:
+        write = CellRows(rows, series.partition_column, step.cells, changes)
+        return commit_step(work, step, write, Computed(changes))
+    write = CellRows(rows, series.event_time_column, step.cells, changes)
+    computed = Computed(changes, files=files_without_cells(work, step))
+    outcome = commit_step(work, step, write, computed)
+    commits = outcome.receipt.commits + remove_older_set_aside(work, step)
+    return replace(outcome, receipt=replace(outcome.receipt, commits=commits))
 
 
 def _derivation_of(step: Step) -> Derivation:

@@ -12,11 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from infold.analysis.definitions.columns_read import ColumnsRead
 from infold.analysis.names.subject import time_column
-from infold.core.interval import Interval, Ranges
+from infold.core.interval import MIN, Interval, Ranges
 from infold.core.model import Kind
 from infold.core.plan import Action, ChangedKeyRows, Step
 from infold.core.ports import Announce, Lake, Ledger
-from infold.core.project import Node, Project, Stretch
+from infold.core.project import Node, Project, Stretch, starting
 from infold.core.record import Outcome
 from infold.core.trace import CellState, Unchanged, was_dropped
 from infold.core.type_changes import Type
@@ -83,9 +83,12 @@ class SparkEngine:
     def carry_out(self, step: Step, step_id: str, announce: Announce) -> Outcome:
         """One step, by its model's kind; what Spark refuses becomes ``run_errors.step_failed``."""
         node = self.project[step.model]
-        earlier = self._earlier_stretches(step)
+        start = step.trace.retention.start if step.trace is not None else MIN
+        earlier = starting(self._earlier_stretches(step), start)
+        project = self.project.starting(step.model, start)
+        work = replace(self.work(step_id, earlier), announce=announce, project=project)
         try:
-            with replace(self.work(step_id, earlier), announce=announce) as work:
+            with work:
                 if not earlier and _has_retyped_inputs(work, step):
                     return without_trace(work, step)
                 own_rows = step.action.of_own_rows

@@ -34,6 +34,7 @@ CREATE TABLE trace_definitions ( model TEXT NOT NULL, range_start BIGINT NOT NUL
 CREATE TABLE trace_entries ( model TEXT NOT NULL, newest BIGINT NOT NULL, PRIMARY KEY (model) ) WITHOUT ROWID
 CREATE TABLE trace_inputs ( model TEXT NOT NULL, input TEXT NOT NULL, version BIGINT NOT NULL, PRIMARY KEY (model, input) ) WITHOUT ROWID
 CREATE TABLE trace_pending ( model TEXT NOT NULL, seq INTEGER NOT NULL, range_start BIGINT NOT NULL, range_end BIGINT NOT NULL, cause TEXT NOT NULL, PRIMARY KEY (model, seq, range_start) ) WITHOUT ROWID
+CREATE TABLE trace_retention ( model TEXT NOT NULL, starts BIGINT NOT NULL, lost_until BIGINT NOT NULL, frozen_until BIGINT NOT NULL, PRIMARY KEY (model) ) WITHOUT ROWID
 CREATE TABLE traces ( model TEXT NOT NULL, fingerprint TEXT NOT NULL, PRIMARY KEY (model) ) WITHOUT ROWID
 CREATE TABLE unchanged ( table_name TEXT NOT NULL, version BIGINT NOT NULL, columns TEXT NOT NULL, range_start BIGINT NOT NULL, range_end BIGINT NOT NULL, PRIMARY KEY (table_name, version, columns, range_start) ) WITHOUT ROWID
 CREATE TABLE versions ( table_name TEXT NOT NULL, number BIGINT NOT NULL, snapshot BIGINT, step TEXT NOT NULL, run TEXT NOT NULL, committed_at BIGINT NOT NULL, rows BIGINT NOT NULL, whole BOOLEAN NOT NULL, PRIMARY KEY (table_name, number) ) WITHOUT ROWID

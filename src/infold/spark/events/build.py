@@ -226,7 +226,7 @@ def _count_stored(ingest: Ingest, snapshot: int, tally: IngestCounts) -> None:
 
 def _fold_files(ingest: Ingest) -> Outcome:
     """Ingest new and due rows, remove rows of gone files and persons; one commit, or none."""
-    ingest = ingest.with_erased_files()
+    ingest = ingest.with_erased_files().with_expired_files()
     file_diff, step = ingest.file_diff, ingest.step
     to_read: dict[int, source_rows.File] = {**ingest.new, **ingest.due, **ingest.reingested}
     bounds = {id_: AdmittedTimes(file_diff.as_of) for id_ in (*ingest.new, *ingest.reingested)}

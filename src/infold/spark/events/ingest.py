@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from infold.analysis.definitions.column_sources import columns_passed
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
-from infold.core.interval import Granularity, Interval, Ranges, now
-from infold.core.model import Source
+from infold.core.interval import MIN, Granularity, Interval, Ranges, now
+from infold.core.model import Deduplicate, Source
 from infold.core.own_columns import FILE, VERSION
 from infold.core.plan import FileDiff, Step
 from infold.core.project import Node
@@ -37,8 +36,6 @@ from infold.spark.events.arrivals import (
     AT,
     HASH,
     OWN,
-    RAW,
-    REASON,
     STATE,
     AdmittedTimes,
     RowCount,
@@ -47,12 +44,11 @@ from infold.spark.events.arrivals import (
     judged_arrivals,
 )
 from infold.spark.events.erasures import ERASED, Erasures
-from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
+from infold.spark.events.set_aside import tidy_rows_set_aside, write_rows_set_aside
 from infold.spark.observed import Aggregates, KnownAggregates, observed
 from infold.spark.reading import source_rows
 from infold.spark.step_commit import Computed
 from infold.spark.step_context import DefinitionInForce, Work
-from infold.spark.tables.port import Layout
 
 ROWS = "rows"
 
@@ -178,6 +174,20 @@ class Ingest:
         # At most a row for each file of the source.
         ids = {row[FILE] for row in erased.collect()}
         again = (*self.file_diff.reingest, *(file for file in files if file.id in ids))
+        return replace(self, file_diff=replace(self.file_diff, reingest=again))
+
+    def with_expired_files(self) -> Ingest:
+        """The ingest that takes files again with rows that are too old: their copies may be not."""
+        before, after = self.step.previous_trace, self.step.trace
+        everywhere = self.node.model.deduplicate is Deduplicate.EVERYWHERE
+        if not everywhere or before is None or after is None or before.retention == after.retention:
+            return self
+        old = Ranges((Interval(MIN, after.retention.start),))
+        spots = self.work.ledger.file_cells(self.step.model)
+        ids = {spot.file_id for spot in spots if spot.rows and old.overlaps(spot.cell)}
+        ids -= {file.id for file in self.file_diff.removed} | {*self.reingested}
+        files = [file for file in self.work.ledger.files(self.step.model) if file.id in ids]
+        again = (*self.file_diff.reingest, *files)
         return replace(self, file_diff=replace(self.file_diff, reingest=again))
 
     @property
@@ -447,106 +457,6 @@ def rows_and_content(hashed: str = HASH) -> tuple[Column, ...]:
 def content_of(row: Any) -> int:
     """The content that :func:`rows_and_content` added up."""
     return content(row["hi"], row["lo"])
-
-
-# Rows are written before the step's own commit, so that none is missing once the ledger records
-# that their file is ingested. They are removed after the commit, so that none is missing while the
-# ledger still has them. A step that died may leave rows of files that the ledger does not know, or
-# knows to have no rows set aside: the next step of the model removes them.
-
-SET_ASIDE_ROWS = FrameSchema(
-    "a row that could not be used",
-    (
-        FrameColumn("model", "string", "the model whose query reads the row"),
-        FrameColumn("source", "string", "the source of the file"),
-        FrameColumn("file", "string", "the file's path, as it was listed"),
-        FrameColumn("file_id", "bigint", "the id of the file's version"),
-        FrameColumn("reason", "string", "why the row could not be used"),
-        FrameColumn("raw", "string", "the row as text"),
-        FrameColumn("event_time", "timestamp", "when the event happened, UTC; NULL: unknown"),
-    ),
-)
-
-
-def write_rows_set_aside(
-    work: Work, step: Step, arriving: Sequence[DataFrame], paths: Mapping[int, str]
-) -> int:
-    """
-    Write the rows set aside of the files in ``paths``; the number of commits it took.
-
-    It is called before the step's commit. Rows that an earlier step wrote of these files go.
-    """
-    frames = [_rows_aside(work, step, rows, paths) for rows in arriving]
-    insert = reduce(DataFrame.unionAll, frames)
-    if not work.tables.exists(work.project.set_aside):
-        work.tables.create(work.project.set_aside, insert, Layout(), work.stamp(step))
-    elif rewritten := set(paths).intersection(_files_with_rows(work, step)):
-        _replace_rows(work, step, insert, rewritten)
-    else:
-        work.tables.append(work.project.set_aside, insert, work.stamp(step))
-    return 1
-
-
-def tidy_rows_set_aside(work: Work, step: Step, keep: Collection[int]) -> int:
-    """
-    Remove the model's rows, except those of the files in ``keep``; the number of commits it took.
-
-    It is called after the step's commit.
-    """
-    if not work.tables.exists(work.project.set_aside):
-        return 0
-    to_remove = _files_with_rows(work, step).difference(keep)
-    if to_remove:
-        _replace_rows(work, step, work.tables.read(work.project.set_aside).limit(0), to_remove)
-    return 1 if to_remove else 0
-
-
-def _files_with_rows(work: Work, step: Step) -> set[int]:
-    """The files with rows of the step's model in the table."""
-    stored = work.tables.read(work.project.set_aside).where(F.col("model") == step.model)
-    # At most a row for each file with rows that were set aside.
-    return {row["file_id"] for row in stored.select("file_id").distinct().collect()}
-
-
-def _replace_rows(work: Work, step: Step, insert: DataFrame, files: Collection[int]) -> None:
-    """Replace the model's rows of some files by ``insert``."""
-    ids = sorted(files)
-    table = pa.table({"model": [step.model] * len(ids), "file_id": pa.array(ids, pa.int64())})
-    work.tables.merge(
-        work.project.set_aside,
-        insert=insert,
-        delete=work.spark.createDataFrame(table),
-        on=("model", "file_id"),
-        condition="true",
-        stamp=work.stamp(step),
-    )
-
-
-@returns(SET_ASIDE_ROWS)
-def _rows_aside(work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str]) -> DataFrame:
-    """The rows to set aside among judged arrivals, as the table has them."""
-    node: Node = work.project[step.model]
-    table = pa.table(
-        {"_id": list(paths), "_path": list(paths.values())},
-        schema=pa.schema([("_id", pa.int64()), ("_path", pa.string())]),
-    )
-    # At most a row for each file of the step.
-    known = F.broadcast(work.spark.createDataFrame(table))
-    aside = arriving.where(F.col(STATE) == int(RowState.SET_ASIDE))
-    joined = aside.join(known, aside[FILE] == known["_id"], "inner")
-    time = F.lit(None).cast("timestamp")
-    if node.model.timeseries is not None:
-        name = column(node.model.timeseries.event_time_column)
-        time = F.when(F.col(AT).isNotNull(), name.cast("timestamp"))
-    return joined.select(
-        F.lit(step.model).alias("model"),
-        F.lit(node.source or step.model).alias("source"),
-        F.col("_path").alias("file"),
-        F.col("_id").alias("file_id"),
-        F.col(REASON).alias("reason"),
-        F.col(RAW).alias("raw"),
-        time.alias("event_time"),
-    )
 
 
 # It adds up the rows that the step's few Spark actions collect, and makes the ledger's values of

@@ -201,7 +201,7 @@ def _recompute_cells(work: Work, node: Node, step: Step, rows: DataFrame) -> Out
         )
     ranges = Ranges.of(change.cell for change in real) & step.cells
     rows_of_cells = rows.where(range_predicate(name, type_, ranges, exact=True))
-    return commit_step(work, step, CellRows(rows_of_cells, node, ranges, real), computed)
+    return commit_step(work, step, CellRows(rows_of_cells, name, ranges, real, appended), computed)
 
 
 def _written_at_once(work: Work, node: Node, step: Step, watched: ObservedRows) -> Outcome:
@@ -219,7 +219,9 @@ def _written_at_once(work: Work, node: Node, step: Step, watched: ObservedRows) 
 
     changes = changes_of_rewrite((), (CellState(cell, 0, 0) for cell in watched.cells))
     expected = replace(_computed_from(work, step, changes), cell_column=partition_column(node))
-    return commit_step(work, step, CellRows(watched.rows, node, step.cells), expected, count)
+    return commit_step(
+        work, step, CellRows(watched.rows, partition_column(node), step.cells), expected, count
+    )
 
 
 @dataclass(frozen=True)
@@ -231,13 +233,15 @@ class CellRows(Write):
     """
 
     rows: DataFrame
-    node: Node
+    column: str
     ranges: Ranges
     changes: Sequence[CellChange] = ()
+    appends: bool = False
+    """Whether the model's strategy is to append."""
 
     def staying(self, work: Work, step: Step) -> DataFrame | None:
         """Those in all other cells, and in none."""
-        stored, name = work.tables.read(step.model), partition_column(self.node)
+        stored, name = work.tables.read(step.model), self.column
         inside = range_predicate(name, dict(stored.dtypes)[name], self.ranges, exact=True)
         return stored.where(f"NOT coalesce({inside}, false)")
 
@@ -245,16 +249,17 @@ class CellRows(Write):
         """Replace the ranges, or append."""
         stamp = work.stamp(step)
         filled = any(change.rows_before for change in self.changes)
-        if not filled and _strategy(self.node) is Strategy.APPEND:
+        if not filled and self.appends:
             return work.tables.append(step.model, rows, stamp)
         carried = _rows_carried(work, step, self.ranges)
         if not filled and carried > _ROWS_TO_CARRY:
             return work.tables.append(step.model, rows, stamp)
         # Cells that are computed while they are written have as many rows as are read, at most.
-        new = sum(change.rows_after for change in self.changes) or _rows_read(work, step)
+        after = (change.rows_after for change in self.changes)
+        new = sum(after) if self.changes else _rows_read(work, step)
         return work.tables.replace(
             step.model,
-            column=partition_column(self.node),
+            column=self.column,
             ranges=self.ranges,
             rows=rows,
             stamp=stamp,

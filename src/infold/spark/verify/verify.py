@@ -40,7 +40,7 @@ from infold.core.interval import (
 from infold.core.model import Kind, Override, table_name
 from infold.core.plan import Action, Step
 from infold.core.ports import Lake, Ledger, Progress
-from infold.core.project import ALL_COLUMNS, CELLS_TOGETHER, Bound, Node, Project
+from infold.core.project import ALL_COLUMNS, CELLS_TOGETHER, Bound, Node, Project, starting
 from infold.core.queries import SessionsQuery
 from infold.core.record import QuarantinedSession
 from infold.core.report import Verdict
@@ -128,13 +128,16 @@ class Verifier:
         """The verdict on a model, or that a table which it reads is damaged."""
         trace = moment.trace
         project = project_as_built(self.project, self.ledger, trace)
+        is_newest, start = project is self.project, trace.retention.start
+        project = project.starting(node.name, start)
         node = project[node.name]
         work = self._work_of(project)
         try:
             earlier = Stretches(self.project, self.ledger, declared=False)(trace)
+            earlier = starting(earlier, start)
             with replace(work, earlier=earlier) as work:
                 verdict = self._verdict(work, node, moment, sample)
-                if project is self.project:
+                if is_newest:
                     return verdict
                 notes = (earlier_definition_note(self.ledger, trace), verdict.note)
                 return replace(verdict, note="; ".join(filter(None, notes)))
@@ -175,6 +178,9 @@ class Verifier:
         if other_columns := _other_columns(node, stored, rebuilt):
             what = f"its table has other columns ({', '.join(other_columns)})"
             return _unequal_verdict(node, f"{what}: {CURE.format(node.name)}")
+        if time is not None and (frozen := _frozen_cells(moment, cells)):
+            rebuilt = _with_frozen_rows(stored, rebuilt, time, moment.trace.frozen_ranges)
+            notes.append(f"{formatting.count(frozen, 'frozen cell')} by the ledger alone")
         if cells != Ranges.ever() and time is not None:
             test = time_predicate(stored, time, cells, exact=True)
             stored, rebuilt = stored.where(test), rebuilt.where(test)
@@ -374,6 +380,22 @@ def _left_to_chance(node: Node) -> Iterator[str]:
 
 def _cells_text(number: int) -> str:
     return formatting.count(number, "cell")
+
+
+def _frozen_cells(moment: Moment, cells: Ranges) -> int:
+    """How many of some cells have rows that nobody can build again."""
+    frozen = moment.trace.frozen_ranges & cells
+    return sum(bool(state.rows) and frozen.overlaps(state.cell) for state in moment.cells)
+
+
+def _with_frozen_rows(
+    stored: DataFrame, rebuilt: DataFrame, time: str, frozen: Ranges
+) -> DataFrame:
+    """A rebuild with the stored rows of frozen cells, which the ledger judges."""
+    inside = time_predicate(stored, time, frozen, exact=True)
+    names = [column(name) for name in stored.columns]
+    others = rebuilt.select(*names).where(f"NOT coalesce({inside}, false)")
+    return others.unionByName(stored.where(inside))
 
 
 def _cells_to_compare(node: Node, moment: Moment, sample: int | None) -> Ranges:
