@@ -13,6 +13,7 @@ from tests.planning.strips import (
     changed,
     day,
     planned,
+    project,
     states,
     strip,
     with_incremental,
@@ -20,9 +21,10 @@ from tests.planning.strips import (
 
 from infold.core.interval import DAY, HOUR, MIN, Interval, Ranges
 from infold.core.model import FOREVER
-from infold.core.plan import Action, FileDiff, ModelObservation, Plan, Step
-from infold.core.project import Bound, Input, Node
+from infold.core.plan import Action, FileDiff, ModelObservation, Plan, PlanOptions, Step
+from infold.core.project import Bound, Input, Node, Reference
 from infold.core.trace import Cause, CellState, Pending, Retention, Trace
+from infold.planning.destructive import refused_rebuilds
 from infold.planning.retention import FROZEN
 
 NOW = day(5).start
@@ -152,6 +154,25 @@ def test_a_table_by_cells_that_keeps_less_than_it_reads() -> None:
     assert not made.skipped
 
 
+@pytest.mark.parametrize("length", [None, DAY, FOREVER])
+def test_a_table_that_the_ledger_does_not_know(length: int | None) -> None:
+    """It may have frozen cells where it is kept for longer than its events: it is not replaced."""
+    target = kept(OF_EVENTS, length)
+    of = replace(
+        project(CLICKS, target), nodes=(CLICKS, replace(target, references=(_READS_EVENTS,)))
+    )
+    unknown = ModelObservation(inputs=built(target).inputs)
+    made = planned(CLICKS, target, now=NOW, events=built(CLICKS), daily=unknown)
+    refused = refused_rebuilds(of, made, PlanOptions(), lambda _: True, allowed=False)
+    assert [(name, one.slug) for name, one in refused.items()] == (
+        [("daily", "frozen-cells")] if length == FOREVER else []
+    )
+    for there, allowed in ((True, True), (False, False)):
+        exists = {"daily": there}
+        assert not refused_rebuilds(of, made, PlanOptions(), exists.__getitem__, allowed=allowed)
+
+
+_READS_EVENTS = Reference("events", 0, 0)
 READ = changed(OF_EVENTS, "events", "- - + - - - -")
 """Days that lack a late row of a day that stays."""
 

@@ -28,10 +28,10 @@ from infold.api import environments
 from infold.api.repairing import look_at_ledger, repair_ledger
 from infold.core.audits import AuditResult, AuditState, Severity
 from infold.core.environment import model_of_key
-from infold.core.interval import MIN, Interval, Ranges, show_instant
+from infold.core.interval import MAX, MIN, Interval, Ranges, show_instant
 from infold.core.project import Project
 from infold.core.record import Outcome
-from infold.core.trace import Cause, CellChange, EarlierCells, Pending
+from infold.core.trace import Cause, CellChange, EarlierCells, Pending, Retention
 from infold.ledger.database import close_all
 from infold.render.environments import swap_screen
 
@@ -127,6 +127,16 @@ class TestPromote:
         project = api.open_project(shop.root, "prod")
         [step] = api.make_plan(project, api.observe(project)).steps
         assert (step.model, day(1).start in step.cells) == ("daily", True)
+
+    def test_frozen_cells_of_production(self, shop: Project) -> None:
+        """Nobody can build them again, so no other table takes their place."""
+        trace = api.ledger_of(shop).traces()["daily"]
+        with_environment(shop, MORE, own=BOTH)
+        frozen = replace(trace, retention=Retention(frozen_until=MAX))
+        commit(shop, Outcome("daily", 1, frozen, (), committed=False))
+
+        printed = refused(shop, "promote", "dev", "--yes")
+        assert "frozen-cells: daily may have cells that nobody can build again" in printed
 
     def test_a_model_that_the_environment_lacks_stays(self, shop: Project) -> None:
         """A model that was removed in the environment is not dropped, and that is said."""

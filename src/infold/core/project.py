@@ -341,6 +341,18 @@ class Project:
             lengths.append(source.retain)
         return min((length for length in lengths if length is not None), default=None)
 
+    def outlived_by(self, node: Node) -> str | None:
+        """The events, if any, with rows that are kept for less than a table made of them says."""
+        own = node.model.retain
+        if own is None or not node.model.kind.is_by_cell:
+            return None
+        above = self.upstream([node.name])
+        for read in (one for one in self if one.name in above and one.model.kind is Kind.EVENTS):
+            length = self.retain_of(read)
+            if length is not None and length < own:
+                return read.name
+        return None
+
     def starting(self, name: str, at: int) -> Project:
         """The project with one of its models as by :meth:`Node.starting`."""
         node = self[name].starting(at)

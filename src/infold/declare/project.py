@@ -179,16 +179,10 @@ def _unchangeable(project: Project, drafts: Iterable[Draft]) -> Iterator[InfoldE
     """That tables keep cells for longer than events, and a changed definition would lose these."""
     by_name = {draft.model.name: draft for draft in drafts}
     for node in project:
-        own, by_cell = node.model.retain, node.model.incremental
-        if own is None or by_cell is None or by_cell.forward_only:
-            continue
-        above = project.upstream([node.name])
-        for events in (one for one in project if one.name in above):
-            length = project.retain_of(events)
-            if length is not None and length < own and events.model.kind is Kind.EVENTS:
-                at = by_name[node.name].place("retain")
-                yield findings.frozen_without_forward_only(at, name=node.name, read=events.name)
-                break
+        events, by_cell = project.outlived_by(node), node.model.incremental
+        if events is not None and by_cell is not None and not by_cell.forward_only:
+            at = by_name[node.name].place("retain")
+            yield findings.frozen_without_forward_only(at, name=node.name, read=events)
 
 
 def _decode(reading: _Reading, file: str, content: bytes) -> str | None:

@@ -40,7 +40,7 @@ from infold.inspecting.audits import newest_audits
 from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.inspecting.environments import OwnModels, Production, Variant, changed_models, same_rows
 from infold.inspecting.tables_apart import TablesApart, complete
-from infold.messages import apply_errors, environment_errors, mismatches
+from infold.messages import apply_errors, environment_errors, mismatches, run_errors
 from infold.messages.errors import InfoldErrors
 from infold.planning.destructive import policy, refuse_destructive
 from infold.running.ledger_consistency import foreign_tables
@@ -55,7 +55,8 @@ def promotion(
     What promoting an environment would swap; ``variant`` is what it was run by.
 
     Raises ``environment_unfinished``, ``production_moved``, ``promote_incomplete``,
-    ``table_name_taken``, ``not_forward_only`` where all changes of a model are to be that, or
+    ``table_name_taken``, ``not_forward_only`` where all changes of a model are to be that,
+    ``run_errors.frozen_cells`` where cells of a table cannot be built again, or
     ``destructive_change`` where tables of production that are not ``allowed`` to would lose
     something.
     """
@@ -67,6 +68,7 @@ def promotion(
         raise environment_errors.production_moved(name, moved)
     changes = changed_models(variant.declared, variant.production.project, variant.own)
     _refuse_forward_only(changes)
+    _refuse_frozen(variant, ledger)
     refuse_destructive(variant.declared, _destroyed(variant, changes, allowed))
     unchanged = UnchangedColumns(variant, ledger)
     for model in variant.own:
@@ -97,6 +99,16 @@ def _refuse_forward_only(changes: Iterable[Redefinition]) -> None:
         if after is not None and after.model.changes_forward_only and not same_rows(change):
             why = "an environment builds all of its table by the new definition"
             raise apply_errors.not_forward_only(model=change.model, why=why)
+
+
+def _refuse_frozen(variant: Variant, ledger: Ledger) -> None:
+    """An environment has no frozen cells of production, which nobody can build again."""
+    traces = ledger.traces()
+    for model in variant.own:
+        trace = traces.get(model)
+        if trace is not None and trace.frozen_ranges and ledger.cells(model, trace.frozen_ranges):
+            what = "a promote would put another table in its place"
+            raise run_errors.frozen_cells(model=model, what=what)
 
 
 def _destroyed(

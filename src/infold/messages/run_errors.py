@@ -263,6 +263,15 @@ unconfirmed = Message(
     exit_code=ExitCode.REFUSED,
 )
 
+frozen_cells = Message(
+    "frozen-cells",
+    "{model} may have cells that nobody can build again, and {what}",
+    todo="Rows that they were made from are no longer kept, so its table was left alone. Where the "
+    "ledger was lost, put back one that knows them. `infold run --allow-refresh` builds it from "
+    "the rows that are there.",
+    exit_code=ExitCode.REFUSED,
+)
+
 over_budget = Message(
     "over-budget",
     "this run would read about {rows:,} rows",

@@ -195,10 +195,21 @@ def protection_warnings(
 def refused_rebuilds(
     project: Project, plan: Plan, options: PlanOptions, exists: TableExists, *, allowed: bool
 ) -> Mapping[str, InfoldError]:
-    """The models that a plan rebuilds on a protected target, each with the refusal."""
-    if not project.target.protected or allowed:
+    """
+    The models that a plan rebuilds, each with the refusal: on a protected target, and everywhere
+    those that may have cells which nobody can build again.
+    """
+    if allowed:
         return {}
-    return {
+    unknown = (step.model for step in plan.steps if step.previous_trace is None)
+    frozen = {
+        name: run_errors.frozen_cells(model=name, what="the ledger does not know its table")
+        for name in unknown
+        if project.outlived_by(project[name]) and exists(name)
+    }
+    if not project.target.protected:
+        return frozen
+    return frozen | {
         name: run_errors.protected(project.target.name, "rebuild", ((name, why),))
         for name, why in rebuilt_tables(project, plan, options, exists)
     }
