@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -177,7 +178,10 @@ def test_check_accepts_rows_that_are_kept_for_a_time() -> None:
             "models/daily.sql": daily,
         }
     )
-    assert found.retain_of(found["clicks"]) == 400 * DAY
+    lengths = (None, 500 * DAY, 30 * DAY)
+    targets = [replace(found.target, retain=length) for length in lengths]
+    kept = [replace(found, target=target).retain_of(found["clicks"]) for target in targets]
+    assert kept == [400 * DAY, 400 * DAY, 30 * DAY]
 
 
 def test_check_accepts_sessions() -> None:

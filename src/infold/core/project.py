@@ -335,10 +335,10 @@ class Project:
         return self.applied.unapplied if self.applied is not None else ()
 
     def retain_of(self, node: Node) -> int | None:
-        """How long a model keeps rows after their time, by itself and by its source, in µs."""
+        """How long a model keeps rows after their time, in µs: itself, its source, the target."""
         lengths, source = [node.model.retain], self.sources.get(node.source or node.name)
         if node.model.kind is Kind.EVENTS and source is not None:
-            lengths.append(source.retain)
+            lengths += [source.retain, self.target.retain]
         return min((length for length in lengths if length is not None), default=None)
 
     def outlived_by(self, node: Node) -> str | None:

@@ -278,6 +278,8 @@ class Target:
     """Where events of lineage are sent; None: nowhere."""
     erasure_secret: str = ""
     """A reference to the secret that erased keys are hashed with; empty: nothing can be erased."""
+    retain: int | None = None
+    """How long after their time its events keep rows at most, in microseconds."""
     erasure_purge: int | None = None
     """
     How long after a request no file has its rows any more; microseconds, 0: at once. None: only a

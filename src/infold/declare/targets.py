@@ -62,6 +62,7 @@ KEYS = (
         "storage_options",
         "engine",
         "environment_ttl",
+        "retain",
         "environment_from_branch",
         "keep_old",
         "hide_technical",
@@ -120,6 +121,7 @@ def read_target(
         hooks=read_hooks(keys),
         lineage=read_lineage(keys),
         erasure_secret=read_secret(keys),
+        retain=keys.retain(),
         erasure_purge=read_purge(keys),
     )
     refuse_not_together(target, keys)
