@@ -30,6 +30,7 @@ from tests.running.standing_tables import DECLARED, commit, in_ledger, leased, n
 
 from infold import api
 from infold.cli import cli, output
+from infold.core.erasure import ErasureRequest
 from infold.core.interval import Interval
 from infold.core.plan import PlanOptions
 from infold.core.project import Project
@@ -460,6 +461,9 @@ def happens(commented: Project, what: str) -> None:
             api.ledger_of(commented).add_entries(
                 "sessions", [ManualEntry(0, "u", in_quarantine=True)]
             )
+        case "request":
+            asked = ErasureRequest(0, "r", "person", ("some hash",))
+            api.ledger_of(commented).add_erasures([asked], {}, "a fingerprint")
         case "replaced":
             (landing(commented) / "a.json").write_text(json.dumps(EVENT) * 2, encoding="utf-8")
         case "gone":
@@ -473,6 +477,7 @@ FACTS = {
     "no file": "daily:  its definition changed",
     "forgotten": "daily:  its table changed",
     "entries": "sessions:  entries were made by hand",
+    "request": "erasures.person:  entries were made by hand",
     "replaced": "landing/clicks/a.json:  it was replaced",
     "gone": "landing/clicks/a.json:  it is gone",
 }

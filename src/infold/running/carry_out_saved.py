@@ -179,5 +179,10 @@ def _newest_versions(ledger: Ledger) -> dict[str, int]:
 
 
 def _newest_entries(ledger: Ledger) -> dict[str, int]:
-    keys = table_keys(ledger)
-    return {name: newest for name, newest in ledger.newest_entries().items() if name not in keys}
+    """The newest manual entry of each model, and the newest request to erase of each erasure."""
+    keys, requests = table_keys(ledger), dict[str, int]()
+    for (erasure, _), number in ledger.known_erasures().newest.items():
+        name = f"erasures.{erasure}"
+        requests[name] = max(number, requests.get(name, 0))
+    entries = ledger.newest_entries().items()
+    return {name: newest for name, newest in entries if name not in keys} | requests
