@@ -213,6 +213,18 @@ def test_rows_wait_for_who_keeps_something_of_them(
     assert expired == ([] if is_behind else ["events"])
 
 
+def test_what_is_lost_stays_so() -> None:
+    """Of rows that are kept until somebody has read them nothing is; of sessions it is for good."""
+    asked = built(CLICKS, expired=OLD, newest_entry=1, files=FileDiff("raw.clicks"))
+    made = planned(CLICKS, OF_EVENTS, now=NOW, events=asked, daily=built(OF_EVENTS))
+    step, trace = only(made, "events")
+    assert (step.action, trace.retention) == (Action.INGEST, Retention())
+
+    visits = lacking(changed(SESSIONS, "events", "- - - + - - -"), MIN, lost_until=day(3).start)
+    made = planned(CLICKS, SESSIONS, now=NOW, events=lacking(built(CLICKS)), sessions=visits)
+    assert only(made, "sessions")[1].retention.lost_until == day(3).start
+
+
 def test_rows_wait_for_what_is_between_and_for_requests() -> None:
     """Sessions that a total is made of, and who asked to be erased; not for what went before."""
     late, gone = (changed(SESSIONS, "events", one) for one in ("- + - - - - -", "x - - - - - -"))
