@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -280,6 +281,23 @@ def test_a_secret_that_is_written_out(root: Path) -> None:
     assert done.exit_code == 2
     assert "secret-written-out" in done.output
     assert "hunter2" not in done.output
+
+
+def test_requests_at_the_same_time(root: Path) -> None:
+    """Each has a number of its own. They are recorded beside a run; the next one applies them."""
+    api.ledger_of(api.open_project(root)).acquire("r1")
+
+    def ask(name: str) -> int:
+        return api.erase(api.open_project(root), "person", [name]).number
+
+    with ThreadPoolExecutor(4) as threads:
+        numbers = sorted(threads.map(ask, "abcdefgh"))
+    assert numbers == [*range(1, 9)]
+    words = ["-C", str(root), "erase", "person", "--value", "ann"]
+    done = CliRunner().invoke(cli, words)
+    assert (done.exit_code, "locked: run r1 is working" in done.output) == (3, True)
+    assert len(api.list_erasures(api.open_project(root))) == 9
+    assert CliRunner().invoke(cli, [*words[:3], "--purge"]).exit_code == 3
 
 
 def test_keys_of_a_file(root: Path) -> None:
