@@ -56,7 +56,7 @@ def test_stored_rows() -> None:
         StoredRows("orders", None, Ranges(), ()),
     ]
     files = [RewrittenFiles("clicks", 1, 3_500), RewrittenFiles("sessions", 12, 34_567_890)]
-    assert stored_screen(stored, files).splitlines()[1:] == [
+    assert stored_screen(stored, files, ()).splitlines()[1:] == [
         "  clicks  1  row   in 1 stretch of time                            then sessions, daily",
         "  owners  3  rows",
         "  orders  ?  rows  has no such key as it is: files are read again",
@@ -64,7 +64,7 @@ def test_stored_rows() -> None:
         "  clicks     1  file    0.0 MB",
         "  sessions  12  files  34.6 MB",
     ]
-    assert stored_screen([], []) == "No table of events that was built has such keys."
+    assert stored_screen([], [], ()) == "No table of events that was built has such keys."
 
 
 def test_a_purge() -> None:

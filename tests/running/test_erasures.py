@@ -23,8 +23,10 @@ from infold.core.erasure import ErasureRequest, KeyForm, KeyHasher, form_of, lat
 from infold.core.interval import DAY, MAX, Interval, Ranges
 from infold.core.plan import Plan
 from infold.core.project import Project
+from infold.core.record import Receipt
 from infold.core.report import Purged, RunResult
 from infold.messages.errors import InfoldError, InfoldErrors
+from infold.render.erasures import stored_screen
 from infold.running import erasures
 from infold.running.erasures import (
     StoredRows,
@@ -368,7 +370,28 @@ def test_what_a_request_would_cost(stored: Path) -> None:
     assert shown == {
         "tables": [clicks],
         "purge": [{"model": "clicks", "files": 1, "bytes": file.stat().st_size}],
+        "earlier_seconds": [],
     }
+
+
+def test_how_long_earlier_requests_took(stored: Path) -> None:
+    """By the runs that they began and that were done, half of them in no more than that."""
+    ledger = api.ledger_of(api.open_project(stored))
+    for at, (command, state) in enumerate(
+        [("erase", "done"), ("run", "done"), ("erase", "failed")]
+    ):
+        ledger.acquire(f"e{at}")
+        ledger.begin_run(f"e{at}", command, 0, {})
+        ledger.finish_run(f"e{at}", state, Receipt())
+        ledger.release()
+    words = ["-C", str(stored), "erase", "person", "--value", "ann", "--dry-run"]
+    assert (
+        len(json.loads(CliRunner().invoke(cli, [*words, "--json"]).output)["earlier_seconds"]) == 1
+    )
+    assert "The last took 0.0" in CliRunner().invoke(cli, words).output
+    assert stored_screen([StoredRows("clicks", 0, Ranges(), ())], (), (3.0, 1.0, 9.0)).endswith(
+        "The last took 3.00 s: the median of 3"
+    )
 
 
 def test_more_rows_than_allowed(stored: Path) -> None:

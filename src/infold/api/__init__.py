@@ -384,6 +384,16 @@ def rewritten_files(project: Project, stored: Sequence[StoredRows]) -> Sequence[
     return erasures.rewritten_files(project, lake_of(project), stored)
 
 
+def erasing_took(project: Project) -> tuple[float, ...]:
+    """How long the last runs took that ``infold erase`` began, in seconds, the newest first."""
+    runs = ledger_of(project).runs(5, command="erase")
+    return tuple(
+        (run.finished_at - run.started_at) / 1e6
+        for run in runs
+        if run.state == "done" and run.finished_at is not None
+    )
+
+
 def forgettable(
     project: Project, terms: Sequence[str] | None, *, allow_refresh: bool = False
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:

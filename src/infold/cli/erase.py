@@ -210,11 +210,11 @@ def _show_stored_rows(
     stored = api.stored_rows_of(
         project, asked.erasure, asked.keys, source=asked.source, before=asked.before
     )
-    files = api.rewritten_files(project, stored)
+    files, took = api.rewritten_files(project, stored), api.erasing_took(project)
     if as_json:
-        print_json(stored_json(stored, files))
+        print_json(stored_json(stored, files, took))
     else:
-        click.echo(stored_screen(stored, files))
+        click.echo(stored_screen(stored, files, took))
     if max_rows is not None:
         refuse_more_rows(stored, max_rows)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from infold.render import formatting
@@ -50,8 +51,14 @@ def recorded_screen(request: ErasureRequest, infold: str) -> str:
     return f"Request {request.id} is kept, with hashes in place of keys.{then}"
 
 
-def stored_screen(stored: Sequence[StoredRows], files: Sequence[RewrittenFiles]) -> str:
-    """The stored rows that a request would erase, and the files that a purge would write again."""
+def stored_screen(
+    stored: Sequence[StoredRows], files: Sequence[RewrittenFiles], took: Sequence[float]
+) -> str:
+    """
+    The stored rows that a request would erase, and the files that a purge would write again.
+
+    ``took`` are the seconds of earlier requests, which say about how long it takes.
+    """
     if not stored:
         return "No table of events that was built has such keys."
     rows = []
@@ -73,6 +80,9 @@ def stored_screen(stored: Sequence[StoredRows], files: Sequence[RewrittenFiles])
             for one in files
         ]
         parts += ["A purge would write again, about", *formatting.columns(sizes, right=(1, 3))]
+    if took:
+        about = f"The last took {formatting.seconds(median(took))}"
+        parts.append(about if len(took) == 1 else f"{about}: the median of {len(took)}")
     return "\n".join(parts)
 
 
@@ -233,7 +243,9 @@ def _request_shape(one: AskedErasure) -> dict[str, Any]:
     }
 
 
-def stored_json(stored: Sequence[StoredRows], files: Sequence[RewrittenFiles]) -> dict[str, Any]:
+def stored_json(
+    stored: Sequence[StoredRows], files: Sequence[RewrittenFiles], took: Sequence[float]
+) -> dict[str, Any]:
     """What ``infold erase NAME --dry-run --json`` prints."""
     return {
         "tables": [
@@ -246,4 +258,5 @@ def stored_json(stored: Sequence[StoredRows], files: Sequence[RewrittenFiles]) -
             for one in stored
         ],
         "purge": [{"model": one.model, "files": one.files, "bytes": one.bytes} for one in files],
+        "earlier_seconds": list(took),
     }
