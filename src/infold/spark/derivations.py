@@ -59,12 +59,20 @@ from infold.spark.reading import failures, source_rows
 from infold.spark.sessions import derived as derived_sessions
 from infold.spark.sessions.fold import SessionsFold
 from infold.spark.sessions.stored import states_of_sessions
-from infold.spark.step_commit import Computed, NewColumns, WholeTable, commit_step, without_trace
+from infold.spark.step_commit import (
+    Computed,
+    NewColumns,
+    RowChanges,
+    WholeTable,
+    Write,
+    commit_step,
+    without_trace,
+)
 from infold.spark.step_context import Work
 from infold.spark.stored_types import FLOATING, contains_type, same_type, stored_type
 from infold.spark.tables.commit import retyped
 from infold.spark.time_range.cell_states import states_of_cells
-from infold.spark.time_range.recompute import CellRows, clamped
+from infold.spark.time_range.recompute import CellRows, clamped, rows_carried
 
 _ROW = "_infold_row"
 _NEW = "_infold_new"
@@ -106,14 +114,25 @@ def _take_out_cells(work: Work, step: Step) -> Outcome:
     """Take out all rows of the step's cells; the ledger knows how many these are."""
     node, before = work.project[step.model], work.cells(step.model, step.cells)
     assert node.model.timeseries is not None, "what has a start has times"
-    series, changes = node.model.timeseries, changes_of_rewrite(before, ())
-    rows = work.tables.read(step.model).limit(0)
-    if node.model.kind is not Kind.EVENTS:
-        write = CellRows(rows, series.partition_column, step.cells, changes)
-        return commit_step(work, step, write, Computed(changes))
-    write = CellRows(rows, series.event_time_column, step.cells, changes)
-    computed = Computed(changes, files=files_without_cells(work, step))
-    outcome = commit_step(work, step, write, computed)
+    series, is_events = node.model.timeseries, node.model.kind is Kind.EVENTS
+    name = series.event_time_column if is_events else series.partition_column
+    changes = changes_of_rewrite(before, ())
+    stored = work.tables.read(step.model)
+    write: Write = CellRows(stored.limit(0), name, step.cells, changes)
+    if rows_carried(work, step, step.cells) > sum(state.rows for state in before):
+        # Rows of other cells in their partitions stay where they are.
+        inside = time_predicate(stored, name, step.cells, exact=True)
+        found_by = FILE if is_events else name
+        # At most a row for each file or cell that is too old.
+        old = stored.where(inside).select(column(found_by)).distinct()
+        keys = work.spark.createDataFrame(old.toArrow())
+        write = RowChanges(
+            stored.limit(0), keys, (found_by,), inside, column=name, ranges=step.cells
+        )
+    files = files_without_cells(work, step) if is_events else None
+    outcome = commit_step(work, step, write, Computed(changes, files=files))
+    if not is_events:
+        return outcome
     commits = outcome.receipt.commits + remove_older_set_aside(work, step)
     return replace(outcome, receipt=replace(outcome.receipt, commits=commits))
 

@@ -251,7 +251,7 @@ class CellRows(Write):
         filled = any(change.rows_before for change in self.changes)
         if not filled and self.appends:
             return work.tables.append(step.model, rows, stamp)
-        carried = _rows_carried(work, step, self.ranges)
+        carried = rows_carried(work, step, self.ranges)
         if not filled and carried > _ROWS_TO_CARRY:
             return work.tables.append(step.model, rows, stamp)
         # Cells that are computed while they are written have as many rows as are read, at most.
@@ -267,7 +267,7 @@ class CellRows(Write):
         )
 
 
-def _rows_carried(work: Work, step: Step, ranges: Ranges) -> int:
+def rows_carried(work: Work, step: Step, ranges: Ranges) -> int:
     """Rows of other cells in the partitions of ``ranges``, which a replacement rewrites."""
     partition = work.tables.layout(step.model).partition
     touched = Ranges.ever() if partition is None else partition.cover(ranges)
