@@ -60,6 +60,7 @@ TARGETS: list[Mapping[str, list[str]]] = [
             "needless-key `webhook`",
             "wrong-type `tell`",
         ],
+        "erasure_certificate_key: -----BEGIN PRIVATE KEY-----": ["secret-written-out `` (${env:NAME})"],
         "lineage: {}": ["missing-key `{}` (events go to a URL, or into a `file`)"],
         "lineage: {url: '${env:U}', file: a}": ["needless-key `file`"],
     },

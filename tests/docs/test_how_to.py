@@ -8,6 +8,7 @@ import subprocess
 from configparser import ConfigParser
 from datetime import datetime
 from pathlib import Path, PurePosixPath
+from shutil import which
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -39,13 +40,16 @@ def starter(folder: Path) -> Path:
 
 def do(line: str, folder: Path) -> None:
     """A line of a shell; infold itself in this process, so that Java starts once for all lines."""
-    words = shlex.split(line.partition(" > ")[0])
+    command, _, output = line.partition(" > ")
+    words = shlex.split(command)
     if not words:
         return
     if words[0] == "infold":
         as_written = {"test": {"no_shuffle": True}}  # spark/test_unit_tests tries other orders
         done = CliRunner().invoke(cli, words[1:], catch_exceptions=False, default_map=as_written)
         assert done.exit_code == 0, f"{line}\n{done.output}"
+        if output:
+            (folder / output).write_text(done.stdout, encoding="utf-8")
     else:
         subprocess.run(["bash", "-euc", line], cwd=folder, check=True)
 
@@ -113,6 +117,34 @@ def test_bots_in_a_file_are_a_lookup(tmp_path: Path) -> None:
         (folder / file).write_text(text.replace(old, new))
 
     check(folder)
+
+
+@pytest.mark.skipif(
+    which("openssl") is None or which("jq") is None,
+    reason="the guide's tools are missing; inspecting/test_certificates checks without them",
+)
+def test_a_signed_certificate_can_be_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the guide's commands, which notice a changed one."""
+    page = page_of("erase-a-person")
+    section = page.read_text(encoding="utf-8").partition("### Signed\n")[2].partition("\n## ")[0]
+    folder = write_project(page, starter(tmp_path / "shop"))
+    monkeypatch.chdir(folder)
+    config = yaml.safe_load((folder / "infold.yml").read_text())
+    config |= yaml.safe_load(code(section, "yaml")[0])
+    (folder / "infold.yml").write_text(yaml.safe_dump(config))
+    lines = "".join(code(section, "bash")).splitlines()
+
+    for line in lines:
+        do(line, folder)
+
+    signed = folder / "certificate.json"
+    signed.write_text(signed.read_text().replace('"found": {}', '"found": {"a": 1}'))
+    canonical, verify = lines[-3], lines[-1]
+    do(canonical, folder)
+    with pytest.raises(subprocess.CalledProcessError):
+        do(verify, folder)
 
 
 @pytest.mark.spark

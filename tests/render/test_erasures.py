@@ -92,7 +92,7 @@ def test_the_proof() -> None:
     some = (ProvenRequest(SOME, waits=False, gone=True),)
     proof = ErasureProof(AT, requests, some, (("file with rows", 2),), (), False, FILES)
     at, part = "2024-03-09 10:00:00", "of some rows alone: not looked for"
-    assert proof_screen(proof, "shop", "dev").splitlines() == [
+    assert proof_screen(proof, "shop", "dev", "1f2e").splitlines() == [
         f"Proof of erasure, {at} UTC, project shop, target dev",
         "",
         "  request   erased  asked                erased from tables   gone from files",
@@ -110,4 +110,7 @@ def test_the_proof() -> None:
         "Not looked at:",
         "  the files of raw.old, as rows of avro are not looked at",
         "  backups, exports, and versions that an object store keeps",
+        "",
+        "Signed as JSON (--json), by the key with this SHA-256:",
+        "  1f2e",
     ]

@@ -222,15 +222,19 @@ def _show_stored_rows(
 def _prove(values: Collection[str], *, landing: bool, as_json: bool) -> int:
     """Print what is left of erased persons; the exit code."""
     from infold import api
+    from infold.inspecting.certificates import fingerprint_of, signed, signing_key
     from infold.messages.errors import ExitCode
     from infold.render.erasures import proof_json, proof_screen
 
     project = shared_options.opened()
+    key = signing_key(project)  # before all files are read
     proof = api.prove_erased(project, values)
     if as_json:
-        print_json(proof_json(proof, project.name, project.target.name))
+        shape = proof_json(proof, project.name, project.target.name)
+        print_json(shape if key is None else signed(shape, key))
     else:
-        click.echo(proof_screen(proof, project.name, project.target.name))
+        fingerprint = "" if key is None else fingerprint_of(key)
+        click.echo(proof_screen(proof, project.name, project.target.name, fingerprint))
     remains = landing and any(one.rows for one in proof.landing)
     return ExitCode.DIFFERENT if proof.found or remains else 0
 

@@ -285,6 +285,8 @@ class Target:
     How long after a request no file has its rows any more; microseconds, 0: at once. None: only a
     purge that somebody asks for leaves none.
     """
+    erasure_certificate_key: str = ""
+    """A reference to the key that certificates of erasure are signed with; empty: they are not."""
     state_messages: bool = False
     """Whether each run says the state of its models in Snowplow's words; all targets are alike."""
     default: bool = True

@@ -16,6 +16,7 @@ from infold.messages.catalog_errors import secret_written_out
 from infold.messages.errors import InfoldError, Spot
 
 KEY_OF_TARGET, PURGE_OF_TARGET = "erasure_secret", "erasure_purge"
+CERTIFICATE_KEY = "erasure_certificate_key"
 NEVER, AT_ONCE = "never", "at_once"
 """Words in place of a length of time: for what never ends, and for one of 0."""
 
@@ -157,10 +158,10 @@ def read_request_columns(
     return tuple(found)
 
 
-def read_secret(keys: Keys) -> str:
-    """The reference to the secret that erased keys are hashed with; empty where there is none."""
-    text = (keys.text(KEY_OF_TARGET) or "").strip()
-    return text if check_secret(keys, KEY_OF_TARGET, text, _written_out) else ""
+def read_secret(keys: Keys, key: str) -> str:
+    """The reference to a secret of a target; empty where there is none."""
+    text = (keys.text(key) or "").strip()
+    return text if check_secret(keys, key, text, _written_out) else ""
 
 
 def _written_out(at: Spot, key: str) -> InfoldError:

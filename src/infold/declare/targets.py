@@ -43,6 +43,7 @@ from infold.declare.catalogs import (
     refuse_not_together,
 )
 from infold.declare.erasures import (
+    CERTIFICATE_KEY,
     KEY_OF_TARGET,
     NEVER,
     PURGE_OF_TARGET,
@@ -70,6 +71,7 @@ KEYS = (
         "lineage",
         KEY_OF_TARGET,
         PURGE_OF_TARGET,
+        CERTIFICATE_KEY,
     ),
 )
 MASTERS = ("master", "spark.master")
@@ -120,9 +122,10 @@ def read_target(
         environment_from_branch=keys.flag("environment_from_branch", default=False),
         hooks=read_hooks(keys),
         lineage=read_lineage(keys),
-        erasure_secret=read_secret(keys),
+        erasure_secret=read_secret(keys, KEY_OF_TARGET),
         retain=keys.retain(),
         erasure_purge=read_purge(keys),
+        erasure_certificate_key=read_secret(keys, CERTIFICATE_KEY),
     )
     refuse_not_together(target, keys)
     refuse_beside_delta(target, keys)

@@ -75,6 +75,13 @@ package_missing = Message(
     todo="Install it: pip install {package}",
 )
 
+bad_certificate_key = Message(
+    "bad-certificate-key",
+    "the key that `erasure_certificate_key` names cannot sign",
+    {"key": "{reference}", "why": "{why}"},
+    "Nothing was looked at. A key is made by `openssl genpkey -algorithm ed25519 -out FILE`.",
+)
+
 not_laid_out = Message(
     "not-formatted",
     "{file} is left as it is: sqlfmt cannot read its query",

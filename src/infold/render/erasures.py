@@ -123,8 +123,12 @@ def purged_json(done: Purged) -> dict[str, Any]:
     }
 
 
-def proof_screen(proof: ErasureProof, project: str, target: str) -> str:
-    """The certificate: what was looked for and where, what was found, what was not looked at."""
+def proof_screen(proof: ErasureProof, project: str, target: str, fingerprint: str = "") -> str:
+    """
+    The certificate: what was looked for and where, what was found, what was not looked at.
+
+    ``fingerprint`` is of the key that it is signed with as JSON; empty where that is not so.
+    """
     head = f"Proof of erasure, {clock(proof.at)} UTC, project {project}, target {target}"
     rows = [("request", "erased", "asked", "erased from tables", "gone from files", "")]
     rows += [
@@ -158,6 +162,8 @@ def proof_screen(proof: ErasureProof, project: str, target: str) -> str:
     parts += ["", "Not looked at:"]
     parts += [f"  {_place(one)}, as {one.why}" for one in proof.landing if one.rows is None]
     parts.append("  backups, exports, and versions that an object store keeps")
+    if fingerprint:
+        parts += ["", "Signed as JSON (--json), by the key with this SHA-256:", f"  {fingerprint}"]
     return "\n".join(parts)
 
 
