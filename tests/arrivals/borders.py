@@ -75,7 +75,9 @@ class Borders:
 
     held: dict[str, Held] = field(default_factory=dict)
     replaced: list[dict[str, Held | None]] = field(default_factory=list)
-    """What held in the tables that the last promotes replaced."""
+    """What held in the tables that the promotes since the last death replaced."""
+    before_deaths: list[Mapping[str, Held | None]] = field(default_factory=list)
+    """What held when somebody died, in the tables then and in those that they had replaced."""
     asked: dict[str, tuple[TableSpec, int | None]] = field(default_factory=dict)
     """The last change of a model that was to be forward-only, and from when."""
     lost: bool = False
@@ -112,15 +114,19 @@ class Borders:
         """What is wrong with what holds in a table after somebody died; empty for nothing."""
         before = self.held.get(name)
         self.held[name] = now
-        old = [one.get(name) for one in self.replaced]
-        if not before or not now or now in (before, whole(now[-1][1]), *old):
-            return ""
-        if "late: new" in now[-1][1].text:
+        if not before or not now or "late: new" in now[-1][1].text:
             return ""
         at, spec = now[-1]
-        if now == changed(before, spec, at):
+        olds = [before, *(old for one in self.before_deaths if (old := one.get(name)))]
+        if now == whole(spec) or any(now in (old, changed(old, spec, at)) for old in olds):
             return ""
         return f"{name} has {shown(now)} after a death, where it had {shown(before)}"
+
+    def after_somebody_died(self) -> None:
+        """Nobody knows what holds, nor which promotes and rollbacks were completed."""
+        self.lost = True
+        self.before_deaths += [*self.replaced, dict(self.held)]
+        self.replaced.clear()
 
     def replace(self, models: Mapping[str, TableSpec]) -> None:
         """Tables of an environment became production's."""

@@ -391,7 +391,7 @@ class BranchPlay(DryPlay):
                 self.ran[name] = self._versions(book.definitions(digests).values())
         self.promoted = []
         self.memory.given.clear()  # nobody knows which of it was committed
-        self.borders.lost = True
+        self.borders.after_somebody_died()
 
     def _make_sure(self) -> None:
         """After a death, and a command that finished what was left: what is applied."""
@@ -583,6 +583,7 @@ class BranchPlay(DryPlay):
     def _check_borders(self, project: Project, asked: PlanOptions, ends: Mapping[str, int]) -> None:
         """A change that was to be forward-only holds from its border on; any other everywhere."""
         if self.borders.lost:
+            self._find_borders()  # now, as the same command may promote other tables next
             return
         for name, now in self._held().items():
             wrong = self.borders.after_run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -104,6 +105,23 @@ def test_a_change_from_an_instant_on(name: str, days: int) -> None:
         play.act([onward(name, STEADY[name][0], -4), Act(Op("arrive", ROWS + 2))])
         play.act([Act(Op("run", 1)), Act(Op("env_run", IN_A)), Act(Op("env_run", IN_B))])
         assert play.done["run"] == 2
+
+
+@pytest.mark.parametrize("who", ["onward", "promote"])
+def test_stretches_come_back_though_somebody_died(who: str) -> None:
+    """A rollback gives back what held, where the change died, or the promote after its commit."""
+    with playing(manual=True) as play:
+        change = onward("clicks", 3, -3)
+        play.change_of("a", {"clicks": 1})
+        if who == "onward":
+            play.act([replace(change, dies=12), Act(Op("ship", 0))])
+        else:
+            play.act([change, Act(Op("env_run", IN_A)), Act(Op("promote", IN_A), dies=12)])
+            play.act([Act(Op("run", 0))])
+        assert any("died" in line for line in play.log)
+        play.act([Act(Op("rollback", 0))])
+        assert play.done["rollback"] == 1
+        assert len(play.borders.held["clicks"]) == 2
 
 
 @settings(max_examples=EXAMPLES // 2)
