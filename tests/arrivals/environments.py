@@ -275,6 +275,10 @@ class BranchPlay(DryPlay):
         super()._put(path, source, records)
         self.contents[path, self.prints[path]] = records
 
+    def _may_have_no_file(self) -> bool:
+        """Never: an environment may get a table of its own of the files at any time."""
+        return False
+
     @property
     def ledger(self) -> SqlLedger:
         """The real ledger; another connection each time."""

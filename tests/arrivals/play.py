@@ -209,9 +209,9 @@ class Play:
         self._count(records)
 
     def delete(self, random: Random) -> None:
-        """A file is taken away."""
+        """A file is taken away; without any a first build is refused, so the last one may stay."""
         path = self._any_file(random)
-        if path is not None:
+        if path is not None and (len(self._event_files()) > 1 or self._may_have_no_file()):
             self._count(self.world.files.pop(path))
             self._drop(path)
 
@@ -519,9 +519,17 @@ class Play:
         self._files += 1
         return f"{self._clicks.folder}/{self._files:04}{self._clicks.suffix}"
 
+    def _event_files(self) -> list[str]:
+        return sorted(p for p in self.world.files if p.startswith(self._clicks.folder + "/"))
+
     def _any_file(self, random: Random) -> str | None:
-        paths = sorted(p for p in self.world.files if p.startswith(self._clicks.folder + "/"))
+        paths = self._event_files()
         return random.choice(paths) if paths else None
+
+    def _may_have_no_file(self) -> bool:
+        """Whether every table of the events' files was built."""
+        of = [name for name in self.shape.tables if self.spec(name).source == self._clicks.name]
+        return all(name in self.state for name in of)
 
     def _write(self, path: str, records: tuple[Record, ...]) -> None:
         self.world.files[path] = records
