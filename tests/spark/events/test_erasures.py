@@ -187,6 +187,27 @@ def test_a_new_copy_comes_with_the_request(new_shop: NewShop) -> None:
     assert (receipt.erased, receipt.removed, receipt.written) == (2, 1, 1)
 
 
+def by_device(table: str) -> str:
+    """Sessions of devices, of which several persons may have rows."""
+    return sessions("user: device, gap: 1 hour", f"SELECT count(*) AS n, sum(v) AS v FROM {table}")
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_sessions_of_rows_without_a_key(new_shop: NewShop, at_once: bool) -> None:
+    """Rows of one file and instant are told apart by whose they are, in a later run too."""
+    shop = new_shop(visits=by_device("raw.clicks"))
+    shop.queries = {}
+    others = [f"{at},eve,{at},2024-03-01,1" for at in range(20, 40)]
+    shop.put("a.csv", "1,ann,7,2024-03-01,1", "1,bob,8,2024-03-01,1", *others)
+    shop.run()
+    shop.erase("ann")
+    if not at_once:
+        shop.go(select=["raw.clicks"])
+    shop.run()
+    assert shop.rows("visits", "device", "n")[-1:] == [(8, 1)]
+    shop.check()
+
+
 def test_rows_without_a_key_or_without_the_column(new_shop: NewShop) -> None:
     """
     Of a table without a key rows leave one by one; where a table does not have the column, files

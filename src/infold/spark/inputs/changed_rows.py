@@ -19,6 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from infold.analysis.definitions.column_sources import columns_passed
 from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.model import Kind
 from infold.core.own_columns import FILE, ID, KEY, VERSION
@@ -160,7 +161,7 @@ def changed_table(
         changes=[change for change in net_changes(changes) if change.changes_rows],
         since=since,
         time=time,
-        identity=key or [each for each in _IDENTITIES if each in current.columns][:1],
+        identity=key or _identity(work, name, current.columns),
         granularity=granularity,
         other_cells=granularity is not None
         and any(change.cell != granularity.cell(change.cell.start) for change in changes),
@@ -175,8 +176,21 @@ def _was_replaced(work: Work, name: str, since: int, upto: int) -> bool:
     return any(entry.whole for entry in work.ledger.versions(name, since) if entry.number <= upto)
 
 
-_IDENTITIES = (FILE, KEY, ID)
-"""The identity of rows without a key: the file, which they leave with, or a key of infold's."""
+def _identity(work: Work, name: str, columns: Sequence[str]) -> Sequence[str]:
+    """
+    The identity of rows without a key: a key of infold's, or the file, which they leave with.
+
+    And the columns with persons, by which they are erased out of a file.
+    """
+    identity = [each for each in (FILE, KEY, ID) if each in columns][:1]
+    node = work.project[name]
+    source = work.project.sources.get(node.source or name)
+    if source is None or not work.project.erased_columns.get(source.name):
+        return identity
+    passed = columns_passed(work.project, node, source)
+    erased = {entry.column.lower() for entry in work.project.erased_columns[source.name]}
+    names = {passed[each].lower() for each in erased & passed.keys()}
+    return [*identity, *(each for each in columns if each.lower() in names)]
 
 
 def traceable_table(
