@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from infold.core.audits import JudgedAudit
 from infold.core.interval import MAX, MIN, Ranges
+from infold.core.model import Kind
 from infold.core.plan import Action, ModelObservation, Observations, PlanOptions, Step
 from infold.core.project import Node, Project
 from infold.core.report import BuiltApart, ModelState, ModelStatus, State
@@ -46,7 +47,7 @@ def states(
             known.get(node.name),
             stored=stored.get(node.name, StoredCells()),
             built_at=built_at.get(node.name),
-            left_out=left_out.get(node.name, 0),
+            left_out=left_out.get(node.name, 0) if node.model.kind is Kind.SESSIONS else 0,
             with_cells=with_cells,
         )
         for node in project

@@ -172,7 +172,7 @@ class Ledger(SwapRecords, RepairRecords, Protocol):
         """A model's sessions in quarantine, by start."""
 
     def left_out(self) -> Mapping[str, int]:
-        """How many rows of what they read are in no session, of the sessions models built."""
+        """How many rows each model leaves out, as ``Outcome.left_out`` counts them."""
 
     def entries(self, model: str) -> Sequence[ManualEntry]:
         """The manual entries of a model's quarantine, by number."""

@@ -145,7 +145,12 @@ class Outcome:
     """Sessions that left quarantine or changed: their owner, and their first instant."""
     cell_column: str | None = None
     left_out: int | None = None
-    """How many rows that a sessions model reads are in no session from now on."""
+    """
+    How many rows that a sessions model reads are in no session from now on.
+
+    Of events with a key how many copies were left out that may differ from the one that was kept,
+    since the table was built; None: it stays as it was, or is not known.
+    """
     unchanged: tuple[Unchanged, ...] = ()
     """Of a version that replaced the table: what it left unchanged for readers of some columns."""
     cells: tuple[CellState, ...] | None = None

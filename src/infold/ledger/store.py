@@ -456,7 +456,7 @@ class SqlLedger(SqlLedgerReader):
     # -- tables and traces
 
     def left_out(self) -> Mapping[str, int]:
-        """How many rows of what they read are in no session, by sessions model."""
+        """How many rows each model leaves out, as ``Outcome.left_out`` counts them."""
         with self._database.read() as query:
             return dict(query.all("left_out"))
 

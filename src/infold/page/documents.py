@@ -458,23 +458,20 @@ def _files(project: Project, ledger: SqlLedger) -> list[JsonObject]:
 def _left_out(project: Project, ledger: SqlLedger) -> JsonObject:
     """Events in no session: how many of each model, and some of them where no Spark is needed."""
     counts = ledger.left_out()
-
+    models = [
+        {
+            "model": node.name,
+            "rows": counts[node.name],
+            "reason": left_out_reason(node.query) if node.query is not None else "",
+        }
+        for node in project
+        if node.model.kind is Kind.SESSIONS and counts.get(node.name)
+    ]
     samples: list[JsonObject] = []
-    if any(counts.values()):
+    if models:
         found = rows_left_out_without_spark(project, SAMPLES)
         samples = [] if found is None else [plain(row) for row in rows_of(found)]
-    return {
-        "models": [
-            {
-                "model": node.name,
-                "rows": counts[node.name],
-                "reason": left_out_reason(node.query) if node.query is not None else "",
-            }
-            for node in project
-            if node.model.kind is Kind.SESSIONS and counts.get(node.name)
-        ],
-        "samples": samples,
-    }
+    return {"models": models, "samples": samples}
 
 
 def _quarantine(project: Project) -> JsonObject:

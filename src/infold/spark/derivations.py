@@ -228,6 +228,9 @@ def _replace_rows(work: Work, step: Step) -> Outcome:
             )
         receipt = computed.receipt + Receipt(read=read, scanned=stored + read)
         computed = replace(computed, changes=changes, receipt=receipt)
+        if node.model.kind is Kind.EVENTS:  # copies may differ in what was not stored before
+            copies = sum(file.dropped for file in work.ledger.files(step.model))
+            computed = replace(computed, left_out=copies)
         return commit_step(work, step, table, computed)
 
 

@@ -33,7 +33,7 @@ from infold.spark.maintenance import Maintenance
 from infold.spark.python_models import as_python_failure
 from infold.spark.sessions import in_force as sessions_in_force
 from infold.spark.step_commit import without_trace
-from infold.spark.step_context import Work
+from infold.spark.step_context import RemovedRows, Work
 from infold.spark.storages import storage_of
 from infold.spark.stored_types import as_stored
 from infold.spark.tables.port import MaintainedTables
@@ -69,6 +69,8 @@ class SparkEngine:
     """Further sessions of the same Spark, by number, for steps at the same time."""
     models_at_once: int = 1
     siblings: list[SparkEngine] = field(default_factory=list)
+    removed: dict[str, RemovedRows] = field(default_factory=dict)
+    """As ``Work.removed``: one step's commit is what the next ones read."""
 
     @property
     def tables(self) -> MaintainedTables:
@@ -78,7 +80,7 @@ class SparkEngine:
     def work(self, step_id: str, earlier: tuple[Stretch, ...] = ()) -> Work:
         """What one step is carried out with."""
         arguments = self.spark, self.tables, self.ledger, self.project, self.run, step_id
-        return Work(*arguments, earlier=earlier)
+        return Work(*arguments, earlier=earlier, removed=self.removed)
 
     def carry_out(self, step: Step, step_id: str, announce: Announce) -> Outcome:
         """One step, by its model's kind; what Spark refuses becomes ``run_errors.step_failed``."""

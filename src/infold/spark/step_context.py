@@ -31,6 +31,14 @@ from infold.spark.tables.port import Stamp, Tables
 _view_numbers = itertools.count()
 
 
+@dataclass(frozen=True, slots=True)
+class RemovedRows:
+    """The rows that the commit of a snapshot removed from a table; those that moved are none."""
+
+    snapshot: int
+    rows: DataFrame
+
+
 def _unchanged_outcome(outcome: Outcome) -> Outcome:
     """The outcome of a step that is alone, and that no ledger has to know of."""
     return outcome
@@ -60,6 +68,8 @@ class Work:
 
     Spark keeps what they are made from until they are dropped.
     """
+    removed: dict[str, RemovedRows] = field(default_factory=dict)
+    """By table, what this run's newest commit removed, where its step had these rows anyway."""
 
     def definitions_of(self, model: str) -> tuple[DefinitionInForce, ...]:
         """The definitions in force of the step's table, the newest first: mostly that alone."""
@@ -109,6 +119,14 @@ class Work:
             if entry.number == version:
                 return entry.snapshot
         return None
+
+    def rows_removed(self, name: str, since: int, upto: int) -> DataFrame | None:
+        """The rows that one version removed from a table; None where this run has them not."""
+        kept = self.removed.get(name)
+        if kept is None or kept.rows.sparkSession is not self.spark:
+            return None
+        between = [one for one in self.ledger.versions(name, since) if one.number <= upto]
+        return kept.rows if [one.snapshot for one in between] == [kept.snapshot] else None
 
     def frame(
         self,

@@ -24,6 +24,8 @@ from infold.api.spark_sessions import session
 from infold.core.record import Receipt
 from infold.core.storages import Storage
 from infold.messages.errors import InfoldError
+from infold.spark import key_filter
+from infold.spark.events import table_change
 from infold.spark.storages import storage_of
 
 pytestmark = pytest.mark.spark
@@ -192,6 +194,30 @@ def by_device(table: str) -> str:
     return sessions("user: device, gap: 1 hour", f"SELECT count(*) AS n, sum(v) AS v FROM {table}")
 
 
+def test_sessions_of_whoever_is_left(new_shop: NewShop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Of three devices that the person used one keeps a session, by a copy that comes back, one has a
+    shorter one, and one none. Rows are found among many by hashes of their times.
+    """
+    monkeypatch.setattr(key_filter, "PAYS_FROM", 0)
+    shop = new_shop(clicks=KEYED)
+    shop.model("visits", by_device("clicks"))
+    shop.put("a.csv", "1,ann,7,2024-03-01,1", "2,ann,8,2024-03-01,2", "3,ann,9,2024-03-05,4")
+    shop.put("b.csv", "1,bob,7,2024-03-01,9", "4,bob,8,2024-03-01 00:20:00,3")
+    shop.put("c.csv", *(f"{at},eve,{at},2024-03-01 00:00:{at},1" for at in range(20, 60)))
+    shop.run()
+    shop.erase("ann")
+
+    receipt = shop.receipts()["visits"]
+
+    assert shop.rows("visits", "device", "n", "v")[-2:] == [(7, 1, 9), (8, 1, 3)]
+    shop.check()
+    assert (receipt.sessions_removed, receipt.sessions_extended) == (1, 2)
+    shop.erase("bob", before="2024-03-01 00:10:00")
+    assert shop.receipts()["visits"].sessions_removed == 1
+    shop.check()
+
+
 @pytest.mark.parametrize("at_once", [True, False])
 def test_sessions_of_rows_without_a_key(new_shop: NewShop, at_once: bool) -> None:
     """Rows of one file and instant are told apart by whose they are, in a later run too."""
@@ -205,6 +231,58 @@ def test_sessions_of_rows_without_a_key(new_shop: NewShop, at_once: bool) -> Non
         shop.go(select=["raw.clicks"])
     shop.run()
     assert shop.rows("visits", "device", "n")[-1:] == [(8, 1)]
+    shop.check()
+
+
+def test_no_file_is_read_again_where_all_copies_are_equal(
+    new_shop: NewShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Until one arrives that differs, or may: by its values, its time, or a column stored since.
+
+    Of a wide table the times of the person's rows are looked for first.
+    """
+    monkeypatch.setattr(table_change, "WIDE", 0)
+    shop = new_shop(clicks=KEYED)
+    rows = [f"{at},{who},{at},2024-03-0{at},1" for at, who in enumerate(("ann", "bob", "cat"), 1)]
+    shop.put("a.csv", *rows, "9,eve,9,2024-03-09,1")
+    shop.put("b.csv", *rows)
+    shop.run()
+    shop.erase("ann")
+    assert shop.run().scanned == 4
+    shop.check()
+    shop.put("c.csv", "2,eve,2,2024-03-02,7")
+    shop.run()
+    shop.erase("bob")
+    assert shop.run().scanned > 3
+    shop.check()
+
+
+def test_copies_of_another_time_come_back(new_shop: NewShop) -> None:
+    """Of copies that differ in nothing but the time, those after the instant stay."""
+    shop = new_shop(clicks=KEYED.replace("prefer: [v]", "deduplicate: everywhere"))
+    shop.queries = {}
+    shop.put("a.csv", "1,ann,1,2024-03-01,1")
+    shop.run()
+    shop.put("b.csv", "1,ann,1,2024-03-05,1")
+    shop.run()
+    shop.erase("ann", before="2024-03-04")
+    shop.run()
+    assert shop.rows("clicks", "id", "at") == [("1", "2024-03-05")]
+    shop.check()
+
+
+def test_copies_of_another_person_who_was_not_stored_come_back(new_shop: NewShop) -> None:
+    """Copies were equal until the model got the column with the persons."""
+    shop = new_shop(clicks=events("SELECT id, at, v FROM raw.clicks", "prefer: [v]"))
+    shop.put("a.csv", "1,ann,1,2024-03-01,1")
+    shop.put("b.csv", "1,bob,1,2024-03-01,1", "2,bob,1,2024-03-02,1")
+    shop.run()
+    shop.models(clicks=KEYED)
+    shop.queries = {"clicks": KEYED}
+    shop.run()
+    shop.erase("ann")
+    shop.run()
     shop.check()
 
 

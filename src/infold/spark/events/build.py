@@ -30,6 +30,7 @@ from infold.core.own_columns import FILE, VERSION
 from infold.core.plan import Step
 from infold.core.project import Node
 from infold.core.record import Outcome
+from infold.spark import key_filter
 from infold.spark.content import (
     cell_start,
     cell_stats,
@@ -37,6 +38,7 @@ from infold.spark.content import (
     content,
     micros,
     time_type,
+    type_of,
     user_columns,
 )
 from infold.spark.events import copies
@@ -64,7 +66,7 @@ from infold.spark.observed import Aggregates, KnownAggregates, observed
 from infold.spark.reading import failures, source_rows
 from infold.spark.reading.paths import worth_keeping
 from infold.spark.step_commit import Computed, RowChanges, WholeTable, commit_step
-from infold.spark.step_context import Work
+from infold.spark.step_context import RemovedRows, Work
 from infold.spark.tables.port import Layout
 from infold.spark.time_range.recompute import as_stored, clamped, steps_in_force
 
@@ -73,6 +75,9 @@ IN_MEMORY = 16 * 1024 * 1024
 
 ROWS_OF_A_FILE = 500_000
 """How many rows of an append each writing task gets."""
+
+MOST_KEPT = 2_000_000
+"""Up to so many rows of a step stay in memory, or on disk, until the run ends."""
 
 
 def carry_out(work: Work, step: Step) -> Outcome:
@@ -269,7 +274,20 @@ def _fold_files(ingest: Ingest) -> Outcome:
     )
     # A request that concerns no row is committed all the same: an older ledger is noticed then.
     rows = _row_changes(ingest, change, tally) if change or ingest.erases else None
-    return ingest.tidy_set_aside(commit_step(ingest.work, step, rows, computed), tally)
+    outcome = commit_step(ingest.work, step, rows, computed)
+    if tally.arrived + change.read <= MOST_KEPT:
+        _keep_removed(ingest, outcome, change)
+    return ingest.tidy_set_aside(outcome, tally)
+
+
+def _keep_removed(ingest: Ingest, outcome: Outcome, change: TableChange) -> None:
+    """Let later steps of the run have the removed rows, which no snapshot has by itself."""
+    if change.removed is None or outcome.snapshot is None:
+        return
+    table = ingest.work.tables.read(outcome.model).schema
+    as_in_table = (column(one.name).cast(one.dataType).alias(one.name) for one in table)
+    rows = change.removed.select(*as_in_table)
+    ingest.work.removed[outcome.model] = RemovedRows(outcome.snapshot, rows)
 
 
 def _deduplicated(
@@ -320,8 +338,15 @@ def _row_changes(ingest: Ingest, change: TableChange, tally: IngestCounts) -> Ro
             insert = insert.sortWithinPartitions(column(ingest.time))
         return RowChanges(insert, None, change.on)
     delete = change.delete.select(*map(column, change.on))
-    condition = ingest.cells_predicate(table, change.cells)
-    return RowChanges(insert, delete, change.on, condition, column=ingest.time, ranges=change.cells)
+    condition, shuffled, time = ingest.cells_predicate(table, change.cells), None, ingest.time
+    matched = sum(state.rows for state in ingest.work.cells(ingest.step.model, change.cells))
+    if time is not None and time in change.on and key_filter.pays(tally.removed, matched):
+        at = column(time).cast(type_of(table, time))
+        # At most ``key_filter.MOST_KEYS`` numbers.
+        hashes = delete.select(F.xxhash64(at).alias("at")).toArrow()["at"].to_pylist()
+        condition += f" AND {key_filter.may_have(hashes, time)}"
+        shuffled = key_filter.rows_passed(len(hashes), matched) + tally.written
+    return RowChanges(insert, delete, change.on, condition, shuffled, time, change.cells)
 
 
 # Late rows touch many old cells with few rows each, so partitions are months (years for little data

@@ -91,7 +91,8 @@ class CopyFate(StrEnum):
 
 
 INSERTED = (CopyFate.ADDED, CopyFate.MOVED_IN)
-DELETED = (CopyFate.REMOVED, CopyFate.MOVED_OUT, CopyFate.BEATEN)
+GONE_FOR_GOOD = (CopyFate.REMOVED, CopyFate.BEATEN)
+DELETED = (*GONE_FOR_GOOD, CopyFate.MOVED_OUT)
 
 
 @dataclass(frozen=True, slots=True)

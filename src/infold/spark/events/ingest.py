@@ -412,7 +412,29 @@ class Ingest:
             horizon=self.file_diff.as_of,
             received_at=now(),
         )
-        return Computed(changes, receipt, len(touched) - len(changes), files)
+        left_out = self._copies_left_out(tally, whole=whole)
+        return Computed(changes, receipt, len(touched) - len(changes), files, left_out=left_out)
+
+    def _copies_left_out(self, tally: IngestCounts, *, whole: bool) -> int | None:
+        """As ``Outcome.left_out``: how many copies may differ from those that are kept."""
+        if not self.node.model.unique_key:
+            return None
+        differing = tally.conflicting + tally.elsewhere
+        if whole:  # copies that were not observed may differ
+            return differing + abs(sum(tally.dropped.values()) - tally.copies)
+        known = self.work.ledger.left_out().get(self.step.model)
+        if known is None:
+            return None
+        if self.step.files is not None and self.step.files.reingest:
+            # Other files may have copies that nobody evaluated again.
+            known += sum(file.dropped for file in self.work.ledger.files(self.step.model))
+        return known + differing
+
+    @property
+    def copies_are_equal(self) -> bool:
+        """Whether each copy that was left out is known to have the values of the stored row."""
+        left_out = self.work.ledger.left_out().get(self.step.model)
+        return left_out == 0 and not self.node.stored_inputs
 
     def cell(self, start: int) -> Interval:
         """The cell of the table's granularity that starts at ``start`` (µs)."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -66,6 +66,9 @@ BROADCAST = 500_000
 MOST_TIMES = 100_000
 """Up to so many instants are told apart: they come to the driver, and go into a condition."""
 
+WIDE = 4
+"""Above so many times the columns that tell whose a row is, these are read before all others."""
+
 ADDED_ROWS = FrameSchema(
     "a row to add to the table",
     (
@@ -90,6 +93,8 @@ class TableChange:
     cells: Ranges = Ranges()
     read: int = 0
     scanned: int = 0
+    removed: DataFrame | None = None
+    """The stored rows that leave for good, where they are computed once and kept."""
 
     def __bool__(self) -> bool:
         return self.insert is not None or self.delete is not None
@@ -166,15 +171,27 @@ def apply_without_key(
 @dataclass(frozen=True)
 class ErasedRows:
     """
-    Stored rows of persons who were asked to be erased, with their hash, and the cells they are in.
+    Stored rows of persons who were asked to be erased, with their hash.
 
     ``found_by`` are the columns that tell them from others of their file.
     """
 
+    ingest: Ingest
     rows: DataFrame
-    cells: Ranges
     found_by: tuple[str, ...]
     scanned: int
+
+    @cached_property
+    def cells(self) -> Ranges:
+        """The cells that they are in; it takes a job."""
+        return _cells_of(self.ingest, self.rows)
+
+
+def _cells_of(ingest: Ingest, rows: DataFrame) -> Ranges:
+    """The cells that some rows are in."""
+    cell = cell_start(ingest.time_or_null(), ingest.granularity).alias("cell")
+    # At most a row for each cell.
+    return Ranges.of(ingest.cell(row["cell"]) for row in rows.select(cell).distinct().collect())
 
 
 def erased_rows(ingest: Ingest, without: Sequence[int]) -> ErasedRows | None:
@@ -184,23 +201,21 @@ def erased_rows(ingest: Ingest, without: Sequence[int]) -> ErasedRows | None:
         return None
     stored = ingest.work.tables.read(ingest.step.model, ranges=Ranges.ever())
     if ingest.time is not None and ingest.erasures.given is not None:
-        # Few of many rows: narrow columns tell at which times.
-        narrow = stored.select(*map(column, dict.fromkeys((ingest.time, *names.values()))))
-        at = ingest.erasures.candidates(narrow, names).select(ingest.micros().alias("at"))
-        # At most ``MOST_TIMES`` rows and one.
-        instants = at.distinct().limit(MOST_TIMES + 1).toArrow()["at"].to_pylist()
-        if not instants:
-            return None
-        if len(instants) <= MOST_TIMES:
-            stored = ingest.stored(Ranges.of(Interval(at, at + 1) for at in instants))
+        narrow = dict.fromkeys((ingest.time, *names.values()))
+        if len(stored.columns) > WIDE * len(narrow):
+            found = ingest.erasures.candidates(stored.select(*map(column, narrow)), names)
+            at = found.select(ingest.micros().alias("at"))
+            # At most ``MOST_TIMES`` rows and one.
+            instants = at.distinct().limit(MOST_TIMES + 1).toArrow()["at"].to_pylist()
+            if not instants:
+                return None
+            if len(instants) <= MOST_TIMES:
+                stored = ingest.stored(Ranges.of(Interval(at, at + 1) for at in instants))
     others = stored.where(~F.col(FILE).isin(list(without))) if without else stored
     marked = ingest.erasures.marked(ingest.erasures.candidates(others, names), names)
     rows = with_hash(marked.where(F.col(ERASED)).drop(ERASED)).localCheckpoint(eager=False)
-    cell = cell_start(ingest.time_or_null(), ingest.granularity).alias("cell")
-    # At most a row for each cell.
-    cells = Ranges.of(ingest.cell(row["cell"]) for row in rows.select(cell).distinct().collect())
     scanned = sum(state.rows for state in ingest.work.cells(ingest.step.model))
-    return ErasedRows(rows, cells, tuple(names.values()), scanned) if cells else None
+    return ErasedRows(ingest, rows, tuple(names.values()), scanned)
 
 
 def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: IngestCounts) -> TableChange:
@@ -227,7 +242,7 @@ def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: IngestCounts)
             parts.append(_competing(rivals, identity, STORED))
     if reingested.lost is not None:
         parts.append(_competing(reingested.lost, identity, STORED, gone=True))
-        returning, reread = _returning_copies(ingest, identity, reingested.lost, reingested.cells)
+        returning, reread = _returning_copies(ingest, identity, reingested, erased)
         scanned += sum(file.rows for file in reread)
         if returning is not None:
             parts.append(_competing(returning, identity, BACK))
@@ -241,12 +256,13 @@ def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: IngestCounts)
     judged = judged.localCheckpoint(eager=False)
     leaving, read = _count_copies(ingest, judged, tally, hashed)
     ingest.refuse_changed(reread)  # not before: it is now that they were read
-    insert = delete = None
+    insert = delete = removed = None
     if tally.written:
         insert = judged.where(F.col(FATE).isin([fate.value for fate in copies.INSERTED]))
     if leaving:
         delete = judged.where(F.col(FATE).isin([fate.value for fate in copies.DELETED]))
-    return TableChange(insert, delete, row_order(ingest.node), leaving, read, scanned)
+        removed = judged.where(F.col(FATE).isin([fate.value for fate in copies.GONE_FOR_GOOD]))
+    return TableChange(insert, delete, row_order(ingest.node), leaving, read, scanned, removed)
 
 
 def _as_in_table(ingest: Ingest, judged: DataFrame) -> tuple[DataFrame, str]:
@@ -402,8 +418,7 @@ def _leaving_rows(
     if erased is None:
         return diff, scanned
     lost = erased.rows if diff.lost is None else diff.lost.unionByName(erased.rows)
-    diff = replace(diff, lost=lost, cells=diff.cells | erased.cells)
-    return diff, scanned + erased.scanned
+    return replace(diff, lost=lost), scanned + erased.scanned
 
 
 def _leaving_files(
@@ -430,15 +445,21 @@ def _stored_rows_of(ingest: Ingest, file_ids: Sequence[int]) -> tuple[DataFrame,
 
 
 def _returning_copies(
-    ingest: Ingest, identity: Identity, lost: DataFrame, cells: Ranges
+    ingest: Ingest, identity: Identity, leaving: ReingestDiff, erased: ErasedRows | None
 ) -> tuple[DataFrame | None, Sequence[IngestedFile]]:
     """
     Copies that had lost to rows which leave now, and the files that an action reads them from.
 
     Copies of one event may have several times. Then one may have lost in any cell, and every file
-    with a copy that lost is read.
+    with a copy that lost is read. None is where rows are erased alone and all copies are equal:
+    these are rows of the same person.
     """
-    ledger, model = ingest.work.ledger, ingest.step.model
+    assert leaving.lost is not None, "only then rows may come back"
+    cells, ledger, model = leaving.cells, ingest.work.ledger, ingest.step.model
+    if erased is not None:
+        if not cells and ingest.copies_are_equal:
+            return None, ()
+        cells |= erased.cells
     left_out = {file.id for file in ingest.file_diff.removed} | {*ingest.reingested}
     losing = {
         spot.file_id
@@ -454,7 +475,7 @@ def _returning_copies(
     bounds = {file.id: AdmittedTimes(file.horizon) for file in lost_files}
     read = ingest.read(files_by_id, bounds).rows
     admitted = read.where(F.col(STATE) == int(RowState.ADMITTED))
-    returning = copies.rows_with_identity_of(admitted, lost, identity.keys)
+    returning = copies.rows_with_identity_of(admitted, leaving.lost, identity.keys)
     return returning, lost_files
 
 
@@ -496,9 +517,7 @@ def reingest_diff(ingest: Ingest, new: DataFrame, stored: DataFrame) -> Reingest
     same = (F.col(FILE) == F.col(f"_of{FILE}")) & (F.col(HASH) == F.col(f"_of{HASH}"))
     new_rows = numbered.join(stored_hashes, same & (F.col(_NTH) == 1), "left_anti").drop(_NTH)
     lost = stored.join(evaluated, same, "left_anti").localCheckpoint(eager=False)
-    cell = cell_start(ingest.time_or_null(), ingest.granularity).alias("cell")
-    # At most a row for each cell.
-    cells = Ranges.of(ingest.cell(row["cell"]) for row in lost.select(cell).distinct().collect())
+    cells = _cells_of(ingest, lost)
     kept_rows = stored.join(evaluated, same, "left_semi")
     return ReingestDiff(new_rows, kept_rows, lost if cells else None, cells)
 

@@ -72,6 +72,8 @@ class ChangedRows:
     current_in: Callable[[Ranges], DataFrame] | None = None
     """``current``, maybe without rows at other times; None where there are no times."""
     before_in: Callable[[Ranges], DataFrame] | None = None
+    known_removed: DataFrame | None = None
+    """All rows that were removed, where the run that removed them still has them."""
 
     @property
     def rows(self) -> int:
@@ -108,6 +110,8 @@ class ChangedRows:
         cells = [c.cell for c in self.changes if c.removed or self.other_cells]
         if self.before is None or not cells:
             return None
+        if self.known_removed is not None:
+            return self._rows_in(self.known_removed, cells)
         before, current = self._rows_before(self.before, cells), self._current_rows(cells)
         if not self.numbered:
             return _rows_not_in(before, current)
@@ -168,6 +172,7 @@ def changed_table(
         replaced=_was_replaced(work, name, since, upto),
         current_in=during(upto),
         before_in=during(since),
+        known_removed=work.rows_removed(name, since, upto),
     )
 
 

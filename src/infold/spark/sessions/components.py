@@ -47,6 +47,7 @@ from infold.spark.sessions.frames import (
     CAMPAIGN_BEFORE,
     CAMPAIGN_IN_FORCE,
     END,
+    EVENT_COUNT,
     EVENTS,
     ISLANDS,
     OWNER,
@@ -54,6 +55,7 @@ from infold.spark.sessions.frames import (
     SPAN_OWNER,
     START,
     USER_VALUE,
+    VANISHES,
 )
 from infold.spark.sessions.islands import (
     are_parted,
@@ -87,6 +89,7 @@ COMPONENTS = ISLANDS.plus(
     "a component; EVENTS are its new ones, the states are merged",
     FrameColumn(OLD, f"array<{KEY_TYPE}", "the keys of its stored sessions"),
     FrameColumn(AGAIN, "boolean", "whether its events have to be read again"),
+    FrameColumn(VANISHES, "boolean", "whether no event of it is left", "can be told by states"),
     FrameColumn(CAMPAIGN_BEFORE, "string", "the campaign before it", "campaign"),
     FrameColumn(quarantine.OLD_ENTRIES, "array<bigint>", "where its entries began", "quarantine"),
     FrameColumn(quarantine.NEW_ENTRIES, "array<struct<…", "its entries now", "quarantine"),
@@ -287,6 +290,7 @@ class Components:
             F.sum(EVENTS).alias(EVENTS),
             F.collect_list(OLD).alias(OLD),
             self._needs_reading().alias(AGAIN),
+            *([self._has_lost_all_events()] if self.knows_vanished else []),
             *chain(*(cut.component_columns(self._was_there_sql) for cut in inner)),
             *(self._entry_columns() if self.may_quarantine else []),
             *(
@@ -297,6 +301,8 @@ class Components:
         for cut in inner:
             if (divides := cut.may_divide()) is not None:
                 components = components.withColumn(AGAIN, F.col(AGAIN) | divides)
+        if self.knows_vanished:
+            components = components.withColumn(AGAIN, F.col(AGAIN) & ~F.col(VANISHES))
         if self.part is not None and self.part.border is not None:
             components = components.withColumn(END, F.least(END, F.lit(self.part.border - 1)))
         if self.may_quarantine:
@@ -362,6 +368,18 @@ class Components:
             return F.lit(True)
         ties = [differ_in_a_tie(pick, self._was_there_sql) for pick in self.compiled.picks]
         return reduce(Column.__or__, ties, F.bool_or(REMOVED))
+
+    @property
+    def knows_vanished(self) -> bool:
+        """Whether components are whole sessions, of which states count the events."""
+        cut_off = self.query.cuts_within_islands or self.may_quarantine or self.part is not None
+        return self.merges and not cut_off
+
+    def _has_lost_all_events(self) -> Column:
+        """Whether as many events were removed as its stored sessions have, and none is new."""
+        lost = f"sum({EVENTS}) FILTER (WHERE {REMOVED}) = sum({EVENT_COUNT})"
+        is_new = f"bool_or({OLD} IS NULL AND NOT {REMOVED})"
+        return F.expr(f"coalesce({lost}, false) AND NOT {is_new}").alias(VANISHES)
 
     def _touched_sessions(self, changes: DataFrame) -> DataFrame:
         """

@@ -47,7 +47,7 @@ from infold.spark.sessions.fold_changes import (
     keys_to_delete,
     rows_to_insert,
 )
-from infold.spark.sessions.frames import AGAIN, EVENTS, OWNER, START
+from infold.spark.sessions.frames import AGAIN, EVENTS, OWNER, START, VANISHES
 from infold.spark.sessions.islands import events_within, prepared_events, spans_of
 from infold.spark.sessions.part import Part
 from infold.spark.sessions.stored import renumbered_sessions, table_rows
@@ -154,10 +154,14 @@ class SessionsFold:
 
     @returns(CHANGED_COMPONENTS)
     def _merged_components(self, components: DataFrame) -> DataFrame:
-        """Components that are one session each, made from their merged states."""
+        """Components that are one session each, made from their merged states, or none any more."""
         leaves = (quarantine.LEAVES_TABLE,) if self.may_quarantine else ()
-        keyed = self._keyed(components, (OLD, EVENTS, START, *leaves, *self._entry_columns))
+        vanishes = (VANISHES,) if self.components.knows_vanished else ()
+        kept = (OLD, EVENTS, START, *leaves, *vanishes, *self._entry_columns)
+        keyed = self._keyed(components, kept)
         new = F.array(F.struct(KEY, ROW))
+        if vanishes:
+            new = F.filter(new, lambda _: ~F.col(VANISHES))
         if self.may_quarantine:
             head = self._unchanged_head(keyed.schema[ROW].dataType)
             new = F.when(F.size(quarantine.NEW_ENTRIES) > 0, head).otherwise(new)

@@ -37,6 +37,8 @@ SPAN_OWNER, SPAN_START, SPAN_END = "__span_owner", "__span_start", "__span_end"
 """A span of time of one owner, both ends included."""
 AGAIN = "__again"
 """Of a component: whether its events have to be read again."""
+VANISHES = "__vanishes"
+"""Of a component: whether it has lost all of its events."""
 
 
 def key_column(number: int) -> str:
