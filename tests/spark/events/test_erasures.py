@@ -205,6 +205,7 @@ def test_sessions_of_whoever_is_left(new_shop: NewShop, monkeypatch: pytest.Monk
     shop.put("a.csv", "1,ann,7,2024-03-01,1", "2,ann,8,2024-03-01,2", "3,ann,9,2024-03-05,4")
     shop.put("b.csv", "1,bob,7,2024-03-01,9", "4,bob,8,2024-03-01 00:20:00,3")
     shop.put("c.csv", *(f"{at},eve,{at},2024-03-01 00:00:{at},1" for at in range(20, 60)))
+    shop.put("d.csv", "5,zoe,5,2024-03-01,1")
     shop.run()
     shop.erase("ann")
 
@@ -213,8 +214,10 @@ def test_sessions_of_whoever_is_left(new_shop: NewShop, monkeypatch: pytest.Monk
     assert shop.rows("visits", "device", "n", "v")[-2:] == [(7, 1, 9), (8, 1, 3)]
     shop.check()
     assert (receipt.sessions_removed, receipt.sessions_extended) == (1, 2)
+    shop.erase("zoe")
+    shop.go(select=["clicks"])
     shop.erase("bob", before="2024-03-01 00:10:00")
-    assert shop.receipts()["visits"].sessions_removed == 1
+    assert shop.receipts()["visits"].sessions_removed == 2
     shop.check()
 
 

@@ -376,10 +376,9 @@ class Components:
         return self.merges and not cut_off
 
     def _has_lost_all_events(self) -> Column:
-        """Whether as many events were removed as its stored sessions have, and none is new."""
+        """Whether as many events were removed as its sessions had, those that are new included."""
         lost = f"sum({EVENTS}) FILTER (WHERE {REMOVED}) = sum({EVENT_COUNT})"
-        is_new = f"bool_or({OLD} IS NULL AND NOT {REMOVED})"
-        return F.expr(f"coalesce({lost}, false) AND NOT {is_new}").alias(VANISHES)
+        return F.expr(f"coalesce({lost}, false)").alias(VANISHES)
 
     def _touched_sessions(self, changes: DataFrame) -> DataFrame:
         """
