@@ -88,6 +88,7 @@ def test_values_in_rows(shop: Project, name: str) -> None:
 def test_what_is_none(shop: Project) -> None:
     """Others' keys, other numbers, requests; texts that have a key in them are found by that."""
     rows = {"note": ["Mallory", "mallory@x.org", "mallory "], "n": [4711, 1, 2]}
+    rows |= {"code": ["4711 ", "04711", ""]}  # texts that are other keys, and the same number
     pq.write_table(pa.table(rows), table(shop) / "rows.parquet")
     kept = shop.root / "warehouse" / "shop" / "infold__erasures"
     kept.mkdir()

@@ -213,6 +213,32 @@ def test_rows_wait_for_who_keeps_something_of_them(
     assert expired == ([] if is_behind else ["events"])
 
 
+FAR = (CellState(day(0), 1, 0, last=day(6).start), CellState(day(1), 1, 0, last=day(6).start))
+
+
+def test_sessions_lack_no_more_than_their_events_do() -> None:
+    """Though cells of them are too old by the clock: their events are kept until all is read."""
+    visits = replace(changed(SESSIONS, "events", "- - - + - - -"), expired=FAR[1:])
+    events = lacking(built(CLICKS, expired=OLD, newest_entry=1), day(1).start)
+    made = planned(
+        CLICKS,
+        SESSIONS,
+        OF_SESSIONS,
+        now=NOW,
+        events=events,
+        sessions=visits,
+        daily=built(OF_SESSIONS),
+    )
+    assert only(made, "sessions")[1].retention.lost_until == day(1).start
+
+
+def test_a_table_that_keeps_less_is_as_of_what_it_need_not_read() -> None:
+    """Older changes of its inputs are before its start; they are not left to read."""
+    short = lacking(changed(kept(with_incremental(DAILY), 3 * DAY), "sessions", "+ - - - - - -"))
+    step, trace = only(planned(kept(DAILY, 3 * DAY), now=NOW, daily=short), "daily")
+    assert (step.action, step.cells, trace.inputs["sessions"]) == (Action.RECOMPUTE, Ranges(), 2)
+
+
 def test_what_is_lost_stays_so() -> None:
     """Of rows that are kept until somebody has read them nothing is; of sessions it is for good."""
     asked = built(CLICKS, expired=OLD, newest_entry=1, files=FileDiff("raw.clicks"))
@@ -239,6 +265,7 @@ def test_rows_wait_for_what_is_between_and_for_requests() -> None:
         (events, built(SESSIONS), False),
         (before, gone, False),
         (before, late, True),
+        (before, replace(late, expired=FAR), True),
     ):
         more = {"events": clicks, "sessions": visits, "daily": days}
         made = planned(CLICKS, SESSIONS, OF_SESSIONS, now=NOW, **more)

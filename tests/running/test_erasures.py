@@ -214,6 +214,9 @@ def test_secrets(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ERASED_BY", "another")
     with pytest.raises(InfoldError, match="erasure-secret-changed"):
         api.erase(project, "person", ["bob"])
+    with pytest.raises(InfoldError, match="erasure-secret-changed"):
+        api.purge(project)
+    assert api.history(project) == ()
     monkeypatch.delenv("ERASED_BY")
     with pytest.raises(InfoldError, match="secret-missing"):
         api.erase(project, "person", ["bob"])

@@ -12,7 +12,12 @@ from infold.core.ports import Lake, Ledger, Progress, SilentProgress
 from infold.core.project import Project
 from infold.core.report import Purged
 from infold.core.trace import Trace, with_readers
-from infold.running.erasures import is_purge_due, newest_request, refuse_other_erasures
+from infold.running.erasures import (
+    hasher_of,
+    is_purge_due,
+    newest_request,
+    refuse_other_erasures,
+)
 from infold.running.landing_files import rewrite_files
 from infold.running.table_names import drop_replaced, remember_locations
 
@@ -48,7 +53,10 @@ def purge(
     shown = progress or SilentProgress()
     drops = dropper(project)
     ledger, lake = drops.ledger, drops.lake
-    refuse_other_erasures(project, ledger.known_erasures())
+    known = ledger.known_erasures()
+    refuse_other_erasures(project, known)
+    if known.newest:
+        hasher_of(project, known.secret)  # before anything is done, as files are compared by it
     newest = max((one.number for one in ledger.erasures()), default=0)
     with drops.locked_run("purge", wait) as run:
         dropped = [key for swap in ledger.swaps() for key in swap.kept.values() if key]

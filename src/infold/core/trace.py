@@ -266,6 +266,11 @@ class Trace:
         return Ranges.of(part for entry in self.earlier for part in entry.cells)
 
     @property
+    def keeps_cells(self) -> bool:
+        """Whether cells keep rows that the newest definition does not build, so none builds all."""
+        return bool(self.earlier) or self.retention.frozen_until > self.retention.start
+
+    @property
     def mixed(self) -> bool:
         """
         Whether rows of two definitions are there without a record of which are where.

@@ -354,7 +354,7 @@ def _check_needs(keys: Keys, model: Model, own: Collection[str]) -> None:
     if events:
         check_copies(keys, model, own)
     if model.materialization is Materialization.TABLE and not model.incremental:
-        todo = "It has what its inputs have: they say how long rows are kept."
+        todo = "It has what its inputs have. With `incremental` it is built cell by cell."
         keys.needless(("retain",), "a table that is built whole", todo)
     if model.incremental and "timeseries" not in keys.entries:
         keys.missing("timeseries", "an incremental table is built cell by cell of time")

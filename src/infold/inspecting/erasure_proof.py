@@ -22,7 +22,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from infold.core.erasure import KeyForm, KeyHasher, KnownErasures, LandingFile, ProvenRequest
+from infold.core.erasure import (
+    KeyForm,
+    KeyHasher,
+    KnownErasures,
+    LandingFile,
+    ProvenRequest,
+    as_number,
+)
 from infold.core.interval import now
 from infold.core.model import ERASURES
 from infold.core.project import Project
@@ -236,7 +243,7 @@ class _Search:
             return
         place = f"{where} {column}".rstrip()
         for text in texts:
-            request = self._request_of(text)
+            request = self._request_of(text, form)
             if request is not None:
                 self.found[f"{place}, request {request}"] += 1
             elif self.values and self._words.search(text.encode(errors="replace")):
@@ -244,21 +251,19 @@ class _Search:
 
     def is_key(self, text: str) -> bool:
         """Whether a text is a key of somebody erased, but for blanks around it."""
-        return self._request_of(text.strip()) is not None and not text.strip().isdigit()
+        key = text.strip()
+        return not key.isdigit() and self._request_of(key, KeyForm.TEXT) is not None
 
-    def _request_of(self, text: str) -> str | None:
-        """The request that a value is a key of."""
-        if self.hasher is None:
+    def _request_of(self, text: str, form: KeyForm) -> str | None:
+        """The request that a value is a key of: as a text as it is written."""
+        key = as_number(text) if form is KeyForm.NUMBER else text
+        if self.hasher is None or key is None:
             return None
-        return next(
-            (
-                by_hash[key]
-                for erasure, by_hash in self.requests.items()
-                for key in self.hasher.hashes_of(erasure, text)
-                if key in by_hash
-            ),
-            None,
-        )
+        for erasure, by_hash in self.requests.items():
+            request = by_hash.get(self.hasher.hash_of(erasure, form, key))
+            if request is not None:
+                return request
+        return None
 
     def look_at_bytes(self, what: str, location: str) -> None:
         """A file of which only bytes are compared: with keys that are known."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from infold.core.interval import Ranges, show_duration, show_instant
+from infold.core.interval import MIN, Interval, Ranges, show_duration, show_instant
 from infold.core.model import Deduplicate, Kind
 from infold.core.plan import (
     HELD_BACK,
@@ -108,13 +108,15 @@ def _recompute(
     buildable = draft.window & over & filled
     taken, backfill_end = continued_build(node, model, reasons, retained & buildable, draft.options)
     build_missing = _build_missing_in(draft, node)
+    start = draft.kept[node.name].start if node.name in draft.kept else MIN
+    gone = Ranges((Interval(MIN, start),)) if start > MIN else Ranges()
     for reason in reasons:
         within = (reason.cells & retained) - frozen
         inside = within & buildable & taken & (build_missing if reason.cause in BACKLOG else within)
         if within - inside:
             pending.append(Pending(reason.cause, within - inside))
-        # Once frozen, it is as of the newest versions of its inputs, though it reads none.
-        if inside or not reason.cells or reason.cells & frozen:
+        # Where it has nothing to read, it is as of the newest versions of its inputs all the same.
+        if inside or not reason.cells or reason.cells & (frozen | gone):
             build.append(replace(reason, cells=inside, rows=rows_to_read(node, model, inside)))
     cells = Ranges.of(part for reason in build for part in reason.cells)
     if stale := Ranges.of(part for reason in reasons for part in reason.cells & frozen):

@@ -162,7 +162,8 @@ def _reach(node: Node, model: ModelObservation, lost: Mapping[str, int]) -> int:
         if until <= MIN or entry.time_column is None or granularity is None:
             continue
         if node.model.kind is Kind.SESSIONS:
-            ends = (1 + state.last for state in model.expired if state.last is not None)
+            over = (state for state in model.expired if state.cell.start < until)
+            ends = (1 + state.last for state in over if state.last is not None)
             reach = max(reach, until, *ends)
         else:
             affected = granularity.cover(entry.times_affected(Ranges((Interval(MIN, until),))))

@@ -417,7 +417,7 @@ class Observer:
         since, changes = trace.inputs.get(name, 0) if trace else 0, tuple[CellChange, ...]()
         if not fresh:
             since, changes = self._changes.since(node, name, since, head, earlier)
-        if trace is not None and earlier and not (fresh or changes):
+        if trace is not None and trace.keeps_cells and not (fresh or changes):
             changes = self._retyped_cells(node, name, trace, heads)
             since = trace.inputs[name] if changes else since
         pending = bool(trace and trace.pending)
@@ -546,7 +546,7 @@ def without_retyped_inputs(
         trace = traces.get(node.name)
         if trace is None or trace.fingerprint != node.fingerprint or node.name in project.shared:
             continue
-        if trace.earlier:
+        if trace.keeps_cells:
             continue
         for name in trace.inputs:
             try:

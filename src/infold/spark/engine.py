@@ -91,7 +91,8 @@ class SparkEngine:
         work = replace(self.work(step_id, earlier), announce=announce, project=project)
         try:
             with work:
-                if not earlier and _has_retyped_inputs(work, step):
+                keeps_cells = step.previous_trace is not None and step.previous_trace.keeps_cells
+                if not keeps_cells and _has_retyped_inputs(work, step):
                     return without_trace(work, step)
                 own_rows = step.action.of_own_rows
                 carry_out = derivations.carry_out if own_rows else _KINDS[node.model.kind]

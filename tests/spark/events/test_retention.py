@@ -143,6 +143,20 @@ def test_rows_go_with_their_age(tmp_path: Path, warehouse: Path, storage: Storag
     assert len(shop.found("daily")) == 3
 
 
+def test_events_that_begin_again_leave_frozen_days_alone(tmp_path: Path, warehouse: Path) -> None:
+    """Though nothing is left of the table that these were made from; other days follow."""
+    shop = Kept(tmp_path, warehouse, Storage.ICEBERG, clicks=CLICKS, daily=DAILY, users=USERS)
+    shop.put("1.csv", "a,ann,2024-03-01 10:00:00,1", "b,bob,2024-03-09 11:00:00,2")
+    shop.go(now="2024-03-10")
+    frozen = [row for row in shop.found("daily") if row[0].day == 1]
+    shop.go(now="2024-03-12")
+    api.forget(shop.project(), ["clicks"])
+    shop.put("2.csv", "c,cat,2024-03-08 10:00:00,4")
+    shop.go(now="2024-03-12")
+    shop.check("2024-03-02", frozen)
+    assert len(shop.found("daily")) == 3
+
+
 def test_a_copy_that_is_young_enough_comes_back(tmp_path: Path, warehouse: Path) -> None:
     """Of an event with copies at several times, where the one that was kept goes."""
     shop = Kept(tmp_path, warehouse, Storage.ICEBERG, clicks=EVERYWHERE, daily=DAILY, users=USERS)

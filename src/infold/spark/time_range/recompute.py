@@ -78,7 +78,11 @@ def _query_rows(
 ) -> DataFrame:
     """What the query yields, or in each cell that of the definition in force there."""
     if not work.earlier:
-        return _rows_by_query(work, node, step, narrow=narrow, together=together)
+        rows = _rows_by_query(work, node, step, narrow=narrow, together=together)
+        if step.trace is None or not step.trace.retention.frozen or step.replaces_all:
+            return rows
+        # Frozen cells have these types, whatever those of the inputs are now.
+        return as_stored(user_columns(work.tables.read(step.model)).schema, step.model, rows)
 
     def compute(own_work: Work, own_node: Node, part: Step) -> DataFrame:
         if own_work is work:
