@@ -77,6 +77,8 @@ def test_a_key_that_defines_breaks(key: str) -> None:
         ("infold.yml", "start: 2024-01-01", "start: 2024-01-01\nbackfill_limit: 30 days", {"daily": "metadata"}),
         ("infold.yml", "format: json", "settle: 5 minutes", {"clicks": "metadata"}),
         ("infold.yml", "format: json", "removal_limit: 5%", {"clicks": "metadata"}),
+        ("infold.yml", "format: json", "retain: 40 days", {"clicks": "metadata"}),
+        ("models/clicks.sql", "unique_key:", "retain: 40 days\nunique_key:", {"clicks": "metadata"}),
         ("infold.yml", "format: json", "may_be_empty: true", {"clicks": "metadata"}),
         ("infold.yml", "format: json", "on_new_columns: ignore", {"clicks": "metadata"}),
         ("infold.yml", "format: json", "on_unreadable: set_aside", {"clicks": "metadata"}),
@@ -139,6 +141,10 @@ def test_what_is_shown_of_a_change() -> None:
     (d,) = other.differences
     assert (d.part, d.before, d.after) == ("gap", "30 minutes", "20 minutes")
     assert (str(d.at), other.columns_kept) == ("models/sessions.sql:1", frozenset())
+    for length, shown in (("960 hours", "40 days"), ("forever", "forever")):
+        clicks = ALL["models/clicks.sql"].replace("unique_key:", f"retain: {length}\nunique_key:")
+        (d,) = redefined({**ALL, "models/clicks.sql": clicks})["clicks"].differences
+        assert (d.part, d.before, d.after) == ("retain", "", shown)
 
 
 def test_how_changes_are_carried_out() -> None:

@@ -27,7 +27,7 @@ from infold.analysis.names.relation import (
 from infold.core.definition import KEYS, Decides, Difference
 from infold.core.functions import FunctionCode, PythonCode
 from infold.core.interval import Granularity, show_duration, show_instant
-from infold.core.model import Column, Drift, Incremental, Kind, Place, Timeseries
+from infold.core.model import FOREVER, Column, Drift, Incremental, Kind, Place, Timeseries
 from infold.core.project import Node
 from infold.core.queries import VersionRules
 from infold.core.sessions import DECLARED_CUTS, DeclaredCut, Sessions
@@ -189,6 +189,7 @@ _DURATION_KEYS = frozenset(
         "Sessions.fallback_gap",
         *(f"{cut.__name__}.{name}" for cut in DECLARED_CUTS for name in cut.duration_fields),
         "Sessions.quarantine_after",
+        *("Model.retain", "Source.retain"),
         "Source.future_tolerance",
         "Source.settle",
         "Source.listing_window",
@@ -238,7 +239,7 @@ def _shown(key: str, value: Any) -> str:
     if value is None or value == ():
         return ""
     if key in _DURATION_KEYS:
-        return show_duration(value)
+        return "forever" if value == FOREVER else show_duration(value)
     if key == "Source.columns":
         return ", ".join(f"{column.name} {column.type}" for column in value)
     if key == "Model.renamed_from":
