@@ -251,7 +251,6 @@ def _purge(
     with progress(project, quiet=as_json, verbose=False) as shown:
         done = api.purge(project, landing=landing, wait=wait, progress=shown)
     stop_engine(*click.get_current_context().obj)  # the files of its shuffles go with it
-    api.close()  # as those of an engine of this process do
     if not as_json:
         click.echo(purged_screen(done))
     return {"purged": purged_json(done)}, 1 if done.left or any(
