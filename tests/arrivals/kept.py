@@ -13,12 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tests.arrivals.dry import DryPlay, chosen_rows
-from tests.arrivals.play import usable_rows
 from tests.arrivals.programs import Op
 from tests.arrivals.shape import Rows, Shape, TableSpec, cell_start
 from tests.arrivals.shapes import FOLD
 from tests.reference.compare import difference, stored
-from tests.reference.world import Usable, dated_since, without_erased
+from tests.reference.world import Usable
 
 from infold.core.interval import DAY, MIN, Granularity, Interval
 from infold.core.report import RunResult
@@ -93,12 +92,6 @@ class KeptPlay(DryPlay):
 
     def _usable(self, spec: TableSpec) -> Usable:
         return self._usable_since(spec, self.starts.get(spec.name, MIN))
-
-    def _usable_since(self, spec: TableSpec, since: int) -> Usable:
-        source = self.shape.source(spec.source or "")
-        records = without_erased(self.world.under(source.folder), self.world.erased)
-        kept = dated_since(records, since)
-        return usable_rows(spec, kept, source.rules, self.world.as_of)
 
     def _check_counts(self, name: str, aside: int, waiting: int) -> None:
         """Rows that were set aside before they were too old are still counted."""

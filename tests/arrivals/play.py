@@ -39,6 +39,7 @@ from tests.reference.world import (
     Rules,
     Usable,
     World,
+    dated_since,
     frozen,
     usable,
     without_erased,
@@ -46,7 +47,7 @@ from tests.reference.world import (
 
 from infold import api
 from infold.core import interval
-from infold.core.interval import DAY, HOUR, Interval
+from infold.core.interval import DAY, HOUR, MIN, Interval
 from infold.core.model import table_name
 from infold.core.plan import HELD_BACK, Action, Step
 from infold.core.project import Project
@@ -396,9 +397,13 @@ class Play:
         return spec.rows(self.state)
 
     def _usable(self, spec: TableSpec) -> Usable:
+        return self._usable_since(spec, MIN)
+
+    def _usable_since(self, spec: TableSpec, since: int) -> Usable:
         source = self.shape.source(spec.source or "")
         records = without_erased(self.world.under(source.folder), self.world.erased)
-        return usable_rows(spec, records, source.rules, self.world.as_of)
+        known = dated_since(records, since)
+        return usable_rows(spec, known, source.rules, self.world.as_of)
 
     def _ingested(self, spec: TableSpec, actual: Rows) -> Rows:
         """The rows of a table of files; what it sets aside and what waits is compared at once."""

@@ -10,6 +10,7 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.declare.shop import write
 
 from infold import api
 from infold.core.audits import AuditResult, AuditState, Severity
@@ -54,9 +55,7 @@ ROWS: dict[str, tuple[str, Any]] = {
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     """A project in which a person and a device were asked to be erased."""
     monkeypatch.setenv("ERASED_BY", "one that nobody guesses")
-    (tmp_path / "models").mkdir()
-    (tmp_path / "models" / "clicks.sql").write_text(MODEL)
-    (tmp_path / "infold.yml").write_text(CONFIG)
+    write(tmp_path, {"infold.yml": CONFIG, "models/clicks.sql": MODEL})
     project = api.open_project(tmp_path)
     api.erase(project, "person", ["mallory"], request="text")
     api.erase(project, "device", ["4711"], request="number")

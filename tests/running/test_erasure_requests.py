@@ -10,6 +10,8 @@ from random import Random
 
 import pytest
 from click.testing import CliRunner
+from tests.declare.shop import write
+from tests.spark.project import events
 
 from infold import api
 from infold.api.extraction import open_table
@@ -49,14 +51,7 @@ erasure_requests:
 targets:
   dev: {erasure_secret: "${env:ERASED_BY}"}
 """
-MODEL = """\
----
-materialization: events
-unique_key: [id]
-timeseries: {event_time_column: at}
----
-SELECT id, who, at FROM raw.clicks
-"""
+MODEL = events("SELECT id, who, at FROM raw.clicks")
 RATES = MODEL.replace("id, who, at FROM raw.clicks", "id, at FROM raw.rates")
 ANN, BOB = AskedKey("ann", instant("2024-03-01"), "7"), AskedKey("bob", instant("2024-02-01"))
 
@@ -127,10 +122,8 @@ class Service:
 def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Service:
     """A service beside a project; the secret is in the environment."""
     monkeypatch.setenv("ERASED_BY", "one that nobody guesses")
-    (tmp_path / "models").mkdir()
-    (tmp_path / "models" / "clicks.sql").write_text(MODEL)
-    (tmp_path / "models" / "rates.sql").write_text(RATES)
-    (tmp_path / "infold.yml").write_text(CONFIG)
+    models = {"models/clicks.sql": MODEL, "models/rates.sql": RATES}
+    write(tmp_path, {"infold.yml": CONFIG, **models})
     return Service(tmp_path)
 
 
@@ -177,9 +170,7 @@ def test_order_and_crashes_change_nothing(service: Service, tmp_path: Path) -> N
     found = []
     for seed in range(4):
         random, root = Random(seed), tmp_path / f"run{seed}"
-        (root / "models").mkdir(parents=True)
-        (root / "models" / "clicks.sql").write_text(MODEL)
-        (root / "infold.yml").write_text(CONFIG)
+        write(root, {"infold.yml": CONFIG, "models/clicks.sql": MODEL})
         one, names = Service(root), [f"p{at}" for at in range(9)]
         random.shuffle(names)
         for at, name in enumerate(names):

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, cast
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from tests.declare.shop import write
 from tests.lake.iceberg.conftest import Warehouse
 from tests.page.history import history
 from tests.planning import strips
+from tests.spark.project import events
 
 from infold import api
 from infold.api.opening import observer_of
@@ -56,14 +58,7 @@ erasures:
 targets:
   dev: {erasure_secret: "${env:ERASED_BY}"}
 """
-MODEL = """\
----
-materialization: events
-unique_key: [id]
-timeseries: {event_time_column: at}
----
-SELECT id, who, at FROM raw.clicks
-"""
+MODEL = events("SELECT id, who, at FROM raw.clicks")
 NAMED = MODEL.replace(
     "id, who, at FROM raw.clicks",
     "id, who AS person, id AS key, left(who, 1) AS initial, device, at FROM clicks_of_all",
@@ -88,9 +83,7 @@ def called(row):
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a project; its secret is in the environment."""
     monkeypatch.setenv("ERASED_BY", "one that nobody guesses")
-    (tmp_path / "models").mkdir()
-    (tmp_path / "models" / "clicks.sql").write_text(MODEL)
-    (tmp_path / "infold.yml").write_text(CONFIG)
+    write(tmp_path, {"infold.yml": CONFIG, "models/clicks.sql": MODEL})
     return tmp_path
 
 

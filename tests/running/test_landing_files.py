@@ -9,6 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from tests.declare.shop import write
+from tests.spark.project import events
 
 from infold import api
 from infold.core.erasure import LandingFile
@@ -47,23 +49,14 @@ erasures:
 targets:
   dev: {erasure_secret: "${env:ERASED_BY}"}
 """
-MODEL = """\
----
-materialization: events
-unique_key: [who]
-timeseries: {event_time_column: at}
----
-SELECT who, at FROM raw.clicks
-"""
+MODEL = events("SELECT who, at FROM raw.clicks", key="who")
 
 
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     """A project with a file of each source, and requests to erase cat and the device 7."""
     monkeypatch.setenv("ERASED_BY", "one that nobody guesses")
-    (tmp_path / "models").mkdir()
-    (tmp_path / "models" / "clicks.sql").write_text(MODEL)
-    (tmp_path / "infold.yml").write_text(CONFIG)
+    write(tmp_path, {"infold.yml": CONFIG, "models/clicks.sql": MODEL})
     for folder in ("landing", "owners", "old"):
         (tmp_path / folder).mkdir()
     (tmp_path / "landing" / "a.json").write_text('{"who": "cat"}\n{"who": "bob"}\n')

@@ -40,7 +40,6 @@ from infold.lake.stores import places
 from infold.ledger.whole_tables import TABLES, batches
 from infold.running.erasures import (
     events_with_keys,
-    has_column_of,
     hasher_of,
     list_erasures,
 )
@@ -116,13 +115,12 @@ def _proven(project: Project, ledger: SqlLedger, known: KnownErasures) -> Iterat
             if step.state == "done" and step.outcome is not None and step.finished_at is not None:
                 number = step.outcome.trace.applied_entry
                 applied[step.model].append((number, step.finished_at))
-    readers = [*events_with_keys(project)]
     for one in reversed(asked):
         request = one.request
         models = [
             name
-            for name, source in readers
-            if request.is_about(source) and has_column_of(project, source, request.erasure)
+            for name, source in events_with_keys(project, request.erasure)
+            if request.is_about(source)
         ]
         since = [
             min((at for number, at in applied[name] if number >= request.number), default=None)

@@ -161,7 +161,7 @@ class PlanDraft:
             version=model.version + 1,
             trace=Trace(
                 *(node.name, node.fingerprint, heads, pending, model.newest_entry),
-                retention=self.kept.get(node.name, Retention()),
+                retention=self.kept[node.name],
             ),
             previous_trace=model.trace,
             expected=any(entry.name in self.steps for entry in node.stored_inputs),

@@ -83,7 +83,7 @@ def incremental_table(draft: PlanDraft, node: Node, model: ModelObservation) -> 
 
 def _frozen_cells(draft: PlanDraft, node: Node, model: ModelObservation) -> Ranges:
     """The cells of a table that keep their rows, whatever becomes of what they were made from."""
-    if model.trace is None or node.name not in draft.kept:
+    if model.trace is None:
         return Ranges()
     return replace(model.trace, retention=draft.kept[node.name]).frozen_ranges
 
@@ -108,7 +108,7 @@ def _recompute(
     buildable = draft.window & over & filled
     taken, backfill_end = continued_build(node, model, reasons, retained & buildable, draft.options)
     build_missing = _build_missing_in(draft, node)
-    start = draft.kept[node.name].start if node.name in draft.kept else MIN
+    start = draft.kept[node.name].start
     gone = Ranges((Interval(MIN, start),)) if start > MIN else Ranges()
     for reason in reasons:
         within = (reason.cells & retained) - frozen

@@ -18,12 +18,17 @@ from infold.core.erasure import ErasureRequest, RequestColumns, RequestRows
 from infold.core.files import ListedFile, paths_and_fingerprints
 from infold.core.formats import FORMATS
 from infold.core.interval import MAX
-from infold.core.model import Kind, Place
+from infold.core.model import Place
 from infold.core.project import Project
 from infold.core.record import REQUESTS_OF
 from infold.messages.errors import InfoldError
 from infold.planning.staleness import count_of
-from infold.running.erasures import hasher_of, record_requests, refuse_other_erasures
+from infold.running.erasures import (
+    events_with_keys,
+    hasher_of,
+    record_requests,
+    refuse_other_erasures,
+)
 from infold.running.run_progress import ends_run
 from infold.running.source_listings import Listing
 
@@ -64,16 +69,8 @@ def take_requests(
             known = known_failure(error)
             if known is None or ends_run(known):
                 raise
-            refused |= dict.fromkeys(_models_of(project, columns.erasure), known)
+            refused |= {name: known for name, _ in events_with_keys(project, columns.erasure)}
     return TakenRequests(tuple(notes), refused)
-
-
-def _models_of(project: Project, erasure: str) -> Iterator[str]:
-    """The models that take in rows with keys of an erasure."""
-    for node in project:
-        columns = project.erased_columns.get(node.source or node.name, ())
-        if node.model.kind is Kind.EVENTS and any(one.erasure == erasure for one in columns):
-            yield node.name
 
 
 def _take(

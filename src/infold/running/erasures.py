@@ -394,17 +394,13 @@ def keys_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line for line in _LINES.split(text) if line))
 
 
-def events_with_keys(project: Project) -> Iterator[tuple[str, str]]:
-    """The models that take in a source with keys of persons, each with that."""
+def events_with_keys(project: Project, erasure: str) -> Iterator[tuple[str, str]]:
+    """The models that take in rows with keys of an erasure, each with its source."""
     for node in project:
         source = node.source or node.name
-        if node.model.kind is Kind.EVENTS and source in project.erased_columns:
+        columns = project.erased_columns.get(source, ())
+        if node.model.kind is Kind.EVENTS and any(one.erasure == erasure for one in columns):
             yield node.name, source
-
-
-def has_column_of(project: Project, source: str, erasure: str) -> bool:
-    """Whether a source has a column with keys of an erasure."""
-    return any(entry.erasure == erasure for entry in project.erased_columns[source])
 
 
 def list_erasures(project: Project, ledger: Ledger) -> Sequence[AskedErasure]:

@@ -16,7 +16,7 @@ import fastavro
 import pyarrow.parquet as pq
 import pytest
 from tests.crash.scenario import living
-from tests.spark.project import NOW, SparkProject, events, new_name, sessions
+from tests.spark.project import CUMULATIVE, NOW, SparkProject, events, new_name, sessions
 
 from infold import api
 from infold.api.repairing import repair_ledger
@@ -42,11 +42,7 @@ incremental: {}
 ---
 SELECT cast(at AS date) AS day, count(*) AS n, sum(v) AS v FROM clicks GROUP BY 1
 """
-USERS = """---
-materialization: cumulative_aggregate
----
-SELECT person, count(*) AS n, sum(v) AS v FROM clicks GROUP BY person
-"""
+USERS = f"{CUMULATIVE}SELECT person, count(*) AS n, sum(v) AS v FROM clicks GROUP BY person\n"
 LANDED = DAILY.replace("clicks", "raw.clicks")
 """Over the source itself, which is a table without a key then."""
 

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import pytest
 from tests.crash.scenario import living
-from tests.spark.project import SparkProject, events, new_name, sessions
+from tests.spark.project import CUMULATIVE, SparkProject, events, new_name, sessions
 
 from infold import api
 from infold.core.model import SET_ASIDE
@@ -41,11 +41,7 @@ retain: forever
 ---
 SELECT cast(at AS date) AS day, count(*) AS n, sum(v) AS v FROM clicks GROUP BY 1
 """
-USERS = """---
-materialization: cumulative_aggregate
----
-SELECT who, count(*) AS n, sum(v) AS v FROM clicks GROUP BY who
-"""
+USERS = f"{CUMULATIVE}SELECT who, count(*) AS n, sum(v) AS v FROM clicks GROUP BY who\n"
 
 
 class Kept(SparkProject):

@@ -56,7 +56,7 @@ def write_rows_set_aside(
     if not work.tables.exists(work.project.set_aside):
         work.tables.create(work.project.set_aside, insert, Layout(), work.stamp(step))
     elif rewritten := set(paths).intersection(_files_with_rows(work, step)):
-        _replace_rows(work, step, insert, rewritten)
+        _replace_rows(work, step, insert, _of_files(step, rewritten))
     else:
         work.tables.append(work.project.set_aside, insert, work.stamp(step))
     return 1
@@ -72,7 +72,8 @@ def tidy_rows_set_aside(work: Work, step: Step, keep: Collection[int]) -> int:
         return 0
     to_remove = _files_with_rows(work, step).difference(keep)
     if to_remove:
-        _replace_rows(work, step, work.tables.read(work.project.set_aside).limit(0), to_remove)
+        nothing = work.tables.read(work.project.set_aside).limit(0)
+        _replace_rows(work, step, nothing, _of_files(step, to_remove))
     return 1 if to_remove else 0
 
 
@@ -115,20 +116,11 @@ def remove_older_set_aside(work: Work, step: Step) -> int:
         return 0
     stored = work.tables.read(work.project.set_aside)
     older = stored.where((F.col("model") == step.model) & _is_older(step))
-    on = ("model", "file_id", "event_time")
     # At most a row for each row that was set aside.
-    keys = older.select(*on).distinct().toArrow()
-    if not keys.num_rows:
-        return 0
-    work.tables.merge(
-        work.project.set_aside,
-        insert=stored.limit(0),
-        delete=work.spark.createDataFrame(keys),
-        on=on,
-        condition="true",
-        stamp=work.stamp(step),
-    )
-    return 1
+    keys = older.select("model", "file_id", "event_time").distinct().toArrow()
+    if keys.num_rows:
+        _replace_rows(work, step, stored.limit(0), keys)
+    return 1 if keys.num_rows else 0
 
 
 def _is_older(step: Step) -> Column:
@@ -144,15 +136,19 @@ def _files_with_rows(work: Work, step: Step) -> set[int]:
     return {row["file_id"] for row in stored.select("file_id").distinct().collect()}
 
 
-def _replace_rows(work: Work, step: Step, insert: DataFrame, files: Collection[int]) -> None:
-    """Replace the model's rows of some files by ``insert``."""
+def _of_files(step: Step, files: Collection[int]) -> pa.Table:
+    """What the model's rows of some files are found by."""
     ids = sorted(files)
-    table = pa.table({"model": [step.model] * len(ids), "file_id": pa.array(ids, pa.int64())})
+    return pa.table({"model": [step.model] * len(ids), "file_id": pa.array(ids, pa.int64())})
+
+
+def _replace_rows(work: Work, step: Step, insert: DataFrame, found_by: pa.Table) -> None:
+    """Replace the rows with these values by ``insert``."""
     work.tables.merge(
         work.project.set_aside,
         insert=insert,
-        delete=work.spark.createDataFrame(table),
-        on=("model", "file_id"),
+        delete=work.spark.createDataFrame(found_by),
+        on=tuple(found_by.column_names),
         condition="true",
         stamp=work.stamp(step),
     )
